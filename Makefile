@@ -1,10 +1,12 @@
 # make run    set everything up and open the app on the demo dataset
 # make test   set everything up (Chromium and PostgreSQL included), check and test
+# make nightly  the tests that take hours: every test, kills, fuzzing, many verdicts at once
 # make lavis  the environment of LAVIS, for --model lavis:NAME
 # make docs   build the documentation into site/
 # make quick  tests that need no browser, no PostgreSQL and no models
 # make coverage  which lines the quick tests reach; TESTS="tests/db tests/jobs" for others
 # make bench  measure speed
+# make bench-gpu  the same on an accelerator with 1,000 pairs, in minutes; DEVICE=cpu PAIRS=2 tries it
 # make demo   redraw and rescore the demo dataset;  make models  retrain the embedded models
 PYTHON ?= python3
 VENV := .venv
@@ -13,10 +15,10 @@ PORT ?= 7860
 export GRADIO_ANALYTICS_ENABLED := False
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
-# Tests start hundreds of programs: each would compile all modules again.
+# The programs that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run quick test tests coverage bench check lint types docs lavis install install-dev system-packages models demo screenshots clean
+.PHONY: run quick test tests nightly coverage bench bench-gpu check lint types docs lavis install install-dev system-packages models demo screenshots clean
 
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
@@ -25,9 +27,17 @@ test: install-dev system-packages lint types tests
 
 # One process more than cores, at least three: tests of pages wait for a server and a browser.
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(6, max(2, os.cpu_count() or 2) + 1))")
+PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $(WORKERS) \
+	--dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 tests: install-dev
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $(WORKERS) \
-		--dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	$(PYTEST) -m "not nightly"
+
+nightly: install-dev system-packages lint types
+	$(PYTEST)
+	$(BIN)/python -m tests.faults --times 10
+	$(BIN)/python -m tests.hostile.fuzz --minutes 20
+	$(BIN)/python -m tests.hostile.load --minutes 10
+	$(BIN)/python -m tests.browser.latency --soak 1000
 
 coverage: install-dev
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m coverage run -m pytest $(or $(TESTS),--quick)
@@ -38,6 +48,12 @@ quick: install-dev
 
 bench: install
 	$(BIN)/python app.py bench
+
+# Elimination with BLIP's ITM and ITC and CLIP at the published sizes, random weights.
+DEVICE ?= cuda
+PAIRS ?= 1000
+bench-gpu: install
+	$(BIN)/python app.py bench --device $(DEVICE) --pairs $(PAIRS) --no-reference
 
 check: lint types
 
@@ -52,14 +68,16 @@ install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev
 
 # One stamp per set of requirements: pip runs again only when a file has changed.
-$(VENV)/installed: requirements.txt
+$(VENV)/installed: requirements.txt constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements.txt
 	touch $@
 
-$(VENV)/installed-dev: requirements.txt requirements-ray.txt requirements-training.txt requirements-docs.txt requirements-dev.txt
+REQUIREMENTS := constraints.txt research/requirements.txt \
+	$(filter-out requirements-lavis.txt,$(wildcard requirements*.txt))
+$(VENV)/installed-dev: $(REQUIREMENTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
 	touch $(VENV)/installed $@
 
 # Chromium for the browser tests, PostgreSQL for the store's tests. Missing packages are installed
@@ -85,10 +103,10 @@ docs: install-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 models: install
-	$(BIN)/python -m backend.lab.scenes.train
+	$(BIN)/python -m research.scenes.train
 
 demo: install
-	$(BIN)/python -m backend.lab.scenes.demo
+	$(BIN)/python -m research.scenes.demo
 
 screenshots: install-dev
 	$(BIN)/python -m tests.browser.screenshots

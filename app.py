@@ -23,10 +23,9 @@ from backend.cli import (
     curators,
     datasets,
     edit,
-    icc,
+    label,
     maintenance,
     manage_datasets,
-    measure,
     model_commands,
     near_duplicates,
     picture_map,
@@ -34,8 +33,9 @@ from backend.cli import (
     score,
     select_pairs,
     specificity,
-    train_captioner,
+    tag,
 )
+from backend.cli.extensions import load_commands
 from backend.cli.options import (
     CAPTIONER,
     CONCRETENESS,
@@ -48,8 +48,16 @@ from backend.cli.options import (
     VLM_MODE,
     VLM_URL,
 )
-from backend.cli.output import console, open_workspace, reported, shown_database
+from backend.cli.output import (
+    console,
+    log_to_terminal,
+    open_workspace,
+    reported,
+    results,
+    shown_database,
+)
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
+from backend.process_exit import leave_at_once
 from backend.settings import DEMO, load_settings
 from backend.version import VERSION
 
@@ -77,9 +85,10 @@ def main(
     ] = False,
 ) -> None:  # fmt: skip
     if version:
-        print(VERSION)
+        results.print(VERSION)
         raise typer.Exit()
     console.quiet = quiet
+    log_to_terminal()
     if context.invoked_subcommand is None:
         serve()
 
@@ -91,14 +100,8 @@ def _leaving_at_once() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        atexit.register(_leave)
+        atexit.register(leave_at_once, INTERRUPTED)
         raise
-
-
-def _leave() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)
 
 
 @app.command()
@@ -205,8 +208,8 @@ for name, command in (
     ("score", score.score),
     ("correct", correct.correct),
     ("edit", edit.edit),
-    ("distill", correct.distill),
-    ("captioner", train_captioner.captioner),
+    ("label", label.label),
+    ("tag", tag.tag),
     ("bags", specificity.bags),
     ("boost", specificity.boost),
     ("quality", quality.quality),
@@ -216,13 +219,11 @@ for name, command in (
     ("select", select_pairs.select),
     ("export", datasets.export),
     ("progress", score.progress_),
-    ("noise", datasets.noise),
-    ("evaluate", measure.evaluate),
-    ("icc", icc.icc),
-    ("bench", measure.bench),
     ("doctor", maintenance.doctor),
     ("backup", maintenance.backup),
 ):
+    app.command(name)(command)
+for name, command in load_commands().items():
     app.command(name)(command)
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Scores, trajectories, detection, correction and review; independent of the user interface."""
 
-from backend.engine.threads import let_waiting_threads_sleep
+from backend.engine.threads import set_passive_wait
 
-let_waiting_threads_sleep()  # must run before torch is imported
+set_passive_wait()  # must run before torch is imported

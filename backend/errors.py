@@ -216,6 +216,14 @@ def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> Tra
     )
 
 
+def missing_extra(feature: str, extra: str) -> SettingsError:
+    """The error to raise if a package is missing that `extra` of our metadata would install."""
+    return SettingsError(
+        f"{feature} needs the extra '{extra}': pip install 'traced-curator[{extra}]', or in a "
+        f"checkout pip install -r requirements-{extra}.txt."
+    )
+
+
 def explain(error: BaseException, interface: str = "") -> str:
     """One or two plain sentences about `error`, without traceback or markup. `interface`:
     "terminal" or "page", to add what to do there.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
 
 
-class ModelShelf:
+class ModelCache:
     """LRU cache of loaded models. Use with the engines' lock held."""
 
     def __init__(self, budget: float) -> None:
@@ -47,7 +47,11 @@ class ModelShelf:
             self._models[key] = self._models.pop(key)
         else:
             loaded = load()
-            self._models[key] = loaded, bytes_of(loaded)
+            module = getattr(loaded, "model", None)
+            is_shared = module is not None and any(
+                getattr(other, "model", None) is module for other, _ in self._models.values()
+            )
+            self._models[key] = loaded, 0 if is_shared else bytes_of(loaded)
             self._let_go(key)
         return self._models[key][0]
 
@@ -71,13 +75,13 @@ def bytes_of(loaded: Any) -> int:
     return 0
 
 
-def shelf_for(settings: Settings) -> ModelShelf:
-    """A shelf of the size in the settings, by default half of this machine's memory."""
+def model_cache_for(settings: Settings) -> ModelCache:
+    """A cache of the size in the settings, by default half of this machine's memory."""
     if settings.model_memory is not None:
-        return ModelShelf(settings.model_memory * 1e9)
+        return ModelCache(settings.model_memory * 1e9)
     import psutil
 
-    return ModelShelf(psutil.virtual_memory().total / 2)
+    return ModelCache(psutil.virtual_memory().total / 2)
 
 
 @dataclass
@@ -94,31 +98,31 @@ class Engine:
     text_lock: threading.RLock = field(default_factory=threading.RLock)
     #: Spending on the corrector's requests, and its budget.
     spending: Spending = field(default_factory=Spending)
-    shelf: ModelShelf | None = None
+    model_cache: ModelCache | None = None
     _captioner_problem: str = ""
     _parameters: int | None = None
     _siblings: dict[Settings, "Engine"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        memory.keep_little()
+        memory.limit_heap()
         self._siblings[self.settings] = self
 
     def with_settings(self, settings: Settings) -> "Engine":
-        """The engine with these settings that shares lock, shelf and spending with this one; the
-        same one for the same settings."""
+        """The engine with these settings that shares lock, model cache and spending with this
+        one; the same one for the same settings."""
         with self.lock:
             if settings not in self._siblings:
                 self._siblings[settings] = Engine(
-                    settings, self.lock, self.text_lock, self.spending, self._shelf,
+                    settings, self.lock, self.text_lock, self.spending, self._model_cache,
                     _siblings=self._siblings,
                 )  # fmt: skip
             return self._siblings[settings]
 
     @property
-    def _shelf(self) -> ModelShelf:
-        if self.shelf is None:
-            self.shelf = shelf_for(self.settings)
-        return self.shelf
+    def _model_cache(self) -> ModelCache:
+        if self.model_cache is None:
+            self.model_cache = model_cache_for(self.settings)
+        return self.model_cache
 
     @property
     def scorer(self) -> Scorer:
@@ -126,7 +130,7 @@ class Engine:
         settings = self.settings
         with self.lock:
             key = ("scorer", settings.model, settings.kind, settings.device, settings.precision)
-            scorer: Scorer = self._shelf.get(key, self._load_scorer)
+            scorer: Scorer = self._model_cache.get(key, self._load_scorer)
             return scorer
 
     def _load_scorer(self) -> Scorer:
@@ -168,12 +172,12 @@ class Engine:
             name = self.settings.captioner_model
             if not name or self._captioner_problem:
                 return None
-            from backend.engine.correction.captioner import load_captioner
+            from backend.engine.correction.captioner_loading import load_captioner
 
             device = self.scorer.info.device
             try:
-                captioner: Captioner = self._shelf.get(
-                    ("captioner", name, device), lambda: load_captioner(name, device)
+                captioner: Captioner = self._model_cache.get(
+                    ("captioner", name, device), lambda: load_captioner(name, device, self.scorer)
                 )
             except ModelMissing:
                 raise  # requested and available: fail now, instead of silently omitting results
@@ -192,7 +196,7 @@ class Engine:
         with self.lock:
             key = ("corrector", settings.corrector, settings.corrector_url,
                    settings.corrector_mode, settings.quantise, settings.device)  # fmt: skip
-            made: Corrector = self._shelf.get(
+            made: Corrector = self._model_cache.get(
                 key,
                 lambda: Corrector(
                     self.language_model(),

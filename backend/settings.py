@@ -7,6 +7,7 @@ error in a file and a warning in the environment, because other programs may use
 
 import difflib
 import logging
+import math
 import os
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -15,11 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
+
 from backend.bundled import DEMO as DEMO
 from backend.bundled import MODELS
+from backend.datasets.regular_files import read_regular
 from backend.engine.correction.modes import mode_named
 from backend.engine.detection.types import DETECTORS
-from backend.engine.presets import BY_NAME, EMBEDDED
+from backend.engine.presets import BY_NAME, EMBEDDED, captioner_for
 from backend.engine.presets import EMBEDDED_CAPTIONER as EMBEDDED_CAPTIONER
 from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError
@@ -39,12 +43,18 @@ _LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathse
 
 
 log = logging.getLogger(__name__)
+_NAME = "traced-curator"
 
 
 def default_data_directory() -> Path:
     """Default location of the store and caches: outside the code and any folder that is served."""
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "traced-curator"
+    earlier = Path.home() / ".local" / "share" / _NAME  # of earlier releases, on all systems
+    return earlier if earlier.is_dir() else platformdirs.user_data_path(_NAME, appauthor=False)
+
+
+def log_directory() -> Path:
+    """Where the log of unexpected errors is, also if the settings are what is wrong."""
+    return Path(os.environ.get("TRACED_DATA_DIRECTORY") or default_data_directory()).expanduser()
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Settings:
     database: str | None = None  #: any SQLAlchemy URL; default: SQLite in the data directory
     model: str = str(EMBEDDED_SCORER)  #: scorer: a preset, a hub name or a directory
     kind: str | None = None  #: clip, blip-itc or blip-itm; None: as the checkpoint says
-    captioner: str | None = None  #: captioner; None: the embedded one with the embedded scorer
+    captioner: str | None = None  #: a name, "auto" or "none"; None: the preset's, if it has one
     concreteness: str | None = None  #: None: the embedded ICC
     corrector: str | None = None  #: vision-language model for corrections; None: none
     corrector_url: str | None = None  #: OpenAI-compatible server of that model; None: local
@@ -131,11 +141,18 @@ class Settings:
     @property
     def captioner_model(self) -> str | None:
         """The captioner to use. The embedded one only knows drawn scenes, so it is the default only
-        for embedded scorers; with other scorers there is none unless one is given."""
+        for embedded scorers; with other scorers there is none unless their preset names one or one
+        is given, by name or as "auto"."""
+        if self.captioner == "auto":
+            return captioner_for(self.model)
         if self.captioner:
             return None if self.captioner == "none" else self.captioner
         embedded = Path(self.model).resolve().parent == MODELS.resolve()
         return str(EMBEDDED_CAPTIONER) if embedded else None
+
+
+#: The largest configuration file, in bytes.
+_LARGEST = 1 << 20
 
 
 def setting_names() -> tuple[str, ...]:
@@ -143,10 +160,11 @@ def setting_names() -> tuple[str, ...]:
     return tuple(f.name for f in fields(Settings) if f.metadata.get("is_setting", True))
 
 
-def user_file(environment: Mapping[str, str] = os.environ) -> Path:
+def user_file() -> Path:
     """Path of the user's configuration file, which may not exist."""
-    base = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "traced-curator" / "config.toml"
+    earlier = Path.home() / ".config" / _NAME
+    folder = earlier if earlier.is_dir() else platformdirs.user_config_path(_NAME, appauthor=False)
+    return folder / "config.toml"
 
 
 def folder_file() -> Path:
@@ -156,12 +174,12 @@ def folder_file() -> Path:
 
 def _from_file(file: Path, known: Collection[str]) -> dict[str, Any]:
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        values = tomllib.loads(read_regular(file, _LARGEST).decode("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as problem:
         raise SettingsError(f"{file} cannot be read: {problem.strerror}.") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise SettingsError(f"{file} is not valid TOML: {problem}.") from problem
     for key, value in values.items():
         if key not in known:
@@ -192,7 +210,7 @@ def load_settings(
     known = setting_names()
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for file in (user_file(environment), folder_file()) if files is None else files:
+    for file in (user_file(), folder_file()) if files is None else files:
         values |= _from_file(file, known)
     origins |= dict.fromkeys(values, "file")
     for name, text in environment.items():
@@ -215,6 +233,8 @@ def load_settings(
             values[key] = float(values[key]) if key in _DECIMALS else int(values[key])
         except ValueError as problem:
             raise SettingsError(f"The {key} '{values[key]}' is not a number.") from problem
+        if key in _DECIMALS and not 0 < values[key] < math.inf:
+            raise SettingsError(f"The {key} '{values[key]}' is not a positive, finite number.")
     for key in values.keys() & _LISTS:
         given = values[key]
         parts = given.split(_LISTS[key]) if isinstance(given, str) else given

@@ -14,10 +14,12 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 import db
+from backend.datasets.regular_files import refuse_database
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
 from db.backup import backup
 from db.queries import database_settings as setting_queries
+from db.queries.blind_review import set_reader
 
 _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
     (db_errors.StoreProblem, StoreError),
@@ -38,16 +40,24 @@ def translated() -> Iterator[None]:
 
 
 class Store:
-    """An open database. Sessions are short: read or write, never compute inside `writing()`."""
+    """An open database. Sessions are short: read or write, never compute inside `writing()`.
+    `reader`: who asks, see `db.queries.blind_review`."""
 
-    def __init__(self, store: db.Store) -> None:
+    def __init__(self, store: db.Store, reader: str | None = None) -> None:
         self._store = store
+        self._reader = reader
+
+    def seen_by(self, reader: str) -> "Store":
+        """The same database; of pairs that still need this curator's own opinion, what others said
+        is hidden."""
+        return Store(self._store, reader)
 
     @contextmanager
     def reading(self, scanning: bool = False) -> Iterator[Session]:
         """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
         dataset once."""
         with translated(), self._store.reading(scanning) as session:
+            set_reader(session, self._reader)
             yield session
 
     @contextmanager
@@ -55,6 +65,7 @@ class Store:
         """A session that commits when the block ends, and rolls back when it raises. `large`: set
         it to write a large part of the database."""
         with translated(), self._store.writing(large) as session:
+            set_reader(session, self._reader)
             yield session
 
     @property
@@ -95,4 +106,7 @@ def is_missing(url: str) -> bool:
 def open_database(url: str) -> Store:
     """Open, create or upgrade the database at `url`. Raises StoreError, which says what to do."""
     with translated():
-        return Store(db.open_store(url))
+        store = db.open_store(url)
+    if store.dialect == "sqlite":
+        refuse_database(Path(str(store.engine.url.database)))
+    return Store(store)

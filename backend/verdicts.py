@@ -45,11 +45,12 @@ class VerdictText:
 #: The texts of an accepted enrichment, which is stored as a correction.
 ENRICHMENT = VerdictText("Enrich", "✎ enriched", "Enriched.", "correct")
 TEXTS: dict[Decision, VerdictText] = {
-    "correct": VerdictText("Correct", "✓ correct", "Correct.", "correct"),
-    "correction": VerdictText("Correct it", "✎ corrected", "Corrected.", "wrong"),
-    "drop": VerdictText("Wrong: drop", "✕ dropped", "Wrong: dropped.", "wrong"),
-    "abstract": VerdictText("Abstract", "~ abstract", "Abstract.", "abstract"),
-    "unsure": VerdictText("Unsure", "? unsure", "Unsure.", "unsure"),
+    "correct": VerdictText("Right", "✓ correct", "Correct.", "correct"),
+    "correction": VerdictText("Fix", "✎ corrected", "Corrected.", "wrong"),
+    "drop": VerdictText("Remove", "✕ dropped", "Wrong: dropped.", "wrong"),
+    "wrong": VerdictText("Wrong", "✕ wrong", "Wrong: labelled.", "wrong"),
+    "abstract": VerdictText("Vague", "~ abstract", "Abstract.", "abstract"),
+    "unsure": VerdictText("Not sure", "? unsure", "Unsure.", "unsure"),
 }
 
 
@@ -65,14 +66,18 @@ def about_caption(judgement: str | None) -> str:
     return _texts_of(judgement).caption
 
 
-def saved_text(decision: str | None, enriches: bool) -> str:
-    """The confirmation of a recorded verdict; None: it was undone.
+def saved_text(decision: str | None, enriches: bool, suggestion_id: int | None) -> str:
+    """The confirmation of a recorded verdict; None: it was undone. A verdict that enriches without
+    a suggestion calls a caption correct that had been edited in bulk.
 
-    >>> saved_text("correction", False), saved_text("correction", True)
-    ('Corrected.', 'Enriched.')
+    >>> [saved_text("correction", *how) for how in ((False, None), (True, 7), (True, None))]
+    ['Corrected.', 'Enriched.', 'Correct.']
     """
-    made = judgement(decision, enriches)
-    return "Undecided again." if made is None else _texts_of(made).saved
+    if decision is None:
+        return "Undecided again."
+    if enriches and suggestion_id is None:
+        return TEXTS["correct"].saved
+    return _texts_of(judgement(decision, enriches)).saved
 
 
 def _texts_of(judgement: str | None) -> VerdictText:

@@ -15,21 +15,25 @@ methods here manage datasets. Every method is one complete transaction or query 
 records.
 """
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from backend.accounts.folders import Folders
 from backend.accounts.team import Team
+from backend.datasets.address_proofs import split_proof
 from backend.datasets.typed_path import typed_path
 from backend.datasets.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound
 from backend.jobs import manage_datasets
 from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
-from backend.jobs.jobs import Jobs
+from backend.jobs.import_dataset import check_source
+from backend.jobs.jobs import Jobs, SelectPairs
 from backend.jobs.known_pictures import UNKNOWN
-from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView
+from backend.jobs.relocate_dataset import relocate
+from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView, Relocation
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review.queue import MOST_COUNTED
@@ -41,14 +45,16 @@ from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
+from db.queries.blind_review import NOBODY
+from db.queries.classifiers import ClassifierRow
 from db.queries.pairs import ReviewCounts
 from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
 from db.queries.saved_views import ViewRow
 from db.queries.verdicts import VerdictRow
 
 __all__ = [
-    "MOST_COUNTED", "Cursor", "ExportChoice", "QueueFilter", "QueuePage", "Range", "ReviewCounts",
-    "VerdictRow", "ViewRow", "Workspace",
+    "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "QueueFilter", "QueuePage",
+    "Range", "ReviewCounts", "VerdictRow", "ViewRow", "Workspace",
 ]  # fmt: skip
 
 
@@ -62,7 +68,7 @@ class Workspace:
         self.engines = DatasetEngines(self.store, self.engine)
         self.accounts = Team(self.store)
         self.review = Review(self.store, self.engines, settings)
-        self.jobs = Jobs(self.store, self.engines, settings, self.review.select_pairs)
+        self.jobs = Jobs(self.store, self.engines, settings, self._select_pairs_for)
         self.models = self.jobs.models
         self.uploads = Uploads(
             settings.data_directory / "uploads", int(settings.upload_limit * 1_000_000_000)
@@ -78,6 +84,19 @@ class Workspace:
             settings.import_root, settings.export_root, settings.data_directory
         )
         self.jobs.guard = self.folders.checked
+
+    def seen_by(self, reader: str) -> "Workspace":
+        """The same workspace for one of several curators: of pairs that still need their own
+        opinion, what others said is hidden. NOBODY has judged nothing."""
+        seen = copy.copy(self)
+        seen.store = self.store.seen_by(reader)
+        seen.review = self.review.seen_by(reader)
+        seen.jobs = self.jobs.seen_by(reader)
+        return seen
+
+    def _select_pairs_for(self, reader: str | None) -> SelectPairs:
+        review = self.review if reader is None else self.review.seen_by(reader)
+        return review.select_pairs
 
     @property
     def default_export(self) -> Path:
@@ -120,15 +139,22 @@ class Workspace:
         name = known.get(path) or _free_name(path, set(known.values()))
         return self.jobs.import_dataset(path, name=name, progress=progress).dataset_id
 
-    def what_goes(self, dataset_id: int) -> Deletion:
+    def deletion_preview(self, dataset_id: int) -> Deletion:
         """A preview of a deletion."""
-        return manage_datasets.what_goes(self.store, dataset_id)
+        return manage_datasets.deletion_preview(self.store, dataset_id)
 
     def delete_dataset(self, dataset_id: int, keep: Path | None = None) -> Deletion:
         """See `backend.jobs.manage_datasets.delete_dataset`; verdicts are kept in the folder
         `keep`, by default next to the store."""
         folder = keep or self.settings.data_directory / "deleted"
         return manage_datasets.delete_dataset(self.store, dataset_id, folder.expanduser())
+
+    def relocate_dataset(self, dataset_id: int, path: str | Path) -> Relocation:
+        """See `backend.jobs.relocate_dataset.relocate`. Raises as an import from that path."""
+        if self.jobs.guard is not None:
+            path = self.jobs.guard("import", {"path": str(path)}).get("path", path)
+        source = check_source(path, self.settings.data_directory)
+        return relocate(self.store, dataset_id, source)
 
     def rename_dataset(self, dataset_id: int, name: str) -> None:
         manage_datasets.rename_dataset(self.store, dataset_id, name)
@@ -160,7 +186,10 @@ class Workspace:
         """Rows that could not be imported, in file order."""
         with self.store.reading() as session:
             rows = dataset_queries.list_problems(session, dataset_id, offset, limit)
-        return [ProblemView(r.file, r.row, r.kind, r.message, r.external_id) for r in rows]
+        return [
+            ProblemView(split_proof(r.file)[0], r.row, r.kind, r.message, r.external_id)
+            for r in rows
+        ]
 
     def remove_abandoned_uploads(self) -> int:
         """Remove uploads older than a day that belong to no dataset (any more)."""

@@ -7,6 +7,13 @@ EDIT = RULE + "edit by "
 #: Dropped copies of a picture that is kept; this says nothing about their captions.
 DUPLICATE = RULE + "near duplicate, by "
 
+#: Prefix of the author of labels that were read from a file, followed by its name. People gave
+#: them, so a detector learns from them; but not here, so agreement is measured without them.
+LABELS = "labels: "
+
+#: Pairs that became undecided because their picture was replaced in the source.
+NEW_PICTURE = RULE + "the picture was replaced"
+
 
 def edit_author(name: str) -> str:
     """The author of the acts by which `name` edits many captions at once."""
@@ -16,6 +23,11 @@ def edit_author(name: str) -> str:
 def duplicate_author(name: str) -> str:
     """The author of the verdicts by which `name` keeps one of several near duplicates."""
     return DUPLICATE + name
+
+
+def label_author(file: str) -> str:
+    """The author of the verdicts that a file of labels contains; 255 characters at most."""
+    return (LABELS + file)[:255]
 
 
 def authors_of(name: str) -> tuple[str, ...]:
@@ -38,6 +50,11 @@ def is_rule(author: str | None) -> bool:
     return author is not None and author.startswith(RULE)
 
 
+def is_label_file(author: str | None) -> bool:
+    """Whether the verdict was read from a file of labels."""
+    return author is not None and author.startswith(LABELS)
+
+
 def is_reserved(name: str) -> bool:
     """Whether the name is reserved and cannot be registered."""
-    return name.strip().lower().startswith(RULE.strip())
+    return name.strip().lower().startswith((RULE.strip(), LABELS.strip()))

@@ -25,17 +25,18 @@ def backup(store: Store, target: Path) -> Path:
     if target.exists():
         raise StoreProblem(f"{target} exists already. Give the name of a new file.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part-{os.getpid()}")
     try:
-        if store.dialect == "sqlite":
-            _copy_sqlite(Path(str(store.engine.url.database)), part)
-        else:
-            _dump_postgresql(store, part)
-        os.replace(part, target)
+        # In a new folder of our own, so that no link waits under the name that is written.
+        prefix = f".{target.name}.part-"
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as folder:
+            part = Path(folder) / "copy"
+            if store.dialect == "sqlite":
+                _copy_sqlite(Path(str(store.engine.url.database)), part)
+            else:
+                _dump_postgresql(store, part)
+            os.replace(part, target)
     except (OSError, sqlite3.Error) as problem:
         raise StoreProblem(f"{target} could not be written: {problem}.") from problem
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

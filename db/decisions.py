@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from db.authors import is_duplicate_rule
 
-Decision = Literal["correct", "correction", "drop", "abstract", "unsure"]
+Decision = Literal["correct", "correction", "drop", "wrong", "abstract", "unsure"]
 #: Review states by which a queue can be filtered.
 Review = Literal["all", "unreviewed", "decided", "disputed"]
 #: 'position' is the order of import; 'random' is the same random order every time.
@@ -13,7 +13,8 @@ Order = Literal[
     "random", "uncertainty", "position",
 ]  # fmt: skip
 
-#: The verdicts a curator can give, in the order in which they are shown.
+#: The verdicts a curator can give, in the order in which they are shown. A new one needs a
+#: migration as well (`db/decision_check.py`) and its texts in `backend/verdicts.py`.
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 REVIEWS: tuple[Review, ...] = get_args(Review)
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -24,8 +25,8 @@ PICTURE_ISSUES = (
     "near_duplicate",
 )  # fmt: skip
 
-#: Verdicts that say "this caption was wrong".
-WRONG: tuple[Decision, ...] = ("correction", "drop")
+#: Verdicts that say "this caption was wrong". After *wrong* the pair stays as it is: it is a label.
+WRONG: tuple[Decision, ...] = ("correction", "drop", "wrong")
 #: Verdicts after which the caption is right: it was correct, or it has been corrected.
 RIGHT_NOW: tuple[Decision, ...] = ("correct", "correction")
 #: Judgement of an accepted enrichment: the caption was right, and is more specific now.
@@ -49,6 +50,6 @@ def is_wrong(judgement: str | None) -> bool:
     """Whether a judgement says that the caption was wrong; None: no verdict.
 
     >>> [decision for decision in (*DECISIONS, ENRICHED) if is_wrong(decision)]
-    ['correction', 'drop']
+    ['correction', 'drop', 'wrong']
     """
     return judgement in WRONG

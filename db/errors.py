@@ -36,7 +36,7 @@ class MissingRow(Exception):
 
 @dataclass(frozen=True)
 class PairState:
-    """The current state of a pair. `decision` None: undecided, or undone back to undecided."""
+    """The current state of a pair. `decision` None: undecided, also after an undo, or hidden."""
 
     pair_id: int
     version: int

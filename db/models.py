@@ -10,6 +10,7 @@ Deleting a dataset deletes what belongs to it in a fixed order (`queries/dataset
 cascade that could delete more than intended.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,13 +34,24 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 from db.column_types import UtcDateTime, now
+from db.decisions import DECISIONS
 
 #: Roles of an account: give verdicts, or also settle disagreements.
 ROLES = ("curator", "adjudicator")
 #: Kinds of suggestions: correct a wrong caption, or enrich a correct one.
 SUGGESTIONS = ("correction", "boost")
 
-_DECISION_IS_KNOWN = "decision IN ('correct', 'correction', 'drop', 'abstract', 'unsure')"
+
+def decision_check(decisions: Sequence[str]) -> str:
+    """The condition that a decision is one of these.
+
+    >>> decision_check(("correct", "drop"))
+    "decision IN ('correct', 'drop')"
+    """
+    return "decision IN ({})".format(", ".join(f"'{name}'" for name in decisions))
+
+
+_DECISION_IS_KNOWN = decision_check(DECISIONS)
 #: If the decision is NULL, so is the comparison, and a check that is NULL passes.
 _CORRECTION_HAS_CAPTION = "(decision = 'correction') = (corrected_caption IS NOT NULL)"
 
@@ -132,6 +144,8 @@ class Pair(Base):
     enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: The note of the current verdict; "": none.
     note: Mapped[str] = mapped_column(Text, server_default="")
+    #: Gone from the source, and therefore in no queue and no export; nothing of it is deleted.
+    hidden: Mapped[bool] = mapped_column(Boolean, server_default=false())
 
     __table_args__ = (
         UniqueConstraint("dataset_id", "external_id"),
@@ -164,6 +178,13 @@ Index(
     Pair.id,
     sqlite_where=Pair.note != "",
     postgresql_where=Pair.note != "",
+)
+Index(
+    "ix_pairs_hidden",
+    Pair.dataset_id,
+    Pair.id,
+    sqlite_where=Pair.hidden,
+    postgresql_where=Pair.hidden,
 )
 
 
@@ -563,6 +584,17 @@ class WordMark(Base):
     pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"))
     start: Mapped[int] = mapped_column(Integer)
     end: Mapped[int] = mapped_column(Integer)
+    author: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+class PairTag(Base):
+    """One of people's own words on a pair, such as the name of a list of suspects."""
+
+    __tablename__ = "pair_tags"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True, index=True)
     author: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 

@@ -47,12 +47,72 @@ _MAPPED = 268_435_456
 _CACHE, _LARGE_CACHE = 16_384, 262_144
 
 
+class OpenFiles:
+    """SQLite's database, write-ahead log and the log's index as this process has opened them.
+
+    If another program replaces or removes one of them, SQLite keeps writing into a file that no
+    longer has a name, and everything is lost when the process ends; or, if it is the index, which
+    holds the locks, both write into the log at once. Therefore, each commit is
+    checked: StoreProblem is raised before it if a file is gone, and by `check` afterwards.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        path = os.path.abspath(str(engine.url.database))
+        self._paths = (path, f"{path}-wal", f"{path}-shm")
+        self._opened: tuple[tuple[int, int] | None, ...] = ()
+        self._connections = 0
+        self._lock = threading.Lock()
+        event.listen(engine, "connect", self._connected)
+        event.listen(engine, "close", self._closed)
+        event.listen(engine, "commit", self.check)
+
+    def _connected(self, connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # opens the log
+        with self._lock:
+            if not self._connections:
+                self._opened = self._now()
+            self._connections += 1
+
+    def _closed(self, _connection: sqlite3.Connection, _record: object) -> None:
+        with self._lock:
+            self._connections -= 1
+
+    def _now(self) -> tuple[tuple[int, int] | None, ...]:
+        return tuple(_identity(path) for path in self._paths)
+
+    def check(self, _connection: Connection | None = None) -> None:
+        """Raises StoreProblem if one of the files is not the one that was opened."""
+        if not self._connections:  # the next one opens the files anew
+            return
+        for path, opened, now in zip(self._paths, self._opened, self._now(), strict=True):
+            if opened != now:
+                raise StoreProblem(
+                    f"Nothing more can be stored: another program removed or replaced {path} while "
+                    "TRACED Curator was using it. Restart TRACED Curator; what was confirmed "
+                    "before is kept unless that program replaced the database."
+                )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        file = os.stat(path)
+    except OSError:
+        return None
+    return file.st_dev, file.st_ino
+
+
 class Store:
     """An open database of the current schema. Safe to share between threads; get one from
     `db.upgrade.open_store`."""
 
-    def __init__(self, engine: Engine, upgraded_from: str | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        upgraded_from: str | None = None,
+        files: OpenFiles | None = None,
+    ) -> None:
         self.engine = engine
+        self._files = files
         #: The schema revision found when opening, if the database was older; None if it was new
         #: or already current.
         self.upgraded_from = upgraded_from
@@ -92,8 +152,12 @@ class Store:
         database and gets a larger cache."""
         writer = self._large_writer if large else self._writer
         with explained(self.address), self._in_turn(), Session(writer) as session:
+            if self._files is not None:
+                self._files.check()
             yield session
             session.commit()
+            if self._files is not None:
+                self._files.check()
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
@@ -119,17 +183,29 @@ def _postgresql_only(engine: Engine, **options: Any) -> dict[str, Any]:
     return options if engine.dialect.name == "postgresql" else {}
 
 
-def make_engine(url: URL) -> Engine:
+def make_engine(url: URL, migrates: bool = False) -> Engine:
     """An engine for SQLite (a file) or PostgreSQL (psycopg), configured as described in this
-    module."""
+    module. `migrates`: SQLite does not enforce foreign keys, so that tables can be copied."""
     if url.get_backend_name() == "postgresql":
-        return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+        try:
+            return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+        except ModuleNotFoundError as problem:
+            raise StoreProblem(
+                "PostgreSQL needs the extra 'postgres': pip install 'traced-curator[postgres]', or "
+                "in a checkout pip install -r requirements-postgres.txt."
+            ) from problem
     engine = create_engine(
         url, pool_size=8, max_overflow=56, connect_args={"timeout": BUSY_SECONDS}
     )
     event.listen(engine, "connect", _prepare_sqlite)
+    if migrates:
+        event.listen(engine, "connect", _ignore_foreign_keys)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _ignore_foreign_keys(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA foreign_keys = OFF")
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -180,6 +256,12 @@ _ADVICE = {
     "malformed": "the file is damaged. Restore a backup.",
     "connection refused": "there is no response from a PostgreSQL server. Start it, or check host "
     "and port.",
+    "read-only transaction": "the server takes no changes, as a standby does. Connect to the "
+    "primary server, or ask its administrator; everything confirmed before is kept.",
+    "statement timeout": "the server ended a statement after its statement_timeout. Raise it for "
+    "this user, or try again while the server is less busy.",
+    "too many connections": "the server accepts no more connections. Close other programs, or "
+    "raise the limit of this user.",
     "password authentication failed": "the server rejects this user and password.",
     "does not exist": "the server has no such database or user. Create it, or check the URL.",
 }

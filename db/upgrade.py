@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 
 from db.errors import NewerDatabase, StoreProblem
 from db.models import Base
-from db.session import Store, explained, make_engine
+from db.session import OpenFiles, Store, explained, make_engine
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 #: Any constant will do, as long as all versions of the program use it.
@@ -39,14 +39,15 @@ def open_store(url: str) -> Store:
     address = parsed.render_as_string(hide_password=True)
     if parsed.get_backend_name() == "sqlite":
         _make_folder(Path(str(parsed.database)), address)
-    engine = make_engine(parsed)
+    migrator = make_engine(parsed, migrates=True)
     try:
-        with explained(address), engine.begin() as connection:
+        with explained(address), migrator.begin() as connection:
             revision = _bring_up_to_date(connection, address)
-    except BaseException:
-        engine.dispose()
-        raise
-    return Store(engine, upgraded_from=revision if revision != head_revision() else None)
+    finally:
+        migrator.dispose()
+    engine = make_engine(parsed)
+    files = OpenFiles(engine) if engine.dialect.name == "sqlite" else None
+    return Store(engine, revision if revision != head_revision() else None, files)
 
 
 def parse_url(url: str) -> URL:

@@ -14,6 +14,7 @@ OUTSIDE = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
     "BENCHMARKS.md": "benchmarks.md",
+    "research/RESULTS.md": "results.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,18 @@ import torch
 from PIL import Image
 
 from backend.engine.captioning.clipcap import make_clipcap
-from backend.lab.scenes.architecture import (
+from research.scenes.architecture import (
     blip_configuration,
     initialise,
     make_captioner,
     make_clip,
     make_retrieval_model,
 )
-from backend.lab.scenes.grammar import describe
-from backend.lab.scenes.publishing import publish
-from backend.lab.scenes.renderer import render
-from backend.lab.scenes.tokenizer import make_tokenizer
-from backend.lab.scenes.world import make_scene
+from research.scenes.grammar import describe
+from research.scenes.publishing import publish
+from research.scenes.renderer import render
+from research.scenes.tokenizer import make_tokenizer
+from research.scenes.world import make_scene
 from tests.datasets.folders import image_folder
 
 #: The files that a tokenizer may be stored in.
@@ -112,8 +113,8 @@ def random_clipcap(folder: Path, seed: int = 0) -> Path:
     """A ClipCap from both, saved as the command `captioner` does."""
     clip, language_model = random_clip(folder, seed), folder / "language-model"
     random_language_model(language_model, seed)
-    made = make_clipcap(str(clip), str(language_model), prefix_length=4, seed=seed)
-    made.save(folder / "clipcap")
+    clipcap = make_clipcap(str(clip), str(language_model), prefix_length=4, seed=seed)
+    clipcap.save(folder / "clipcap")
     return folder / "clipcap"
 
 
@@ -151,23 +152,104 @@ def drawn_folder(path: Path, count: int, seed: int = 0) -> Path:
     return path
 
 
-def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any = None) -> Path:
-    """A SigLIP; its default tokenizer is that of the scenes, where [SEP] ends a text."""
+#: What small vocabularies are trained on: several scripts, as the published ones are.
+_TEXTS = (
+    "a photo of a dog on a red boat", "two people ride bicycles", "ein Hund läuft im Gras",
+    "Две собаки бегут", "犬の写真", "the old cat sleeps under a green tree",
+)  # fmt: skip
+
+
+def save_gemma_tokenizer(folder: Path) -> int:
+    """A vocabulary of the kind of SigLIP 2's, with its published configuration, which names Gemma's
+    class and not SigLIP 2's own. Returns its size."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
+
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    words = [word for text in _scene_texts() for word in f"{text} {text.lower()}".split()]
+    tokenizer.train_from_iterator(
+        [f"▁{word}" for word in words] + words,
+        trainers.BpeTrainer(
+            vocab_size=900, special_tokens=[*special, *(f"<0x{i:02X}>" for i in range(256))]
+        ),
+    )
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A <eos>", pair="$A <eos> $B:1 <eos>:1", special_tokens=[("<eos>", 1)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    configuration = {
+        "add_bos_token": False, "add_eos_token": True, "bos_token": "<bos>", "eos_token": "<eos>",
+        "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>", "padding_side": "right",
+        "model_max_length": 64, "model_input_names": ["input_ids"],
+        "processor_class": "SiglipProcessor", "tokenizer_class": "GemmaTokenizer",
+    }  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(json.dumps(configuration))
+    return tokenizer.get_vocab_size()
+
+
+def save_sentencepiece_tokenizer(folder: Path) -> int:
+    """A vocabulary of the kind of SigLIP 1's, as `SiglipTokenizer` stores it. Returns its size."""
+    import sentencepiece
+    from transformers import SiglipTokenizer
+
+    with (folder / "spiece.model").open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(text.lower() for text in _scene_texts()), model_writer=file,
+            vocab_size=200, hard_vocab_limit=False, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+            minloglevel=2,
+        )  # fmt: skip
+    tokenizer = SiglipTokenizer(str(folder / "spiece.model"))
+    tokenizer.save_pretrained(folder)
+    return len(tokenizer)
+
+
+def save_scene_tokenizer(folder: Path) -> int:
+    """The words of the scenes, of which [SEP] ends a text. Returns the number of words."""
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
+
+    scenes = make_tokenizer()
+    backend = scenes.backend_tokenizer
+    backend.post_processor = TemplateProcessing(
+        single="$A [SEP]", pair="$A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[SEP]", scenes.sep_token_id)],
+    )  # fmt: skip
+    PreTrainedTokenizerFast(
+        tokenizer_object=backend, eos_token="[SEP]", pad_token="[PAD]", unk_token="[UNK]",
+        additional_special_tokens=["[CLS]", "[MASK]", "[ENC]", "[DEC]"],
+    ).save_pretrained(folder)  # fmt: skip
+    return len(scenes)
+
+
+def _scene_texts() -> list[str]:
+    rng = random.Random(0)
+    return [describe(make_scene(rng), rng).text for _ in range(200)] + list(_TEXTS) * 20
+
+
+def random_siglip(
+    folder: Path,
+    seed: int = 1,
+    length: int = 20,
+    save_tokenizer: Callable[[Path], int] = save_scene_tokenizer,
+) -> Path:
+    """A SigLIP; with `save_gemma_tokenizer` a SigLIP 2 in its published layout, with
+    `save_sentencepiece_tokenizer` a SigLIP 1."""
     from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
 
-    if tokenizer is None:
-        tokenizer = make_tokenizer()
-        tokenizer.eos_token = "[SEP]"
+    rows = save_tokenizer(_made(folder))
     size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
     text = {
-        **size, "num_attention_heads": 2, "vocab_size": len(tokenizer),
+        **size, "num_attention_heads": 2, "vocab_size": rows,
         "max_position_embeddings": length, "projection_size": 48,
     }  # fmt: skip
     vision = {**size, "num_attention_heads": 2, "image_size": 48, "patch_size": 16}
     torch.manual_seed(seed)
     SiglipModel(SiglipConfig(text_config=text, vision_config=vision)).save_pretrained(folder)
     SiglipImageProcessor(size={"height": 48, "width": 48}).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -221,8 +303,8 @@ def random_lavis_checkpoint(folder: Path, seed: int = 0) -> Path:
     model = BlipForImageTextRetrieval(configuration)
     initialise(model)
     torch.save({"model": lavis_names(model.state_dict())}, folder / "model.pth")
-    known = make_tokenizer().get_vocab()
-    (folder / "vocab.txt").write_text("\n".join(sorted(known, key=known.__getitem__)) + "\n")
+    vocab = make_tokenizer().get_vocab()
+    (folder / "vocab.txt").write_text("\n".join(sorted(vocab, key=vocab.__getitem__)) + "\n")
     return folder / "model.pth"
 
 
@@ -239,11 +321,15 @@ def random_clip_with_byte_pairs(folder: Path, seed: int = 0, metaclip: bool = Fa
         MetaClip2Model,
     )
 
-    known = SimpleTokenizer()
-    merges = [pair for pair, _ in sorted(known.bpe_ranks.items(), key=lambda entry: entry[1])]
+    simple_tokenizer = SimpleTokenizer()
+    merges = [
+        pair for pair, _ in sorted(simple_tokenizer.bpe_ranks.items(), key=lambda entry: entry[1])
+    ]
     tokenizer = CLIPTokenizerFast(
-        vocab={token.replace("<start_of_text>", "<|startoftext|>").replace(
-            "<end_of_text>", "<|endoftext|>"): number for token, number in known.encoder.items()},
+        vocab={
+            token.replace("<start_of_text>", "<|startoftext|>").replace(
+                "<end_of_text>", "<|endoftext|>"): number
+            for token, number in simple_tokenizer.encoder.items()},
         merges=merges,
     )  # fmt: skip
     size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}

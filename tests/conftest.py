@@ -4,25 +4,22 @@ Files outside it are not even imported, because importing the libraries for mode
 longer than running all its tests. A quick run that imports one of them fails and names it.
 """
 
-import gc
+import os
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.fixtures import garbage
-
 pytest_plugins = [
     "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.passwords",
-    "tests.fixtures.processor_times", "tests.fixtures.shared", "tests.fixtures.stores",
+    "tests.fixtures.shared", "tests.fixtures.stores",
 ]  # fmt: skip
 
-# Imported modules never become garbage: not scanning them repeatedly, and collecting less often,
-# saves a sixth of the tests' processor time.
-gc.disable()
+# The tests start a hub of their own on this machine, also for people who work offline.
+for _variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+    os.environ.pop(_variable, None)
 
 TESTS = Path(__file__).resolve().parent
 #: Tests that need no browser, PostgreSQL or models, as patterns relative to this folder.
@@ -43,12 +40,12 @@ QUICK = (
     "review/test_queue_form.py",
 )  # fmt: skip
 #: Folders whose files take longest, in the order in which processes should take them: short files
-#: come last, so that all processes end at about the same time. The browser tests occupy one process
-#: for most of the run (`fixtures/scheduling.py`).
+#: come last, so that all processes end at about the same time. The browser tests share a browser
+#: and a server, hence a process.
 LONGEST_FIRST = (
     "browser",
     "faults",
-    "lab",
+    "research",
     "packaging",
     "docs",
     "jobs",
@@ -56,6 +53,26 @@ LONGEST_FIRST = (
     "cli",
     "engine",
 )
+#: Where PostgreSQL can differ from SQLite: locks, orders, searches, migrations. The other tests of
+#: stores run on it in `make nightly` only.
+POSTGRESQL_DIFFERS = (
+    "db/test_clock.py", "db/test_many_curators.py", "db/test_migrations.py", "db/test_queue.py",
+    "db/test_rankings.py", "db/test_session.py", "db/test_unstorable_searches.py",
+    "db/test_verdict_concurrency.py", "db/test_verdicts.py",
+)  # fmt: skip
+#: Browser tests of single details; the journeys run in `make test`.
+NIGHTLY_IN_BROWSER = (
+    "browser/test_duplicates_and_map.py", "browser/test_jobs_and_pages.py",
+    "browser/test_measured_captions.py",
+    "browser/test_models_page.py",
+)  # fmt: skip
+#: The tests of `research` that run in `make test`; the others train or measure, and are `nightly`.
+RESEARCH_SAMPLE = (
+    "research/bench/test_report.py", "research/captioning/test_curriculum.py",
+    "research/commands/test_*.py", "research/evaluation/test_demo.py",
+    "research/evaluation/test_metrics.py", "research/scenes/test_embedded_models.py",
+    "research/scenes/test_world.py", "research/test_noisy_dataset.py",
+)  # fmt: skip
 #: Libraries that no test in the quick lane imports.
 SLOW_LIBRARIES = ("torch", "transformers", "gradio", "playwright")
 
@@ -64,8 +81,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only the quick lane, see conftest.py")
 
 
-def is_quick(path: Path) -> bool:
-    return any(fnmatch(path.relative_to(TESTS).as_posix(), pattern) for pattern in QUICK)
+def is_among(path: Path, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(path.relative_to(TESTS).as_posix(), pattern) for pattern in patterns)
+
+
+def is_nightly(item: pytest.Item) -> bool:
+    """Whether a test runs in `make nightly` only, besides those marked where they stand."""
+    if item.path.is_relative_to(TESTS / "research"):
+        return not is_among(item.path, RESEARCH_SAMPLE)
+    if is_among(item.path, NIGHTLY_IN_BROWSER):
+        return True
+    return needs_postgresql(item) and not is_among(item.path, POSTGRESQL_DIFFERS)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -75,7 +101,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     if not config.getoption("--quick") or not is_test:
         return None
-    return None if is_quick(collection_path) else True
+    return None if is_among(collection_path, QUICK) else True
 
 
 def rank(path: Path) -> int:
@@ -89,33 +115,21 @@ def needs_postgresql(item: pytest.Item) -> bool:
     return "postgresql" in values or any("postgresql" in name for name in names)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run the longest files first; the quick lane tests stores on SQLite only."""
     items.sort(key=lambda item: rank(item.path))
+    for item in items:
+        is_in_browser = item.path.is_relative_to(TESTS / "browser")
+        group = "browser" if is_in_browser else item.path.relative_to(TESTS).as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
+        if is_nightly(item):
+            item.add_marker(pytest.mark.nightly)
     if not config.getoption("--quick"):
         return
     left_out = [item for item in items if needs_postgresql(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
-
-
-@pytest.hookimpl(optionalhook=True)  # of xdist
-def pytest_xdist_setupnodes(specs: list[Any]) -> None:
-    """Let all processes share the imports of the slow libraries."""
-    from tests.fixtures import programs
-
-    programs.fork_workers(specs)
-
-
-@pytest.hookimpl(optionalhook=True)  # of xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from tests.fixtures.scheduling import FilesAndTheBrowser
-
-    return FilesAndTheBrowser(config, log)
-
-
-def pytest_collection_finish() -> None:
-    garbage.freeze_imported_modules()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,17 +1,17 @@
 """The rules of ARCHITECTURE.md on imports and on the use of the store and of Gradio."""
 
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
+from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 from tests.tree import ROOT, imports_of, modules
 
 #: Higher levels may import lower ones, never the reverse; folders on one level are independent.
 LEVELS = [
     {"app"},
+    {"research"},
     {"traced_ui", "backend.cli"},
-    {"backend.lab"},
     {"backend.workspace"},
     {"backend.accounts"},
     {"backend.review"},
@@ -22,21 +22,21 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "progress",
-    "version",
+    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "process_exit",
+    "progress", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [
     {"correction"},
     {"captioning"},
     {"detection"},
-    {"trajectories", "phrases"},
-    {"scoring"},
+    {"trajectories", "phrases", "noise"},
+    {"scoring", "english"},
 ]
 #: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
-    "backend.cli.doctor", "backend.lab.bench", "backend.cli.curators",
+    "backend.cli.doctor", "backend.cli.curators",
 )  # fmt: skip
 #: Modules of `db` without SQL, which any module may import: authors, decisions, processes.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
@@ -50,8 +50,10 @@ ONE_THING_ON_SEVERAL_LEVELS = {
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1
-#: Folders of tests that mirror no source folder: they test the whole program.
-TESTS_OF_THE_WHOLE = {"browser", "docs", "faults", "hostile", "packaging"}
+#: Folders of tests that mirror no source folder: they test several of them.
+TESTS_OF_THE_WHOLE = {
+    "browser", "docs", "engine/scoring/contracts", "faults", "hostile", "packaging",
+}  # fmt: skip
 
 
 def is_in(module: str, package: str) -> bool:
@@ -74,28 +76,59 @@ def packages(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.iterdir() if (p / "__init__.py").exists())
 
 
-@pytest.mark.parametrize(("module", "path"), modules(ROOT), ids=lambda value: str(value)[-40:])
-def test_imports_run_downwards(module: str, path: Path) -> None:
-    for levels, prefix in ((LEVELS, ""), (ENGINE_LEVELS, "backend.engine.")):
-        this = level_of(module, levels, prefix)
+def test_imports_run_downwards() -> None:
+    for module, path in modules(ROOT):
+        for levels, prefix in ((LEVELS, ""), (ENGINE_LEVELS, "backend.engine.")):
+            this = level_of(module, levels, prefix)
+            for imported in imports_of(path):
+                other = level_of(imported, levels, prefix)
+                if this is not None and other is not None and this[1] != other[1]:
+                    assert other[0] > this[0], f"{module} must not import {imported}"
+
+
+def test_nothing_imports_in_a_circle() -> None:
+    """Neither files nor folders: what lies in a folder can be read in an order in which each part
+    comes after those that it imports. Imports for types and within functions count as well."""
+    order: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)
+    for module, path in modules(ROOT):
         for imported in imports_of(path):
-            other = level_of(imported, levels, prefix)
-            if this is not None and other is not None and this[1] != other[1]:
-                assert other[0] > this[0], f"{module} must not import {imported}"
+            folder = common_folder(module, imported)
+            importer, target = (name[len(folder) :].split(".")[0] for name in (module, imported))
+            if importer not in ("__init__", target):
+                order[folder].setdefault(importer, set()).add(target)
+    for imports in order.values():
+        TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
 
 
-@pytest.mark.parametrize(("module", "path"), modules(ROOT), ids=lambda value: str(value)[-40:])
-def test_only_allowed_modules_use_the_store_and_the_user_interface(module: str, path: Path) -> None:
-    for imported in imports_of(path):
-        library = imported.split(".")[0]
-        if module.startswith("backend") and library == "db" and not is_free(imported):
-            assert any(is_in(module, user) for user in STORE_USERS), f"{module} -> {imported}"
-        if module.startswith(("backend", "db")):
-            assert library not in ("gradio", "traced_ui"), f"{module} -> {imported}"
-        if module.startswith("db"):
-            assert library not in ("backend", "torch"), f"{module} -> {imported}"
-        if module.startswith("traced_ui"):
-            assert library not in ("db", "sqlalchemy"), f"{module} -> {imported}"
+def common_folder(module: str, other: str) -> str:
+    """
+    >>> common_folder("db.queries.pairs", "db.models")
+    'db.'
+    """
+    parts = zip(module.split(".")[:-1], other.split(".")[:-1], strict=False)
+    common = itertools.takewhile(lambda pair: pair[0] == pair[1], parts)
+    return "".join(f"{name}." for name, _ in common)
+
+
+def test_the_product_does_without_research() -> None:
+    """Only the door for outside commands names it, and imports it where it is there."""
+    for module, path in modules(ROOT):
+        if not is_in(module, "research"):
+            assert not any(is_in(name, "research") for name in imports_of(path)), module
+
+
+def test_only_allowed_modules_use_the_store_and_the_user_interface() -> None:
+    for module, path in modules(ROOT):
+        for imported in imports_of(path):
+            library = imported.split(".")[0]
+            if module.startswith("backend") and library == "db" and not is_free(imported):
+                assert any(is_in(module, user) for user in STORE_USERS), f"{module} -> {imported}"
+            if module.startswith(("backend", "db", "research")):
+                assert library not in ("gradio", "traced_ui"), f"{module} -> {imported}"
+            if module.startswith("db"):
+                assert library not in ("backend", "torch"), f"{module} -> {imported}"
+            if module.startswith("traced_ui"):
+                assert library not in ("db", "sqlalchemy"), f"{module} -> {imported}"
 
 
 def test_every_folder_has_a_level() -> None:
@@ -134,8 +167,9 @@ def test_every_folder_is_in_the_architecture() -> None:
 
 def test_tests_mirror_the_folders() -> None:
     sources = {"db", "traced_ui"} | {
-        str(p.parent.relative_to(ROOT / "backend"))
-        for p in (ROOT / "backend").rglob("__init__.py")
+        str(p.parent.relative_to(base))
+        for folder, base in ((ROOT / "backend", ROOT / "backend"), (ROOT / "research", ROOT))
+        for p in folder.rglob("__init__.py")
         if p.parent != ROOT / "backend"
     }
     tests = {

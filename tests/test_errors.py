@@ -1,11 +1,17 @@
 """Every error has a title, an exit status and an explanation in plain words."""
 
 import re
+import sys
+from typing import Any
 
 import pytest
+from PIL import Image
 
 from backend import errors
-from backend.errors import TracedError, explain
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.errors import SettingsError, StoreError, TracedError, explain
+from backend.jobs import picture_quality, ray_cluster
+from backend.store import open_database
 
 
 def all_errors() -> list[type[TracedError]]:
@@ -17,14 +23,14 @@ def all_errors() -> list[type[TracedError]]:
     return result
 
 
-@pytest.mark.parametrize("error", all_errors())
-def test_each_error_is_in_the_documented_tree_and_has_an_explanation(
-    error: type[TracedError],
-) -> None:
-    assert re.search(rf"\b{error.__name__}\b", errors.__doc__ or "")
-    assert explain(error("Row 3 of a.csv is empty.")) == f"{error.title}: Row 3 of a.csv is empty."
-    assert explain(error("")) == f"{error.title}."
-    assert 1 <= error.exit_status < 126
+def test_each_error_is_in_the_documented_tree_and_has_an_explanation() -> None:
+    for error in all_errors():
+        assert re.search(rf"\b{error.__name__}\b", errors.__doc__ or "")
+        assert (
+            explain(error("Row 3 of a.csv is empty.")) == f"{error.title}: Row 3 of a.csv is empty."
+        )
+        assert explain(error("")) == f"{error.title}."
+        assert 1 <= error.exit_status < 126
 
 
 def test_system_errors_name_the_file() -> None:
@@ -35,3 +41,21 @@ def test_an_unexpected_error_shows_no_traceback() -> None:
     text = explain(ZeroDivisionError("division by zero"))
     assert "Traceback" not in text
     assert "ZeroDivisionError" in text
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("cleanvision", "quality"), ("openai", "vlm"), ("ray", "ray"), ("psycopg", "postgres")],
+)
+def test_a_missing_extra_is_named(module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    uses = {
+        "cleanvision": lambda: picture_quality.signals_of(Image.new("RGB", (8, 8))),
+        "openai": lambda: ChatEndpoint("http://localhost:1/v1", "m"),
+        "ray": lambda: next(ray_cluster.trajectories_by_ray(*[Any] * 6)),  # pyrefly: ignore[bad-argument-type]
+        "psycopg": lambda: open_database("postgresql://nobody@localhost:1/none"),
+    }
+    with pytest.raises((SettingsError, StoreError), match=f"requirements-{extra}.txt"):
+        uses[module]()

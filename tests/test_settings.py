@@ -1,5 +1,6 @@
 """Precedence of settings: command line, environment, files, defaults."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ def test_options_override_the_environment_and_the_defaults() -> None:
         ({"TRACED_DIRECTION": "sideways"}, "maximise, minimise"),
         ({"TRACED_STEPS": "0"}, "steps"),
         ({"TRACED_TOP": "few"}, "top"),
+        ({"TRACED_UPLOAD_LIMIT": "nan"}, "upload_limit"),
+        ({"TRACED_UPLOAD_LIMIT": "inf"}, "upload_limit"),
+        ({"TRACED_UPLOAD_LIMIT": "-5"}, "upload_limit"),
+        ({"TRACED_MODEL_MEMORY": "nan"}, "model_memory"),
+        ({"TRACED_CORRECTOR_TIMEOUT": "-1"}, "corrector_timeout"),
         ({"TRACED_LEMON": "half"}, "'fix', 'opt' or 'auc'"),
     ],
 )
@@ -49,8 +55,12 @@ def test_the_embedded_captioner_is_the_default_only_with_the_embedded_scorer() -
     assert load_settings({}, {}).captioner_model == str(EMBEDDED_CAPTIONER)
     assert load_settings({"model": "openai/clip-vit-base-patch32"}, {}).captioner_model is None
     assert load_settings({"captioner": "none"}, {}).captioner_model is None
-    chosen = load_settings({"model": "a/b", "captioner": "c/d"}, {})
-    assert chosen.captioner_model == "c/d"
+    assert load_settings({"captioner": "auto"}, {}).captioner_model == str(EMBEDDED_CAPTIONER)
+    for model in ("a/b", "fast", "thorough"):
+        settings = load_settings({"model": model, "captioner": "auto"}, {})
+        assert settings.captioner_model == "Salesforce/blip-image-captioning-base"
+    settings = load_settings({"model": "a/b", "captioner": "c/d"}, {})
+    assert settings.captioner_model == "c/d"
 
 
 def test_the_data_directory_is_absolute(tmp_path: Path) -> None:
@@ -87,7 +97,8 @@ def test_the_user_file_and_the_local_file_are_read(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     user_file().parent.mkdir(parents=True)
-    user_file().write_text('author = "Ada"\nseed = 5\n')
+    # As editors of Windows write it, with a byte order mark.
+    user_file().write_text('author = "Ada"\nseed = 5\n', encoding="utf-8-sig")
     (tmp_path / "traced.toml").write_text("seed = 6\n")
     settings = load_settings()
     assert (settings.author, settings.seed) == ("Ada", 6)
@@ -107,3 +118,16 @@ def test_an_invalid_file_is_refused(tmp_path: Path, text: str, message: str) -> 
     (tmp_path / "traced.toml").write_text(text)
     with pytest.raises(SettingsError, match=message):
         load_settings({}, {}, [tmp_path / "traced.toml"])
+
+
+@pytest.mark.parametrize("kind", ["fifo", "large", "nested", "folder"])
+def test_a_configuration_that_is_no_small_text_file_is_refused(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "traced.toml"
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.write_text("# " + "x" * (2 << 20) if kind == "large" else "a = " + "[" * 100_000)
+    with pytest.raises(SettingsError, match=r"traced\.toml"):
+        load_settings({}, {}, files=[file])

@@ -8,13 +8,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("backend", "db", "traced_ui", "tests")
+FOLDERS = ("backend", "db", "research", "traced_ui", "tests")
 
 #: Forbidden as whole names: they do not say what the variable holds.
 EMPTY = {
     "asked", "found", "here", "nobody", "one", "ones", "own", "said", "somebody", "stands",
     "telling", "tells", "there", "told",
 }  # fmt: skip
+#: Participles that, alone, do not say what a variable or an argument holds.
+PARTICIPLES = {
+    "added", "asked", "chosen", "given", "gone", "kept", "known", "listed", "made", "read",
+    "removed", "seen", "shown", "stored", "taken", "written",
+}  # fmt: skip
+#: The packages that no longer have any; add to these, never take away.
+WITHOUT_PARTICIPLES = (
+    "backend/accounts", "backend/engine/captioning", "backend/engine/concreteness",
+    "backend/engine/correction", "backend/engine/detection", "backend/engine/english",
+    "backend/engine/language_models", "backend/engine/noise", "backend/engine/phrases",
+    "backend/engine/specificity", "backend/engine/statistics", "backend/engine/trajectories",
+)  # fmt: skip
 #: Forbidden as parts of names, with the standard terms to use instead.
 INSTEAD = {
     "told": "message, label, text", "lot": "random, rng", "lots": "random, rng",
@@ -75,6 +87,30 @@ def test_names_are_words_of_the_field() -> None:
         for problem in problems_in(path.read_text(encoding="utf-8"))
     ]
     assert problems == []
+
+
+def bare_participles(source: str) -> list[str]:
+    """Variables and arguments that are a participle and nothing else; fields of records, whose
+    name follows that of the record, and functions, which are verbs, are allowed.
+
+    >>> bare_participles("known = 1; known_words = 2; record.kept = 3")
+    ['known']
+    """
+    fields, names = set[int](), list[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            fields |= {id(x.target) for x in node.body if isinstance(x, ast.AnnAssign)}
+        elif isinstance(node, ast.arg):
+            names.append(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names += [] if id(node) in fields else [node.id]
+    return [name for name in names if name.strip("_") in PARTICIPLES]
+
+
+@pytest.mark.parametrize("package", WITHOUT_PARTICIPLES)
+def test_a_name_is_a_noun(package: str) -> None:
+    for path in sorted((ROOT / package).rglob("*.py")):
+        assert bare_participles(path.read_text(encoding="utf-8")) == [], path.name
 
 
 @pytest.mark.parametrize(

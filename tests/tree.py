@@ -1,4 +1,4 @@
-"""Counts a source tree: `python -m tests.tree [ROOT]`  (BENCHMARKS.md, "The source tree")
+"""Counts a source tree: `python -m tests.tree [ROOT]`  (research/RESULTS.md, "The source tree")
 
 A *room* is `app`, `traced_ui`, `db`, a folder of `backend`, or a module directly in `backend`; an
 *arrow* is a pair of rooms of which the first imports the second.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The folders that contain modules, in addition to `app.py`.
-FOLDERS = ("traced_ui", "backend", "db")
+FOLDERS = ("traced_ui", "backend", "db", "research")
 
 
 def room(module: str) -> str:
@@ -36,6 +36,32 @@ def imports_of(path: Path) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(imported)
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """What a file imports when it is imported, not later within a function or for types only."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def chain_to(library: str, start: str = "app") -> list[str]:
+    """The shortest chain of imports from a module to a library; empty if there is none."""
+    paths = {name.removesuffix(".__init__"): path for name, path in modules(ROOT)}
+    chains = [[start]]
+    seen = {start}
+    for chain in chains:
+        for name in sorted(imported_at_once(paths[chain[-1]])):
+            if name.split(".")[0] == library:
+                return [*chain, library]
+            if name in paths and name not in seen:
+                seen.add(name)
+                chains.append([*chain, name])
+    return []
 
 
 def modules(root: Path) -> list[tuple[str, Path]]:

@@ -3,23 +3,17 @@
 listening, server, headers, login, sessions   the web server: access control and page sessions
 api           the same actions for API clients
 layout        header, tabs, shared elements
-review        the review page: its components, and which of them each event updates
-review_actions, page_sessions   … what each key and click does, and the state of each open page
+review        the review page: one component, which Gradio draws once
+board/        … its scripts: keys, acts, drafts, the prefetched pairs (main.js starts them)
+board         … the answers to their requests;  page_state: what an open page shows
+review_actions                                … what each key and click does
 review_page   … and its HTML
 playground, datasets, retrain, export, progress, plane, team     the other pages
 jobs          running jobs and their progress
-type_stubs    importing Gradio faster
-keyboard      all key bindings;  script.js: sends keys and clicks to the server;
-              late_answers.js: the newest response is drawn last;
-              half_done.js: keeps unsaved input across redraws;
-              addresses.js: URLs and history of pages and pairs
+keyboard      all key bindings
 templates     templates/ contains all HTML, with autoescaping
 notebook      a dataset in a notebook: DataFrames, HTML, charts
 highlighting, figures, steps, differences, abstractness, markup   parts of pages
 theme, styles.css                                   the look
 messages      user-facing error messages
 """
-
-from traced_ui import type_stubs
-
-type_stubs.disable()

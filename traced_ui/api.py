@@ -17,17 +17,18 @@ import functools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
-from starlette.requests import Request as StarletteRequest
 
 from backend.errors import SettingsError
 from backend.review.queue_form import START, cleaned, from_fields, typed
-from backend.review.views import PairView, SuggestionView
+from backend.review.review import Review
+from backend.review.views import PairView, SuggestionView, fingerprint_of
 from backend.workspace import Cursor, VerdictRow, Workspace
 from traced_ui.arguments import checked
-from traced_ui.login import curator_of
+from traced_ui.login import reader_of, seen_by
 from traced_ui.messages import explained
 
 #: Names of the actions, in listing order.
@@ -73,7 +74,7 @@ class Actions:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def datasets(self) -> list[dict[str, Any]]:
+    def datasets(self, request: gr.Request | None = None) -> list[dict[str, Any]]:
         """All datasets with their counts.
 
         Returns:
@@ -88,7 +89,7 @@ class Actions:
                 "reviewed": summary.reviewed,
                 "errors_found": summary.errors_found,
             }
-            for summary in self._workspace.datasets()
+            for summary in seen_by(self._workspace, request).datasets()
         ]
 
     def queue(
@@ -123,15 +124,13 @@ class Actions:
             specificity (log-probability, at most 0; low is generic) and verdict; and `next`, null
             on the last page.
         """
+        seen = self._review(request)
         dataset_id = self._workspace.find(dataset)
         fields = {**START, "review": review, "order": order, "text": text, "meaning": meaning}
         fields = cleaned({**fields, **typed(filters)})
-        filter = self._workspace.review.filter_of(dataset_id, fields)
-        if reader := _reader(request):
-            filter = self._workspace.review.handed(filter, reader)
-        page = self._workspace.review.queue_page(
-            filter, _place(after), max(1, min(int(limit), _MOST))
-        )
+        filter = seen.filter_of(dataset_id, fields)
+        filter = replace(filter, reader=reader_of(request))
+        page = seen.queue_page(filter, _place(after), max(1, min(int(limit), _MOST)))
         following = page.next_cursor
         return {
             "pairs": [
@@ -150,6 +149,7 @@ class Actions:
                     "enriches": row.enriches,
                     "note": row.note,
                     "version": row.verdict_version,
+                    "fingerprint": fingerprint_of(row.external_id, row.caption, row.image_path),
                 }
                 for row in page.rows
             ],
@@ -172,13 +172,12 @@ class Actions:
             The pair, as returned by `pair`, or null if none is left.
         """
         dataset_id = self._workspace.find(dataset)
-        filter = from_fields(dataset_id, cleaned({**START, "order": order}))
-        reader = _reader(request)
+        reader = reader_of(request)
+        fields = cleaned({**START, "order": order})
+        filter = replace(from_fields(dataset_id, fields), reader=reader)
         pair_id = (
-            self._workspace.accounts.claim_first(
-                self._workspace.review.handed(filter, reader), reader
-            )
-            if reader
+            self._workspace.accounts.claim_first(filter, reader)
+            if reader is not None
             else self._workspace.review.first_pair(filter)
         )
         return None if pair_id is None else self.pair(pair_id, request)
@@ -194,9 +193,10 @@ class Actions:
             wrong, the suspect words with their suspicion from 0 to 1, the scores along the caption
             trajectory, suggested corrections, the current verdict, each phrase with the drop in s
             when it is made meaningless (null: not measured), how specific the caption is, the
-            version to pass to `decide`, and the path of the picture on this server.
+            version and the fingerprint to pass to `decide`, and the path of the picture on this
+            server.
         """
-        return _pair(self._workspace.review.open_pair(int(pair_id), _reader(request)))
+        return _pair(self._review(request).open_pair(int(pair_id)))
 
     def decide(
         self,
@@ -206,6 +206,7 @@ class Actions:
         corrected_caption: str = "",
         suggestion_id: int = 0,
         note: str = "",
+        fingerprint: str = "",
         request: gr.Request | None = None,
     ) -> dict[str, Any]:
         """Give a verdict on a pair. It is saved when this returns.
@@ -222,11 +223,14 @@ class Actions:
                 more; the answer has `enriches`: true.
             note: The reason, or what remains to be done; stored with the verdict, searchable and
                 exported.
+            fingerprint: That of the pair that the verdict is based on, as in `queue` and `pair`; if
+                its caption or picture is another one since then, nothing is written and an error is
+                returned.
 
         Returns:
             The current verdict, with the pair's id and its new version.
         """
-        decided = self._workspace.review.decide(
+        decided = self._review(request).decide(
             int(pair_id),
             int(version),
             verdict,
@@ -234,6 +238,7 @@ class Actions:
             int(suggestion_id) or None,
             author=self._author(request),
             note=note,
+            fingerprint=fingerprint or None,
         )
         return _verdict(decided)
 
@@ -247,7 +252,8 @@ class Actions:
             The current verdict (null: undecided), with the pair's id and its new version, or null
             if there was nothing to undo.
         """
-        verdict = self._workspace.review.undo(self._workspace.find(dataset), self._author(request))
+        dataset_id = self._workspace.find(dataset)
+        verdict = self._review(request).undo(dataset_id, self._author(request))
         return _verdict(verdict) if verdict is not None else None
 
     def redo(self, dataset: str, request: gr.Request | None = None) -> dict[str, Any] | None:
@@ -260,7 +266,8 @@ class Actions:
             The current verdict, with the pair's id and its new version, or null if there was
             nothing to redo.
         """
-        verdict = self._workspace.review.redo(self._workspace.find(dataset), self._author(request))
+        dataset_id = self._workspace.find(dataset)
+        verdict = self._review(request).redo(dataset_id, self._author(request))
         return _verdict(verdict) if verdict is not None else None
 
     def suggest(self, pair_id: int) -> list[dict[str, Any]]:
@@ -314,7 +321,7 @@ class Actions:
             self._workspace.review.search(view.dataset_id, like=f"{way}:{view.pair_id}") or ()
         )
 
-    def progress(self, dataset: str) -> dict[str, Any]:
+    def progress(self, dataset: str, request: gr.Request | None = None) -> dict[str, Any]:
         """The review progress of a dataset.
 
         Args:
@@ -325,7 +332,7 @@ class Actions:
             been decided in the order of the random audit, an estimate of the remaining errors with
             a 95 % interval.
         """
-        view = self._workspace.review.progress(self._workspace.find(dataset))
+        view = self._review(request).progress(self._workspace.find(dataset))
         rest = view.remaining
         return {
             "pairs": view.total,
@@ -338,15 +345,10 @@ class Actions:
         }
 
     def _author(self, request: gr.Request | None) -> str:
-        return _reader(request) or self._workspace.settings.author
+        return reader_of(request) or self._workspace.settings.author
 
-
-def _reader(request: gr.Request | StarletteRequest | None) -> str | None:
-    """The logged-in user; None without login. Gradio's MCP server passes on the Starlette request,
-    in which the login guard has stored the name."""
-    if isinstance(request, StarletteRequest):
-        return curator_of(request)
-    return (request.username or None) if request is not None else None
+    def _review(self, request: gr.Request | None) -> Review:
+        return seen_by(self._workspace, request).review
 
 
 def _place(after: str) -> Cursor | None:
@@ -387,6 +389,7 @@ def _pair(view: PairView) -> dict[str, Any]:
         "caption": view.caption,
         "picture": f"/pictures/{view.pair_id}",
         "version": view.version,
+        "fingerprint": view.fingerprint,
         "verdict": view.decision,
         "enriches": view.enriches,
         "corrected_caption": view.corrected_caption,

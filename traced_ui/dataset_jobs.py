@@ -10,6 +10,7 @@ from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.dataset_messages import ended_html
+from traced_ui.events import event_value
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, followed, job_html
 
@@ -41,7 +42,7 @@ class DatasetJobs:
 
     def uploaded(self, event: gr.EventData) -> Started:
         """Follow the import job started by an upload, like that of any other import."""
-        return followed(self.workspace, int(dict(event._data or {}).get("job", 0)))
+        return followed(self.workspace, int(event_value(event, "job", 0)))
 
     def starting(self, kind: str) -> Callable[[int | None], Started]:
         """The handler that starts a job of this kind."""
@@ -49,29 +50,30 @@ class DatasetJobs:
 
     def begin_scoring(
         self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
-        request: gr.Request,
+        captioner: bool, request: gr.Request,
     ) -> Started:  # fmt: skip
-        arguments = self._scoring(dataset_id, model, which, anyway, request)
-        if "model" in arguments and not self.workspace.models.view(arguments["model"]).is_here:
+        arguments = self._scoring(dataset_id, model, which, anyway, captioner, request)
+        if "model" in arguments or captioner:
             arguments["download"] = True
         return begin(self.workspace, "score", dataset_id, **arguments)
 
     def begin_estimate(
         self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
-        request: gr.Request,
+        captioner: bool, request: gr.Request,
     ) -> Started:  # fmt: skip
-        arguments = self._scoring(dataset_id, model, which, anyway, request)
+        arguments = self._scoring(dataset_id, model, which, anyway, captioner, request)
         return begin(self.workspace, "estimate", dataset_id, **arguments)
 
     def models(self, dataset_id: int | None, chosen: str | None = None) -> gr.Dropdown:
-        """The models to score with. `chosen`: the choice on the page, which is kept."""
+        """The models to score with. `chosen`: the choice on the page, which is kept; None: there
+        is none for this dataset yet."""
         jobs = self.workspace.jobs
         last = jobs.last_scoring(dataset_id) if dataset_id is not None else None
         asks = last is not None and last.asks_for_model
-        return models_offered(self.workspace, dataset_id, asks, chosen or "")
+        return models_offered(self.workspace, dataset_id, asks and chosen is None, chosen or "")
 
-    def watch(self, started: int | None) -> Update:
-        """The state of the job that the page follows."""
+    def watch(self, started: int | None, chosen: str | None = "") -> Update:
+        """The state of the job that the page follows. `chosen`: as for `models_offered`."""
         if started is None:
             return Update(gr.skip(), gr.Timer(active=False), gr.skip(), gr.skip())
         job = self.workspace.jobs.job(started)
@@ -82,12 +84,14 @@ class DatasetJobs:
             dataset_id, asks = job.result["dataset_id"], bool(job.result.get("asks_for_model"))
             selected = {"value": dataset_id}
         dataset = gr.Dropdown(choices=choices(self.workspace), **selected)
-        model = models_offered(self.workspace, dataset_id, asks=True) if asks else gr.skip()
+        model = (
+            models_offered(self.workspace, dataset_id, True, chosen or "") if asks else gr.skip()
+        )
         return Update(ended_html(job), gr.Timer(active=False), dataset, model, True)
 
     def _scoring(
         self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
-        request: gr.Request,
+        captioner: bool, request: gr.Request,
     ) -> dict[str, Any]:  # fmt: skip
         """The arguments of a job that scores or estimates, without the defaults."""
         arguments: dict[str, Any] = {}
@@ -95,6 +99,8 @@ class DatasetJobs:
             arguments["anyway"] = True
         if which:
             arguments["trajectories"] = which
+        if captioner:
+            arguments["captioner"] = "auto"
         if model and dataset_id is not None:
             arguments["model"] = models_page.chosen_by(self.workspace, model, request)
         return arguments

@@ -70,9 +70,12 @@ def quality_message(result: dict[str, Any]) -> str:
 
 def imported_note(imported: dict[str, Any]) -> Markup:
     """The result of an import, including what it decided automatically (encoding, ids)."""
+    changes = imported.get("changes") or {}
+    counts = ", ".join(f"{n:,} {kind}" for kind, n in changes.items() if any(changes.values()))
     message = (
         f"'{imported['name']}': {imported['added']} pairs added, {imported['already_there']} were "
         f"there already, {imported['problems']} rows were left out. Score it next."
+        + (f" Compared with the last import: {counts}." if counts else "")
     )
     notes = [for_page(line) for line in imported["notes"]]
     if imported.get("asks_for_model"):

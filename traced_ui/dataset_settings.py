@@ -24,9 +24,15 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]
         )  # fmt: skip
         keep = gr.Button("Save the guidelines", elem_id="guidelines-save")
         shown = gr.HTML(elem_id="guidelines-shown")
-    with gr.Accordion("Rename or delete the dataset", open=False, elem_id="dataset-settings"):
+    with gr.Accordion("Rename, move or delete the dataset", open=False, elem_id="dataset-settings"):
         name = gr.Textbox(label="New name", elem_id="rename-name")
         rename = gr.Button("Rename", elem_id="rename-start")
+        folder = gr.Textbox(
+            label="Folder that its pictures are in now",
+            info="After they were moved. Some of them are looked for there; verdicts stay.",
+            elem_id="relocate-folder",
+        )
+        relocate = gr.Button("Use that folder", elem_id="relocate-start")
         going = gr.HTML(elem_id="delete-what-goes")
         typed = gr.Textbox(
             label="To delete it, type its name here", value="", elem_id="delete-name"
@@ -39,29 +45,41 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]
         if dataset_id is None:
             return "", "", "", "", ""
         current = workspace.guidelines(dataset_id)
-        what = workspace.what_goes(dataset_id)
-        return current, preview(current), what.name, what_goes_html(what), ""
+        what = workspace.deletion_preview(dataset_id)
+        return current, preview(current), what.name, deletion_preview_html(what), ""
 
     @guarded
     def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
-        workspace.set_guidelines(_chosen(workspace, dataset_id, request), typed or "")
+        workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
         return preview(typed or ""), note("The guidelines are saved.", "good")
 
     @guarded
     def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str]:
-        chosen = _chosen(workspace, dataset_id, request)
+        chosen = dataset_to_change(workspace, dataset_id, request)
         workspace.rename_dataset(chosen, new or "")
-        what = workspace.what_goes(chosen)
+        what = workspace.deletion_preview(chosen)
         return (
             gr.Dropdown(choices=choices(workspace)),
-            what_goes_html(what),
+            deletion_preview_html(what),
             note(f"The dataset is now called '{what.name}'.", "good"),
         )
 
     @guarded
+    def relocated(dataset_id: int | None, place: str, request: gr.Request) -> tuple[str, str]:
+        chosen = dataset_to_change(workspace, dataset_id, request)
+        if not (place or "").strip():
+            raise SettingsError("Enter the folder that the pictures are in now.")
+        moved = workspace.relocate_dataset(chosen, place.strip())
+        text = (
+            f"'{moved.name}' is in {moved.root} now: {moved.checked - moved.missing} of "
+            f"{moved.checked} pictures checked are there."
+        )
+        return deletion_preview_html(workspace.deletion_preview(chosen)), note(text, "good")
+
+    @guarded
     def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[Any, str]:
-        chosen = _chosen(workspace, dataset_id, request)
-        what = workspace.what_goes(chosen)
+        chosen = dataset_to_change(workspace, dataset_id, request)
+        what = workspace.deletion_preview(chosen)
         if (typed or "").strip() != what.name:
             raise SettingsError(
                 f"Nothing was deleted. Type the dataset's name, '{what.name}', to delete it."
@@ -75,6 +93,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]
         )
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    relocate.click(relocated, [dataset, folder], [going, message], **options)
     keep.click(save, [dataset, text], [shown, message], **options)
     changes = [
         rename.click(renamed, [dataset, name], [dataset, going, message], **options),
@@ -88,7 +107,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]
     return changes
 
 
-def _chosen(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
+def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
     """The dataset's id. Raises SettingsError if there is none or the user may not change it."""
     if request.username and not workspace.accounts.may_settle(request.username):
         raise SettingsError("Only an adjudicator may change a dataset as a whole.")
@@ -102,6 +121,6 @@ def preview(text: str) -> str:
     return render("guidelines_preview.html", text=from_markdown(text.strip()))
 
 
-def what_goes_html(what: Deletion) -> str:
+def deletion_preview_html(what: Deletion) -> str:
     """A preview of a deletion, as HTML."""
-    return render("what_goes.html", what=what)
+    return render("deletion_preview.html", what=what)

@@ -9,8 +9,19 @@ from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
 from backend.workspace import Workspace
 from traced_ui import dataset_settings, models_page
 from traced_ui.dataset_jobs import DatasetJobs, choices
-from traced_ui.import_form import FIELDS, INSIDE, LABELS, NO_IDS, TICKS, element
+from traced_ui.import_form import (
+    FIELDS,
+    HIDE,
+    INSIDE,
+    LABELS,
+    NO_IDS,
+    PER_LINE,
+    TAKE,
+    TICKS,
+    element,
+)  # fmt: skip
 from traced_ui.jobs import table
+from traced_ui.login import seen_by
 from traced_ui.messages import guarded, note
 from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
@@ -43,7 +54,8 @@ class ImportForm(NamedTuple):
 
 
 class ScoringForm(NamedTuple):
-    """`fields`: model, which trajectories, whether to score unfamiliar images too."""
+    """`fields`: model, which trajectories, whether to score unfamiliar images too, whether to add
+    a captioner."""
 
     fields: list[Any]
     estimate: gr.Button
@@ -69,12 +81,13 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             page = gr.Number(1, label="Page", precision=0, minimum=1, elem_id="problems-page")
             problems = gr.HTML(elem_id="problems")
 
-    def shown(dataset_id: int | None, number: float | None) -> tuple[str, str]:
-        return overview_html(workspace), problems_html(workspace, dataset_id, int(number or 1))
+    def shown(dataset_id: int | None, number: float | None, request: gr.Request) -> tuple[str, str]:
+        listed = overview_html(seen_by(workspace, request))
+        return listed, problems_html(workspace, dataset_id, int(number or 1))
 
-    def watch(started: int | None) -> tuple[Any, ...]:
-        update = jobs.watch(started)
-        listed = overview_html(workspace) if update.has_ended else gr.skip()
+    def watch(started: int | None, chosen: str | None, request: gr.Request) -> tuple[Any, ...]:
+        update = jobs.watch(started, chosen)
+        listed = overview_html(seen_by(workspace, request)) if update.has_ended else gr.skip()
         return update.message, update.timer, update.dataset, listed, update.model
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -86,7 +99,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     scoring.start.click(guarded(jobs.begin_scoring), chosen, started, **options)
     for kind, button in measurements.items():
         button.click(guarded(jobs.starting(kind)), [dataset], started, **options)
-    timer.tick(guarded(watch), [job_id], [status, timer, dataset, overview, model], **options)
+    timer.tick(
+        guarded(watch), [job_id, model], [status, timer, dataset, overview, model], **options
+    )
     dataset.input(jobs.models, [dataset], [model], **options)
     shown_in = [overview, problems]
     gr.on([dataset.change, page.change], shown, [dataset, page], shown_in, **options)
@@ -128,11 +143,19 @@ def _import_form(workspace: Workspace) -> ImportForm:
             _field("encoding", "Of a CSV, TSV or JSONL file that is not UTF-8.", "cp1252"),
             _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
             _field("subset", "Of a Hugging Face dataset that has several.", "en"),
+            _field("language", "Where captions are in several languages.", "en"),
             _tick(NO_IDS, "Ids are derived from image and caption."),
             _tick(INSIDE, "Of a folder of images: XMP, IPTC, EXIF or PNG text."),
+            _tick(PER_LINE, "Of a .txt beside an image, or in a tar. Otherwise the text is one."),
+        ]  # fmt: skip
+    with gr.Accordion("If the dataset was imported before", open=False, elem_id="import-again"):
+        again = [
+            _tick(TAKE, "Captions and splits as they are now; they are scored again, and verdicts "
+                        "stay. Otherwise pairs stay as they are, and changes are counted."),
+            _tick(HIDE, "From queue and export, until their rows come back. Nothing is deleted."),
         ]  # fmt: skip
     start = gr.Button("Import", variant="primary", elem_id="import-start")
-    return ImportForm(upload, [path, *usual, *unusual], start)
+    return ImportForm(upload, [path, *usual, *unusual, *again], start)
 
 
 def _scoring_form(workspace: Workspace) -> ScoringForm:
@@ -151,9 +174,13 @@ def _scoring_form(workspace: Workspace) -> ScoringForm:
         label="Also score pictures that the model does not know", value=False,
         elem_id="score-anyway",
     )  # fmt: skip
+    captioner = gr.Checkbox(
+        label="With a captioner", value=False, elem_id="score-captioner",
+        info=models_page.captioner_offer(workspace),
+    )  # fmt: skip
     estimate = gr.Button("How long will scoring take?", elem_id="estimate-start")
     start = gr.Button("Score the dataset chosen above", elem_id="score-start")
-    return ScoringForm([model, trajectories, anyway], estimate, start)
+    return ScoringForm([model, trajectories, anyway, captioner], estimate, start)
 
 
 def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:

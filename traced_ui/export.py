@@ -7,26 +7,16 @@ from typing import Any, NamedTuple
 import gradio as gr
 from markupsafe import Markup
 
+from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
 from backend.jobs.selection_losses import losses
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
-from traced_ui.jobs import Started, begin, job_html, table
+from traced_ui.jobs import Started, begin, job_html, table, unfollowed
+from traced_ui.login import seen_by
 from traced_ui.messages import explained, guarded, note
 from traced_ui.templates import render
-
-FORMATS = [
-    ("Folder of images with metadata.jsonl", "imagefolder"),
-    ("Images with a .txt beside each", "sidecar"),
-    ("COCO captions (JSON) with images", "coco"),
-    ("CSV with image paths", "csv"),
-    ("JSONL with image paths", "jsonl"),
-    ("Parquet with image paths", "parquet"),
-    ("Parquet with the images", "parquet-images"),
-    ("WebDataset shards (tar)", "webdataset"),
-    ("Hugging Face dataset on disk", "huggingface"),
-]
 
 
 class Fields(NamedTuple):
@@ -59,8 +49,9 @@ def build(
         with gr.Column(scale=1, min_width=340):
             counts = gr.HTML(elem_id="export-counts")
             format = gr.Dropdown(
-                FORMATS, value="imagefolder", label="Format", elem_id="export-format"
-            )
+                [(known.label, name) for name, known in EXPORT_FORMATS.items()],
+                value="imagefolder", label="Format", elem_id="export-format",
+            )  # fmt: skip
             out = gr.Textbox(
                 str(workspace.default_export), label="Output folder (must not exist yet)",
                 elem_id="export-out",
@@ -81,6 +72,7 @@ def build(
     gr.on(changes, page.selection, [dataset, *fields], [selection], **options)
     gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **options)
     dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **options)
+    dataset.change(lambda: (*unfollowed(), ""), None, [job_id, status, timer, card], **options)
     inputs = [dataset, format, out, overwrite, *fields]
     start.click(guarded(page.begin), inputs, [job_id, status, timer], **options)
     timer.tick(guarded(page.watch), [job_id], [status, timer, card], **options)
@@ -161,21 +153,20 @@ class ExportPage:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def counts(self, dataset_id: int | None, *entered: Any) -> str:
+    def counts(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> str:
         """What an export would write, as a table."""
         if dataset_id is None:
             return ""
         try:
             fields = Fields(*entered)
-            only = self.workspace.review.select_pairs(
-                dataset_id, **pairs_of(fields.view, fields.queue)
-            )
+            seen = seen_by(self.workspace, request)
+            only = seen.review.select_pairs(dataset_id, **pairs_of(fields.view, fields.queue))
             choice = replace(self._choice(dataset_id, fields), only=only)
-            return counts_html(self.workspace.jobs.export_counts(dataset_id, choice))
+            return counts_html(seen.jobs.export_counts(dataset_id, choice))
         except Exception as error:
             return note(explained(error), "error")
 
-    def selection(self, dataset_id: int | None, *entered: Any) -> str:
+    def selection(self, dataset_id: int | None, request: gr.Request, *entered: Any) -> str:
         """Links to the pairs that a selection keeps and to those it leaves out."""
         fields = Fields(*entered)
         if dataset_id is None or not fields.use_stages:
@@ -183,7 +174,7 @@ class ExportPage:
         try:
             two_stage = self._choice(dataset_id, fields).two_stage
             assert two_stage is not None
-            report = self.workspace.review.two_stage(dataset_id, two_stage)
+            report = seen_by(self.workspace, request).review.two_stage(dataset_id, two_stage)
             return selection_html(report, dataset_id)
         except Exception:
             return ""  # the counts next to it already show the error
@@ -194,7 +185,13 @@ class ExportPage:
         return gr.Dropdown([("all pairs", ""), *((row.name, row.name) for row in rows)])
 
     def begin(
-        self, dataset_id: int | None, format: str, folder: str, overwrite: bool, *entered: Any
+        self,
+        dataset_id: int | None,
+        format: str,
+        folder: str,
+        overwrite: bool,
+        request: gr.Request,
+        *entered: Any,
     ) -> Started:
         """Start the export; returns the job's id, its status and the timer that follows it."""
         if dataset_id is None:
@@ -203,16 +200,16 @@ class ExportPage:
             raise SettingsError("Enter the output folder.")
         fields = Fields(*entered)
         return begin(
-            self.workspace, "export", dataset_id, choice=self._choice(dataset_id, fields),
-            out=folder.strip(), format=format, overwrite=bool(overwrite),
+            seen_by(self.workspace, request), "export", dataset_id, out=folder.strip(),
+            choice=self._choice(dataset_id, fields), format=format, overwrite=bool(overwrite),
             **pairs_of(fields.view, fields.queue),
         )  # fmt: skip
 
-    def watch(self, started: int | None) -> tuple[Any, Any, Any]:
+    def watch(self, started: int | None, request: gr.Request | None = None) -> tuple[Any, Any, Any]:
         """The state of the job: status, timer, and the written data card."""
         if started is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
-        job = self.workspace.jobs.job(started)
+        job = seen_by(self.workspace, request).jobs.job(started)
         if not job.has_ended:
             return job_html(job), gr.skip(), gr.skip()
         if job.status != "done":
@@ -261,6 +258,7 @@ def counts_html(counts: ExportCounts) -> str:
     """A preview of an export, as a table."""
     rows = [["stay", str(counts.kept)]]
     rows.append(["… of them with a corrected caption", str(counts.corrected)])
+    rows.append(["… of them edited in bulk", str(counts.edited)])
     if counts.enriched:
         rows.append(["… of them with an enriched caption", str(counts.enriched)])
     if counts.tagged:

@@ -18,7 +18,6 @@ from traced_ui.templates import render
 def highlighted_caption(
     caption: str,
     suspects: Sequence[SuspectWord],
-    removed: Collection[int] = (),
     words_read: int | None = None,
     gains: Sequence[float] = (),
     removal: Mapping[int, int] | None = None,
@@ -27,9 +26,9 @@ def highlighted_caption(
 ) -> Markup:
     """The caption as a paragraph; words are shaded by suspicion, and hovering shows the number.
 
-    `removed`: words struck out (those removed at a step). `words_read`: words beyond this number
-    are marked as not read by the model. `gains`: what deleting the word alone adds to s, `removal`:
-    the step at which a word was removed, both shown on hover. `wrong`: character ranges of the
+    `words_read`: words beyond this number are marked as not read by the model. `gains`: what
+    deleting the word alone adds to s, shown on hover, as is `removal`: the step at which a word was
+    removed, from which on the page strikes it out. `wrong`: character ranges of the
     words that a curator marked as wrong; None disables marking. `expected`: what a captioner
     expected in place of each word ("cat 0.61, dog 0.20"), shown on hover.
     """
@@ -48,9 +47,7 @@ def highlighted_caption(
             _hint(suspicion, gain, step, instead) if is_read else "beyond the model's limit"
         ) + _mark_hint(called_wrong)
         pieces.append(
-            _Piece(
-                caption[start:end], index, suspicion, index in removed, is_read, called_wrong, hint
-            )
+            _Piece(caption[start:end], index, suspicion, step, is_read, called_wrong, hint, start)
         )
         position = end
     pieces.append(_Piece(caption[position:]))
@@ -64,17 +61,17 @@ class _Piece:
     text: str
     index: int | None = None
     suspicion: float = 0.0
-    removed: bool = False
+    gone: int | None = None
     is_read: bool = True
     wrong: bool | None = None
     hint: str = ""
+    start: int = 0
 
     @property
     def classes(self) -> str:
         kinds = {
             "word": True,
             "suspect": self.suspicion >= VISIBLE,
-            "removed": self.removed,
             "unread": not self.is_read,
             "wrong": bool(self.wrong),
         }

@@ -20,10 +20,18 @@ LABELS = {
     "encoding": "Encoding",
     "delimiter": "Delimiter",
     "subset": "Subset",
+    "language": "Language of captions",
 }
 #: Fields to be ticked.
-NO_IDS, INSIDE = "no_id_column", "captions_inside"
-TICKS = {NO_IDS: "No column contains ids", INSIDE: "Captions are embedded in the images"}
+NO_IDS, INSIDE, PER_LINE = "no_id_column", "captions_inside", "captions_per_line"
+TAKE, HIDE = "take_changes", "hide_gone"
+TICKS = {
+    NO_IDS: "No column contains ids",
+    INSIDE: "Captions are embedded in the images",
+    PER_LINE: "Each line of a caption file is a caption",
+    TAKE: "Take rows that changed since the last import",
+    HIDE: "Hide pairs whose rows are gone",
+}
 FIELDS = (*LABELS, *TICKS)
 #: Characters that are hard to type or to see, as people call them.
 _DELIMITERS = {
@@ -59,4 +67,7 @@ def import_options(given: Mapping[str, object]) -> dict[str, Any]:
             )
         options["id_column"] = ""
     options["caption_from"] = "metadata" if given.get(INSIDE) else None
+    options["captions_per_line"] = bool(given.get(PER_LINE))
+    options["update"] = "take" if given.get(TAKE) else "keep"
+    options["gone"] = "hide" if given.get(HIDE) else "keep"
     return options

@@ -25,7 +25,7 @@ def start_by(
     timer = gr.Timer(1.0, active=False)
 
     @guarded
-    def begin_this(dataset_id: int | None, *given: Any) -> Started:
+    def start_job(dataset_id: int | None, *given: Any) -> Started:
         named = {name: value for name, value in zip(arguments, given, strict=True)
                  if value is not None}  # fmt: skip
         return begin(workspace, kind, dataset_id, **named)
@@ -43,6 +43,6 @@ def start_by(
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     inputs = [dataset, *arguments.values()]
-    button.click(begin_this, inputs, [job_id, status, timer], **options)
+    button.click(start_job, inputs, [job_id, status, timer], **options)
     timer.tick(watch, [job_id, done], [status, timer, done], **options)
     done.change(*shown, **options)

@@ -17,3 +17,11 @@ drawer.addEventListener("toggle", look);
 document.addEventListener("click", (event) => {
   if (event.target.closest("[role=tabpanel] button[id]") && !event.target.closest("#traced-review")) setTimeout(look, 700);
 });
+// When a job has ended or reached its next stage, pairs look different.
+const stages = () => drawer.querySelector("[data-stages]")?.dataset.stages;
+let before = null;  // until the first answer
+watch("value", () => {
+  const now = stages();
+  if (before !== null && now !== before) document.dispatchEvent(new Event("traced-refresh"));
+  before = now;
+});

@@ -12,6 +12,8 @@ from backend.errors import SettingsError
 from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
+from traced_ui.events import event_value
+from traced_ui.login import seen_by
 from traced_ui.messages import guarded
 from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
@@ -97,6 +99,11 @@ def followed(workspace: Workspace, job_id: int) -> Started:
     return job_id, job_html(workspace.jobs.job(job_id)), gr.Timer(active=True)
 
 
+def unfollowed() -> tuple[None, str, gr.Timer]:
+    """No job, no status and a stopped timer: another dataset was chosen."""
+    return None, "", gr.Timer(active=False)
+
+
 def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     """All of `jobs`, newest first."""
     unfinished = [job for job in jobs if not job.has_ended]
@@ -110,7 +117,9 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
         )
         for job in jobs
     ]
-    return render("jobs/drawer.html", rows=rows)
+    # Includes ended jobs: a short job may start and end between two polls.
+    stages = " ".join(f"{job.id}:{_stage_of(job)}" for job in jobs)
+    return render("jobs/drawer.html", rows=rows, stages=stages)
 
 
 def _stage_of(job: JobView) -> str:
@@ -153,50 +162,40 @@ def build_button() -> gr.HTML:
     return gr.HTML(button_html((), datetime.now(UTC)), elem_id="traced-jobs-button")
 
 
-def build_drawer(
-    workspace: Workspace, blocks: gr.Blocks, button: gr.HTML, redraw: tuple[Any, ...]
-) -> None:
-    """The drawer, updated by polling the store. When a job ends or reaches its next stage, `redraw`
-    (function, inputs, outputs) redraws the review page."""
+def build_drawer(workspace: Workspace, blocks: gr.Blocks, button: gr.HTML) -> None:
+    """The drawer, updated by polling the store. When a job ends or reaches its next stage, its
+    script tells the review page."""
     drawer = gr.HTML(
         drawer_html((), datetime.now(UTC)),
         elem_id="traced-jobs",
         js_on_load=SCRIPT.read_text(encoding="utf-8"),
     )
-    seen: gr.State = gr.State(None)
-    stages = gr.State(0)
     pace = gr.State(POLL)
 
-    def look(before: str | None, count: int, paced: float) -> tuple[Any, Any, str, int, float, Any]:
-        jobs, now = workspace.jobs.recent(), datetime.now(UTC)
-        # Includes ended jobs: a short job may start and end between two polls.
-        stage = " ".join(f"{job.id}:{_stage_of(job)}" for job in jobs)
-        if before is not None and stage != before:
-            count += 1
+    def look(paced: float, request: gr.Request) -> tuple[Any, Any, float, Any]:
+        jobs, now = seen_by(workspace, request).jobs.recent(), datetime.now(UTC)
         wanted = pace_of(jobs, now)
         timer_now = gr.skip() if wanted == paced else gr.Timer(wanted)
-        return drawer_html(jobs, now), button_html(jobs, now), stage, count, wanted, timer_now
+        return drawer_html(jobs, now), button_html(jobs, now), wanted, timer_now
 
     @guarded
-    def act(event: gr.EventData) -> Markup:
-        payload = dict(event._data or {})
-        job_id = int(payload.get("job", 0))
-        if payload.get("action") == "cancel":
-            workspace.jobs.cancel(job_id)
-        elif payload.get("action") == "retry":
-            workspace.jobs.retry(job_id)
-        return drawer_html(workspace.jobs.recent(), datetime.now(UTC))
+    def act(event: gr.EventData, request: gr.Request) -> Markup:
+        job_id, action = int(event_value(event, "job", 0)), event_value(event, "action", "")
+        seen = seen_by(workspace, request)
+        if action == "cancel":
+            seen.jobs.cancel(job_id)
+        elif action == "retry":
+            seen.jobs.retry(job_id)
+        return drawer_html(seen.jobs.recent(), datetime.now(UTC))
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     timer = gr.Timer(POLL)
-    known = [seen, stages, pace]
-    shown = [drawer, button, *known, timer]
+    shown = [drawer, button, pace, timer]
     # "multiple": if Gradio closes its stream just before the answer to a poll, the answer waits
     # until another event opens a stream. With "once" there would never be another poll.
     polls = [timer.tick, blocks.load, drawer.input]
-    gr.on(polls, look, known, shown, trigger_mode="multiple", **options)
+    gr.on(polls, look, [pace], shown, trigger_mode="multiple", **options)
     drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **options)
-    stages.change(*redraw, **options)
 
 
 def table(

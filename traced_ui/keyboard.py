@@ -1,4 +1,4 @@
-"""All keys of the review page; `script.js` has no key bindings of its own."""
+"""All keys of the review page; `board/keys.js` has none of its own."""
 
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ class Key:
 KEYS = (
     Key(("a", "A"), "correct", "A", "the caption is correct"),
     Key(("d", "D"), "drop", "D", "wrong: drop the pair"),
+    Key(("l", "L"), "wrong", "L", "wrong: label only, the pair stays in exports"),
     Key(("1",), "suggestion-1", "1", "wrong: use the first suggestion"),
     Key(("2",), "suggestion-2", "2", "wrong: use the second suggestion"),
     Key(("3",), "suggestion-3", "3", "wrong: use the third suggestion"),

@@ -23,19 +23,11 @@ from traced_ui import (
 )
 from traced_ui.api_defaults import ApiBlocks
 from traced_ui.jobs import build_button, build_drawer
-from traced_ui.loading_indicators import without_hidden_indicators
-from traced_ui.review_actions import ReviewActions
 from traced_ui.templates import render
 
 
-def build(
-    workspace: Workspace,
-    actions: ReviewActions,
-    dataset_id: int | None,
-    mcp: bool = False,
-) -> gr.Blocks:
-    """Build the whole app. `actions`: handlers of the review page. `dataset_id`: the dataset
-    selected initially. `mcp`: see `api.build`."""
+def build(workspace: Workspace, dataset_id: int | None, mcp: bool = False) -> gr.Blocks:
+    """Build the whole app. `dataset_id`: the dataset selected initially. `mcp`: see `api.build`."""
     with ApiBlocks(
         title="TRACED Curator", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as blocks:
@@ -51,7 +43,7 @@ def build(
             who = gr.HTML(elem_id="traced-who")
         with gr.Tabs():
             with gr.Tab("Review", id="review"):
-                redraw = review.build(actions, dataset, blocks)
+                review.build(dataset, dataset_id)
             with gr.Tab("Playground", id="playground") as playground_tab:
                 models_listed = playground.build(workspace, dataset)
             with gr.Tab("Datasets", id="datasets") as datasets_tab:
@@ -88,10 +80,10 @@ def build(
         ):  # fmt: skip
             tab.select(*listed, api_visibility="private", show_progress="hidden")
         export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
-        build_drawer(workspace, blocks, jobs_button, redraw)
+        build_drawer(workspace, blocks, jobs_button)
 
         def named(current: int | None, request: gr.Request) -> Any:
-            """The dataset named in the page's URL; its change event opens queue and pair."""
+            """The dataset named in the page's URL; the review page opens its queue and pair."""
             wanted = str(dict(request.query_params).get("dataset", ""))
             known = {summary.id for summary in workspace.datasets()}
             dataset_id = id_in(wanted)
@@ -105,5 +97,4 @@ def build(
 
         blocks.load(greeted, None, [who], api_visibility="private", show_progress="hidden")
         blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
-    without_hidden_indicators(blocks)
     return blocks

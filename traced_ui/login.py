@@ -5,13 +5,16 @@ send their token in a cookie that scripts cannot read, API clients the same toke
 `Authorization: Bearer`; both get it from POST /login.
 """
 
+import asyncio
 import math
 from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
+import anyio
 import anyio.to_thread
 import fastapi
+import gradio as gr
 from fastapi import Form
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.requests import HTTPConnection, cookie_parser
@@ -20,12 +23,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from backend.accounts.devices import known_device, new_device
 from backend.accounts.team import LOGIN_HOLDS, AccountView, Team
 from backend.accounts.throttle import Throttle, network_of
+from backend.workspace import Workspace
 from traced_ui.templates import render_page
 
 COOKIE = "traced_login"
 #: Maximum number of cookies of that name that are checked.
 _MOST_TOKENS = 4
 _OPEN = ("/login", "/healthy")
+#: Seconds after which a stream that is still open is checked for the end of its login.
+_CHECKED_EVERY = 5.0
 _KEY = "traced_curator"
 #: Marks a browser from which a curator has logged in before; it grants no access.
 DEVICE_COOKIE = "traced_device"
@@ -41,6 +47,20 @@ def curator_of(request: HTTPConnection) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def seen_by(workspace: Workspace, request: gr.Request | HTTPConnection | None) -> Workspace:
+    """The workspace as the curator who asks may see it. Gradio's MCP server passes on Starlette's
+    request."""
+    name = reader_of(request)
+    return workspace if name is None else workspace.seen_by(name)
+
+
+def reader_of(request: gr.Request | HTTPConnection | None) -> str | None:
+    """The logged-in user; None without login."""
+    if isinstance(request, HTTPConnection):
+        return curator_of(request)
+    return (request.username or None) if request is not None else None
+
+
 class Guard:
     """Lets authenticated requests through; redirects browsers to the login page and answers API
     clients with 401."""
@@ -53,14 +73,28 @@ class Guard:
         if scope["type"] not in ("http", "websocket") or scope["path"] in _OPEN:
             await self._app(scope, receive, send)
             return
-        account = await anyio.to_thread.run_sync(self._who, tokens_of(scope))
+        tokens = tokens_of(scope)
+        account = await anyio.to_thread.run_sync(self._who, tokens)
         if account is not None:
             scope[_KEY] = account.name
-            await self._app(scope, receive, send)
+            with anyio.CancelScope() as request:
+                watching = asyncio.create_task(self._end_with_login(request, tokens))
+                try:
+                    await self._app(scope, receive, send)
+                finally:
+                    watching.cancel()
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 4401})
         else:
             await _refusal(scope)(scope, receive, send)
+
+    async def _end_with_login(self, request: anyio.CancelScope, tokens: Sequence[str]) -> None:
+        """Cut an open stream off when its login has ended, in whichever process."""
+        is_open = True
+        while is_open:
+            await anyio.sleep(_CHECKED_EVERY)
+            is_open = await anyio.to_thread.run_sync(self._who, tokens) is not None
+        request.cancel()
 
     def _who(self, tokens: Sequence[str]) -> AccountView | None:
         return next(
@@ -75,10 +109,10 @@ def tokens_of(scope: Scope) -> list[str]:
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if authorization.startswith("Bearer "):
         return [authorization.removeprefix("Bearer ").strip()]
-    return [value for name, value in _cookies_of(scope) if name == COOKIE][:_MOST_TOKENS]
+    return [value for name, value in cookies_of(scope) if name == COOKIE][:_MOST_TOKENS]
 
 
-def _cookies_of(scope: Scope) -> list[tuple[str, str]]:
+def cookies_of(scope: Scope) -> list[tuple[str, str]]:
     """All cookies, in order. Other programs on this host may set malformed ones: Starlette's parser
     skips these, whereas the standard library's discards everything."""
     sent = [value for name, value in scope.get("headers") or [] if name == b"cookie"]
@@ -168,7 +202,7 @@ def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]
     """The throttle keys of an attempt and their limits, the most specific first. A device from
     which this user has logged in before has only its own key: guesses made elsewhere do not lock it
     out."""
-    device = known_device(team.device_secret, name, dict(_cookies_of(scope)).get(DEVICE_COOKIE))
+    device = known_device(team.device_secret, name, dict(cookies_of(scope)).get(DEVICE_COOKIE))
     if device is not None:
         return {f"device {device}": _FOR_A_NAME}
     return {

@@ -5,7 +5,8 @@ from typing import Any
 
 import gradio as gr
 
-from backend.engine.presets import EMBEDDED_NAME
+from backend.engine import threads
+from backend.engine.presets import CAPTIONER, CAPTIONER_CORE_SECONDS, EMBEDDED_NAME
 from backend.errors import SettingsError
 from backend.jobs.model_manager import ModelView, Removal
 from backend.jobs.pace import duration
@@ -33,7 +34,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
                 choose = gr.Button("Use for new datasets", elem_id="models-default")
                 drop = gr.Button("Remove from this machine", elem_id="models-remove")
     with gr.Column(visible=False, elem_id="models-removal") as removal:
-        what_goes = gr.HTML(elem_id="models-what-goes")
+        deletion_preview = gr.HTML(elem_id="models-what-goes")
         with gr.Row():
             sure = gr.Button("Remove it", variant="stop", elem_id="models-remove-sure")
             keep = gr.Button("Keep it", elem_id="models-keep")
@@ -81,7 +82,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     def ask(chosen: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
         """Describe what removing the model would do, and show the confirmation buttons."""
         name = chosen_by(workspace, chosen, request)
-        question = removal_question(workspace.models.what_goes(name))
+        question = removal_question(workspace.models.deletion_preview(name))
         return name, gr.Column(visible=True), note(question, "warning"), ""
 
     @guarded
@@ -94,7 +95,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     measure.click(probe, [model], [job_id, message, timer], **options)
     timer.tick(watch, [job_id, model], [message, timer, table], **options)
     choose.click(make_default, [model], [message, table], **options)
-    drop.click(ask, [model], [going, removal, what_goes, message], **options)
+    drop.click(ask, [model], [going, removal, deletion_preview, message], **options)
     sure.click(remove, [going], [message, removal, table, model], **options)
     gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **options)
     return draw, [model], [table, model]
@@ -168,6 +169,19 @@ def removed_message(removal: Removal) -> str:
     if removal.was_default:
         text += " The model for new datasets is the embedded one again."
     return text
+
+
+def captioner_offer(workspace: Workspace) -> str:
+    """What a captioner adds to a model that has none of its own, and what it costs."""
+    installed = workspace.models.view(CAPTIONER.name).is_here
+    download = "" if installed else f"{size(CAPTIONER.download)} to download and "
+    more = duration(CAPTIONER_CORE_SECONDS / threads.cores())
+    return (
+        "For models whose own captioner the Models page does not name: three of the nine signs of "
+        "the detector, the strongest sign for suspect words, replacements that read well and new "
+        f"descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
+        "pairs."
+    )
 
 
 def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:

@@ -14,7 +14,9 @@ from backend.engine.specificity.bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
 from backend.review.views import DuplicatesView, KeptView
 from backend.workspace import VerdictRow, Workspace
+from traced_ui.events import event_value
 from traced_ui.job_button import start_by
+from traced_ui.login import seen_by
 from traced_ui.messages import explained, note
 from traced_ui.review_page import LISTED
 from traced_ui.templates import part, render
@@ -45,8 +47,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     after = gr.State(None)
     bus = gr.HTML("", elem_id="duplicates-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
-    def draw(dataset_id: int | None, shown: str) -> tuple[str, str, None]:
-        return "", page_html(workspace, dataset_id, shown), None
+    def draw(dataset_id: int | None, shown: str, request: gr.Request) -> tuple[str, str, None]:
+        return "", page_html(seen_by(workspace, request), dataset_id, shown), None
 
     def act(
         event: gr.EventData,
@@ -56,15 +58,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         request: gr.Request,
     ) -> tuple[Any, Any, Any]:
         """Handle one key or click."""
-        payload = dict(event._data or {})
-        action = str(payload.get("action", ""))
+        seen = seen_by(workspace, request)
         if dataset_id is None:
-            return "", page_html(workspace, None, shown), None
+            return "", page_html(seen, None, shown), None
         try:
-            message, place = _done(workspace, dataset_id, action, payload, place, request)
+            message, place = _done(seen, dataset_id, event, place, request)
         except Exception as error:
             return note(explained(error), "warning"), gr.skip(), gr.skip()
-        return message, page_html(workspace, dataset_id, shown, place), place
+        return message, page_html(seen, dataset_id, shown, place), place
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     bus.keypress(
@@ -80,23 +81,23 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 def _done(
     workspace: Workspace,
     dataset_id: int,
-    action: str,
-    payload: dict[str, Any],
+    event: gr.EventData,
     place: int | None,
     request: gr.Request,
 ) -> tuple[str, int | None]:
     """Perform the action; return a message, and the group after which the page begins."""
     author = request.username or workspace.settings.author
+    action = str(event_value(event, "action", ""))
     if action == "keep":
-        seen = [(int(pair), int(version)) for pair, version in list(payload.get("seen") or [])]
-        group, kept = int(payload.get("group") or 0), int(payload.get("pair") or 0)
+        seen = [(int(pair), int(version)) for pair, version in event_value(event, "seen", ())]
+        group, kept = int(event_value(event, "group", 0)), int(event_value(event, "pair", 0))
         done = workspace.review.keep_one(dataset_id, group, kept, seen, author)
         return note(kept_message(done), "good" if done.dropped else "info"), place
     if action in ("undo", "redo"):
         what = workspace.review.undo if action == "undo" else workspace.review.redo
         return _taken(what(dataset_id, author=author), action), place
     if action == "next-page":
-        return "", int(payload.get("after") or 0)
+        return "", int(event_value(event, "after", 0))
     if action == "first-page":
         return "", None
     raise SettingsError(f"There is no action '{action[:40]}'.")

@@ -22,10 +22,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from backend.datasets.address_proofs import split_proof
+from backend.engine.detection.features import NAMES
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TracedError
-from backend.jobs.export_scores import score_rows
+from backend.jobs.export_scores import feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
+from backend.jobs.stored_trajectories import latest_batches
 from backend.review.queue_form import from_text
 from backend.review.views import PairView
 from backend.settings import load_settings
@@ -85,11 +88,29 @@ class NotebookDataset:
         while limit is None or len(rows) < limit:
             most = _PAGE if limit is None else min(_PAGE, limit - len(rows))
             page = self.workspace.review.queue_page(filter, after, most)
-            rows += [asdict(row) for row in page.rows]
+            rows += [
+                asdict(row) | {"image_path": split_proof(row.image_path)[0]} for row in page.rows
+            ]
             after = page.next_cursor
             if after is None:
                 break
         return pd.DataFrame(rows, columns=_COLUMNS)
+
+    def features(self) -> pd.DataFrame:
+        """One row per scored pair, by the dataset's own `id`: every feature that the detectors
+        read, named as in `backend.engine.detection.features.NAMES`."""
+        rows = feature_rows(self.workspace.store, self.id)
+        return pd.DataFrame(rows, columns=["id", *NAMES]).set_index("id").astype(float)
+
+    def steps(self) -> pd.DataFrame:
+        """The steps of all trajectories, by the dataset's own `id` and `step`: see
+        `NotebookPair.steps`."""
+        tables = {
+            pair.external_id: steps_of(trajectory)
+            for pairs, trajectories in latest_batches(self.workspace.store, self.id)
+            for pair, trajectory in zip(pairs, trajectories, strict=True)
+        }
+        return pd.concat(tables or {"": steps_of(None)}, names=["id", "step"])
 
     def pair(self, pair_id: int) -> "NotebookPair":
         """Everything about one pair. Raises NotFound."""

@@ -6,7 +6,7 @@ is replaced here; sentences without an equivalent on the page are left out.
 
 import re
 
-from traced_ui.import_form import INSIDE, LABELS, NO_IDS, TICKS
+from traced_ui.import_form import HIDE, INSIDE, LABELS, NO_IDS, PER_LINE, TAKE, TICKS
 
 #: Options of an import, and the labels of their fields on the Datasets page.
 _FIELDS = {
@@ -14,6 +14,7 @@ _FIELDS = {
     "no-id-column": f"“{TICKS[NO_IDS]}”",
     "caption-from metadata": f"“{TICKS[INSIDE]}”",
     "caption-from": f"“{TICKS[INSIDE]}”",
+    "captions-per-line": f"“{TICKS[PER_LINE]}”",
 }
 _ROOT = _FIELDS["image-root"]
 #: What the command line advises, and what a page says instead.
@@ -39,6 +40,9 @@ _ADVICE = (
         r"The administrator can allow more folders with --\S+, or use the command line\.",
         "The server's administrator can allow more folders.",
     ),
+    (r"import again with --update take\.", f"tick “{TICKS[TAKE]}” and import again."),
+    (r"import again with --gone hide\.", f"tick “{TICKS[HIDE]}” and import again."),
+    (r"import with --captions-per-line\.", f"tick “{TICKS[PER_LINE]}” and import again."),
     (r"give one with --name\.", "enter one under “Name in this app”."),
     (r"Choose another name with --name\.", "Enter another one under “Name in this app”."),
     (

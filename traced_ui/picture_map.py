@@ -17,8 +17,10 @@ from backend.errors import SettingsError
 from backend.review.queue_form import as_query, cleaned
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
+from traced_ui.events import event_value
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout
 from traced_ui.job_button import start_by
+from traced_ui.login import seen_by
 from traced_ui.messages import explained, note
 from traced_ui.templates import part, render
 
@@ -49,10 +51,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     card = gr.HTML(elem_id="map-card")
     bus = gr.HTML("", elem_id="map-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
-    def draw(dataset_id: int | None, colours: str) -> tuple[Any, str, str, str]:
+    def draw(
+        dataset_id: int | None, colours: str, request: gr.Request | None = None
+    ) -> tuple[Any, str, str, str]:
         if dataset_id is None:
             return gr.Plot(visible=False), part("empty", "No dataset yet"), "", ""
-        view = workspace.review.map(dataset_id)
+        view = seen_by(workspace, request).review.map(dataset_id)
         if view is None:
             message = part(
                 "empty", "No map yet",
@@ -64,16 +68,19 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                        run_id=view.run_id)  # fmt: skip
         return gr.Plot(figure, visible=True), "", below, ""
 
-    def act(event: gr.EventData, dataset_id: int | None) -> tuple[Any, Any]:
+    def act(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, Any]:
         """Handle hovering over a point, or a drawn line."""
-        payload = dict(event._data or {})
         if dataset_id is None:
             return "", ""
+        seen = seen_by(workspace, request)
         try:
-            if payload.get("action") == "hover":
-                return gr.skip(), card_html(workspace, dataset_id, int(payload.get("pair") or 0))
-            if payload.get("action") == "region":
-                return region_html(workspace, dataset_id, payload), gr.skip()
+            action = event_value(event, "action", "")
+            if action == "hover":
+                pair = int(event_value(event, "pair", 0))
+                return gr.skip(), card_html(seen, dataset_id, pair)
+            if action == "region":
+                run, line = int(event_value(event, "run", 0)), event_value(event, "line", None)
+                return region_html(seen, dataset_id, run, line), gr.skip()
         except Exception as error:
             return note(explained(error), "warning"), ""
         return "", ""
@@ -94,10 +101,9 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
     return render("map/card.html", pair=view)
 
 
-def region_html(workspace: Workspace, dataset_id: int, payload: dict[str, Any]) -> str:
+def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -> str:
     """The queue of the drawn region, with its first pictures. Raises SettingsError."""
-    fields = cleaned({"map": workspace.review.map_region(int(payload.get("run") or 0),
-                                                         _line(payload.get("line")))})  # fmt: skip
+    fields = cleaned({"map": workspace.review.map_region(run, _line(line))})
     every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
     waiting = workspace.review.filter_of(dataset_id, fields)
     counts = [workspace.review.queue_count(filter, MOST_COUNTED + 1) for filter in (every, waiting)]

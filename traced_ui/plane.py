@@ -19,7 +19,9 @@ from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
 from backend.verdicts import about_caption
 from backend.workspace import MOST_COUNTED, Workspace
+from traced_ui.events import event_value
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, quiet
+from traced_ui.login import seen_by
 from traced_ui.markup import percent
 from traced_ui.messages import note
 from traced_ui.templates import part, render
@@ -58,11 +60,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     bus = gr.HTML("", elem_id="plane-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
     def draw(
-        dataset_id: int | None, upwards: str = "icc", colours: str = "verdict", at_most: float = 1
+        dataset_id: int | None, upwards: str, colours: str, at_most: float, request: gr.Request
     ) -> tuple[Any, str, str]:
         if dataset_id is None:
             return gr.Plot(visible=False), "", part("empty", "No dataset yet")
-        view = workspace.review.plane(dataset_id, upwards)
+        view = seen_by(workspace, request).review.plane(dataset_id, upwards)
         if not view.cells:
             message = part(
                 "empty", "No scores yet", "The plane is drawn once the dataset is scored."
@@ -78,7 +80,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         below = regions_html(view, dataset_id) + thresholds_html(view, dataset_id)
         return gr.Plot(figure, visible=True), "", below
 
-    def region(dataset_id: int | None, *bounds: float | None) -> str:
+    def region(dataset_id: int | None, request: gr.Request, *bounds: float | None) -> str:
         """A link to the queue of the region, with the number of pairs in it."""
         if dataset_id is None:
             return ""
@@ -95,14 +97,16 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             filter = from_fields(dataset_id, fields)
         except SettingsError as problem:
             return note(str(problem), "warning")
-        count = workspace.review.queue_count(filter, MOST_COUNTED + 1)
+        count = seen_by(workspace, request).review.queue_count(filter, MOST_COUNTED + 1)
         label = f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
         return render("plane/link.html", address=_address(dataset_id, fields), count=label)
 
     def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
         """Copy the bounds of the drawn box into the fields; their change updates the link."""
-        box = dict(event._data or {})
-        sides = (box.get(key, default) for key, default in zip(_SIDES, _WHOLE[:4], strict=True))
+        sides = (
+            event_value(event, key, default)
+            for key, default in zip(_SIDES, _WHOLE[:4], strict=True)
+        )
         left, right, low, high = (round(min(1.0, max(0.0, float(side))), 3) for side in sides)
         if upwards == "specificity":
             return left, right, 0, 1, low, high

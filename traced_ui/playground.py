@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from gradio.data_classes import ImageData
 
+from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
@@ -18,6 +19,7 @@ from backend.workspace import QueueFilter, Workspace
 from traced_ui import models_page
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
+from traced_ui.events import event_value
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.jobs import job_html
 from traced_ui.messages import guarded, guarded_steps
@@ -136,10 +138,13 @@ class Picture(gr.Image):
     is_template = True  # uses the frontend of gr.Image
 
     def preprocess(self, payload: ImageData | None) -> str | None:
-        """The path of the uploaded file, which Gradio has verified to be in its upload folder."""
+        """The path of an upload. Anything outside the upload folder is refused without a look at
+        it; `FileGuard` has refused the uploads of others."""
         if payload is None:
             return None
-        if payload.path is None:
+        # Links are resolved on both sides: the folder itself may lie behind one.
+        folder = Path(self.GRADIO_CACHE).resolve()
+        if payload.path is None or not Path(payload.path).resolve().is_relative_to(folder):
             raise gr.Error("Upload a picture, or paste one.", print_exception=False)
         return payload.path
 
@@ -194,7 +199,7 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
         picture: str | None, text: str | None, dataset_id: int | None, event: gr.EventData,
         request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
-        model = str(dict(event._data or {}).get("model", ""))
+        model = str(event_value(event, "model", ""))
         if model not in models_here(workspace):
             yield from guarded_steps(fetched(model, request))
         names = models_here(workspace)
@@ -254,7 +259,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
         "playground.html",
         result=result,
         picture=picture,
-        caption=highlighted_caption(result.caption, result.suspects, (), words_read, gains),
+        caption=highlighted_caption(result.caption, result.suspects, words_read, gains),
         suggestions=[
             (suggestion, difference(result.caption, suggestion.caption))
             for suggestion in result.suggestions
@@ -275,8 +280,8 @@ def _examples(workspace: Workspace) -> list[list[Any]]:
         for row in chosen:
             try:
                 image = workspace.review.image_path(row.pair_id)
-                if isinstance(image, Path):  # Gradio cannot show images inside other files
-                    examples.append([str(image), row.caption])
+                if not isinstance(image, Member):  # Gradio cannot show images inside other files
+                    examples.append([str(file_of(image)), row.caption])
             except Exception:
                 continue  # a missing example is skipped
         if examples:

@@ -9,6 +9,7 @@ from backend.engine.statistics.stopping import ENOUGH
 from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
+from traced_ui.login import seen_by
 from traced_ui.markup import number
 from traced_ui.templates import part, render
 
@@ -29,10 +30,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     hidden = (gr.Plot(visible=False),) * 3
 
-    def draw(dataset_id: int | None) -> tuple[Any, ...]:
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
             return (part("empty", "No dataset yet"), *hidden, "")
-        view = workspace.review.progress(dataset_id)
+        view = seen_by(workspace, request).review.progress(dataset_id)
         if not view.reviewed:
             message = part(
                 "empty",

@@ -5,9 +5,9 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
-from backend.jobs.reports import ClassifierView
-from backend.workspace import Workspace
-from traced_ui.jobs import Started, begin, job_html, table
+from backend.workspace import ClassifierRow, Workspace
+from traced_ui import labels_form
+from traced_ui.jobs import Started, begin, job_html, table, unfollowed
 from traced_ui.messages import guarded, note
 from traced_ui.templates import part, render
 
@@ -41,6 +41,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         chosen = gr.Dropdown([], label="Classifier", elem_id="classifier", scale=3)
         adopt = gr.Button("Adopt this one", interactive=False, elem_id="adopt", scale=1)
     listing = gr.HTML(elem_id="classifiers")
+    labels_form.build(workspace, dataset)
 
     def shown(dataset_id: int | None) -> tuple[str, str, Any, Any]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
@@ -96,12 +97,13 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     adopt.click(begin_adopting, [dataset, chosen], [job_id, status, timer], **options)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
     dataset.change(shown, [dataset], tables, **options)
+    dataset.change(unfollowed, None, [job_id, status, timer], **options)
     context = gr.context.Context.root_block
     if context is not None:
         context.load(shown, [dataset], tables, **options)
 
 
-def comparison_html(classifiers: list[ClassifierView]) -> str:
+def comparison_html(classifiers: list[ClassifierRow]) -> str:
     """The newest classifier compared with the one in use."""
     if not classifiers:
         return part("empty", "No detector yet", "Score the dataset first.")
@@ -116,7 +118,7 @@ def comparison_html(classifiers: list[ClassifierView]) -> str:
     )
 
 
-def _rows(classifiers: list[ClassifierView]) -> list[list[str]]:
+def _rows(classifiers: list[ClassifierRow]) -> list[list[str]]:
     """One row per metric that any classifier has: name, its value for each of them, meaning."""
     rows = []
     for key, (name, meaning) in _FIGURES.items():
@@ -132,12 +134,12 @@ def _shown(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def is_new(classifiers: list[ClassifierView], chosen: int | None) -> bool:
+def is_new(classifiers: list[ClassifierRow], chosen: int | None) -> bool:
     """Whether the chosen classifier can be adopted: it exists and is not in use."""
     return any(row.id == chosen and not row.active for row in classifiers)
 
 
-def listing_html(classifiers: list[ClassifierView]) -> str:
+def listing_html(classifiers: list[ClassifierRow]) -> str:
     rows = [
         [
             c.name,

@@ -1,18 +1,16 @@
 """Actions of the keys and clicks on the review page.
 
-A verdict for a pair that is no longer on the page is not written: curators must not judge pairs
-that they have not seen.
+A verdict names the pair, its version and the fingerprint of what was on the screen, and is written
+to that pair or to none: curators must not judge pairs that they have not seen.
 """
 
-import itertools
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import gradio as gr
 from markupsafe import Markup
+from pydantic import BaseModel, Field
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.engine.captions import Caption
@@ -32,7 +30,7 @@ from backend.workspace import (
 from traced_ui import review_page
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.messages import explained, note
-from traced_ui.page_sessions import PageSession, PageSessions
+from traced_ui.page_state import MOST_VISITED, PageState, Return
 from traced_ui.steps import steps_list
 from traced_ui.templates import render
 from traced_ui.trajectory_chart import trajectory_chart
@@ -40,6 +38,8 @@ from traced_ui.trajectory_chart import trajectory_chart
 PAGE = 30
 #: Maximum number of captions that a page edits synchronously.
 MOST_EDITED = 100_000
+#: Longest note or typed caption of a request; the store has its own limits.
+MOST_CHARACTERS = 100_000
 #: URL parameters of this page other than those of the queue.
 _OTHER_PARAMETERS = ("dataset", "pair", "tab")
 #: The filter set by "more like this": the field and, for searches, what is compared.
@@ -51,49 +51,51 @@ _SIMILAR = {
     "same-caption": ("like", "caption"),
     "confused": ("like", "confused"),
 }
-_STAYS = gr.skip()
+#: Shown with a pair that is claimed by another curator.
+OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
+#: Actions that give a verdict: its name, or accepting a suggestion.
+_VERDICTS = (*DECISIONS, "suggestion", "enrich")
+_IS_LATE = "That was meant for the previous pair; nothing was written."
+
+#: Parts of the page as HTML, by the names of their places; those left out are unchanged.
+Parts = dict[str, str]
 
 
-class Drawn(NamedTuple):
-    """New content of the page's components; those left out are unchanged."""
+class Selected(NamedTuple):
+    """A card of the grid, as it was on the screen."""
 
-    queue: Any = _STAYS
-    stage: Any = _STAYS
-    chart: Any = _STAYS
-    steps: Any = _STAYS
-    toast: Any = _STAYS
-    check: Any = _STAYS
+    pair: int
+    version: int
+    fingerprint: str = ""
 
 
-def _many(verdict: VerdictRow) -> str:
-    return f", {verdict.together} verdicts at once" if verdict.together > 1 else ""
+class Act(BaseModel):
+    """A key or a click. `pair`, `version`, `fingerprint` and `name`: the pair on the screen."""
+
+    action: str = Field(max_length=40)
+    pair: int | None = None
+    version: int = 0
+    fingerprint: str | None = Field(None, max_length=64)
+    name: str = Field("", max_length=300)
+    #: Of a verdict: the accepted suggestion, the typed caption, and whether it is confirmed.
+    suggestion: int | None = None
+    text: str | None = Field(None, max_length=MOST_CHARACTERS)
+    note: str = Field("", max_length=MOST_CHARACTERS)
+    meant: bool = False
+    #: Of the other actions.
+    dataset: int | None = None
+    address: dict[str, str] = Field(default_factory=dict)
+    target: int | None = None
+    filter: dict[str, str] = Field(default_factory=dict)
+    word: int = -1
+    decision: str = ""
+    #: Selected in the grid: pair, version and fingerprint of what was on the screen.
+    pairs: list[Selected] = Field(default_factory=list, max_length=1000)
+    edit: dict[str, str | bool] = Field(default_factory=dict)
 
 
-def _now(verdict: VerdictRow) -> str:
-    return saved_text(verdict.decision, verdict.enriches)
-
-
-def drawn_pair(
-    view: PairView,
-    step: int = 0,
-    next_ids: Sequence[int] = (),
-    scoring: Callable[[int], JobView | None] | None = None,
-) -> Drawn:
-    """Stage, chart and steps of a pair at a step. `next_ids`: pairs whose pictures to prefetch;
-    `scoring`: the newest scoring job of a dataset, asked about a pair without scores."""
-    stage = review_page.stage(view, step, view.suggestions, next_ids)
-    if view.trajectory is None:
-        waiting = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
-        below = review_page.guidelines(view) + waiting + review_page.beside(view)
-        return Drawn(stage=stage, chart="", steps=below)
-    chart = trajectory_chart(view.trajectory, step)
-    steps = steps_list(view.trajectory, step)
-    below = review_page.guidelines(view) + steps + review_page.beside(view)
-    return Drawn(stage=stage, chart=chart, steps=below)
-
-
-#: Handler of an action: (review actions, action name, data from the browser, session).
-Handler = Callable[["ReviewActions", str, dict[str, Any], PageSession], Drawn]
+#: Returns the parts to replace, or None to draw the whole page.
+Handler = Callable[["OpenPage", Act], Parts | None]
 #: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
 ACTIONS: dict[str, Handler] = {}
 
@@ -108,647 +110,623 @@ def on(*actions: str) -> Callable[[Handler], Handler]:
     return register
 
 
-#: Shown with a pair that is claimed by another curator.
-OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
-#: Actions that give a verdict: its name, or accepting a suggestion.
-_VERDICTS = (*DECISIONS, "suggestion", "enrich")
-
-
-def _name_of(action: str) -> str:
+def name_of(action: str) -> str:
     """The registered name of an action, without the index of a suggestion.
 
-    >>> _name_of("suggestion-12"), _name_of("same-word")
+    >>> name_of("suggestion-12"), name_of("same-word")
     ('suggestion', 'same-word')
     """
     return re.sub(r"-[0-9]+$", "", action)
 
 
-class ReviewActions:
-    """All actions of the page."""
+def is_verdict(action: str) -> bool:
+    """Whether the action gives a verdict."""
+    return name_of(action) in _VERDICTS
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-        self.sessions = PageSessions(workspace.settings.author)
-        #: Numbers the responses to all pages, so that a page recognises one that arrives late;
-        #: after a restart of the server they are higher.
-        self.numbers = itertools.count(time.time_ns() // 1000)
 
-    def open(self, dataset_id: int | None, request: gr.Request) -> Drawn:
-        """Open the page, or switch its dataset. In the URL, `?pair=` names the pair to open, and
-        the filter's fields its queue."""
-        session = self.sessions.of(request)
-        with session.lock:
-            session.dataset_id, session.step, session.pages = dataset_id, 0, [None]
-            session.visited = []
-            parameters = dict(request.query_params)
-            toast = ""
-            if not session.linked and not self._names_another(parameters, dataset_id):
-                session.linked = True
-                toast = self._follow(parameters, session)
-            try:
-                self._check_filter(session)
-            except Exception as problem:  # the filter was made for the previous dataset
-                session.filter = dict(START)
-                toast += note(f"{explained(problem)} The filters were cleared.", "warning")
-            wanted = "" if session.waiting else str(parameters.get("pair", ""))
-            session.waiting = False
-            session.pair_id = None
-            try:
-                if (pair_id := id_in(wanted)) is not None and dataset_id is not None:
-                    view = self.workspace.review.open_pair(pair_id)
-                    session.pair_id = view.pair_id if view.dataset_id == dataset_id else None
-            except Exception:
-                session.pair_id = None  # a link to a deleted pair opens the queue
-            try:
-                if session.pair_id is None and dataset_id is not None:
-                    session.pair_id = self._first(session)
-                return self._all(session, toast)
-            except Exception as error:
-                return self._message(note(explained(error), "error"))
+class OpenPage:
+    """An open page during one request: its state, and the curator (None: login is disabled)."""
 
-    def why_abstract(self, request: gr.Request) -> str:
-        """The words that make the caption on the page abstract; empty if it is not abstract."""
-        session = self.sessions.of(request)
-        pair_id = session.abstract
-        if pair_id is None or pair_id != session.pair_id or session.grid:
-            return ""
+    def __init__(self, workspace: Workspace, state: PageState, curator: str | None = None) -> None:
+        #: A curator may not see everything: see `Workspace.seen_by`.
+        self.workspace = workspace if curator is None else workspace.seen_by(curator)
+        self.review, self.state = self.workspace.review, state
+        self.author = curator or workspace.settings.author
+        self.is_team = curator is not None
+        self.toast: str = ""
+        #: The filter of these fields, and the pairs claimed in this request.
+        self._filter: tuple[dict[str, str], QueueFilter] | None = None
+        self._claimed: set[int] = set()
+
+    def perform(self, act: Act) -> Parts:
+        """Handle one key or click; returns the parts of the page that change."""
         try:
-            abstractness = self.workspace.review.why_abstract(pair_id)
-        except TracedError:
-            return ""  # the page already shows what is wrong with the pair or the model
-        if abstractness is None:
-            return render("models_busy.html")
-        return explained_abstractness(abstractness)
+            if self.state.grid and is_verdict(act.action):
+                return _message(note("Select pairs first: click them, or all with Ctrl+A."))
+            handler = ACTIONS.get(name_of(act.action))
+            if handler is None or (self.state.dataset is None and act.action not in _OPENING):
+                return {}
+            parts = handler(self, act)
+            return self.parts() if parts is None else parts
+        except Exception as error:
+            return _message(note(explained(error), "error"))
 
-    def _follow(self, parameters: dict[str, str], session: PageSession) -> str:
-        """Set the queue named in a URL. An invalid one is ignored, and the returned note says
-        why."""
-        other_keys = {
-            key for key in parameters if key in _OTHER_PARAMETERS or key.startswith("__")
-        }  # __: Gradio's
-        before = session.filter
+    # ------------------------------------------------------------------ opening
+
+    @on("visit")
+    def _visit(self, act: Act) -> None:
+        """Open the dataset, the queue and the pair named in an address, or the first pair of the
+        default queue. `act.dataset`: the dataset if the address names none."""
+        state, address = self.state, act.address
+        known = {summary.id for summary in self.workspace.datasets()}
+        named = id_in(address.get("dataset", ""))
+        wanted = next((id for id in (named, act.dataset, state.dataset) if id in known), None)
+        state.dataset, state.grid, state.came_from = wanted, False, None
+        self._follow(address)
+        pair = id_in(address.get("pair", ""))
+        self._show_or_first(pair)
+
+    @on("dataset")
+    def _choose_dataset(self, act: Act) -> None:
+        """Switch to another dataset; filters are kept where they fit it."""
+        state = self.state
+        state.dataset, state.pair, state.after = act.dataset, None, None
+        state.visited, state.undone, state.came_from = [], [], None
         try:
-            session.filter = cleaned(parameters, other_keys)
-            self._check_filter(session)
-        except Exception as problem:
-            session.filter = before
-            return note(f"{explained(problem)} The address was ignored.", "warning")
-        return ""
+            self._check_filter()
+        except TracedError as problem:  # the filter was made for the previous dataset
+            state.filter = dict(START)
+            self._say(f"{explained(problem)} The filters were cleared.", "warning")
+        state.pair = self._first() if state.dataset is not None else None
 
-    def _names_another(self, parameters: dict[str, str], dataset_id: int | None) -> bool:
-        """Whether a URL names another dataset, to which the page will change: the URL is evaluated
-        then."""
-        named = id_in(parameters.get("dataset", ""))
-        if named is None or named == dataset_id:
-            return False
+    def refresh(self) -> None:
+        """Draw the page again after progress of a job. A page waiting for scores opens at the head
+        of the queue once there are some; any other stays where it is, with new numbers."""
+        state = self.state
+        if state.dataset is None:
+            return
+        is_scored = (
+            state.waiting
+            and state.pair is not None
+            and self.review.open_pair(state.pair).p_error is not None
+        )
+        if state.pair is None or is_scored:
+            state.after = None
+            state.pair = self._first()
+
+    def _follow(self, address: dict[str, str]) -> None:
+        """Set the queue named in an address; the default one, with a message, if it is invalid."""
+        other_keys = {key for key in address if key in _OTHER_PARAMETERS or key.startswith("__")}
+        self.state.after = None
         try:
-            self.workspace.guidelines(named)
-        except TracedError:
-            return False  # it has been deleted
-        return True
+            self.state.filter = cleaned(address, other_keys)  # __: Gradio's
+            self._check_filter()
+        except TracedError as problem:
+            self.state.filter = dict(START)
+            self._say(f"{explained(problem)} The address was ignored.", "warning")
 
-    def _check_filter(self, session: PageSession) -> None:
-        """Raises TracedError if the queue cannot be shown in the session's dataset."""
-        if session.dataset_id is None:
-            from_fields(0, session.filter)
+    def _show_or_first(self, pair: int | None) -> None:
+        """Show the pair, or the head of the queue if the dataset does not contain it."""
+        state = self.state
+        if state.dataset is None:
+            state.pair = None
+            return
+        try:
+            is_here = pair is not None and self.review.open_pair(pair).dataset_id == state.dataset
+        except TracedError:  # a link to a deleted pair
+            is_here = False
+        state.pair = pair if is_here else self._first()
+
+    def _check_filter(self) -> None:
+        """Raises TracedError if the queue cannot be shown in the dataset."""
+        if self.state.dataset is None:
+            from_fields(0, self.state.filter)
         else:
-            self.filter_of(session)
-
-    def refresh(self, dataset_id: int | None, request: gr.Request) -> Drawn:
-        """Update the page after progress of a job. A page waiting for scores opens at the head of
-        the queue once there are some; any other stays where it is, with new numbers."""
-        session = self.sessions.of(request)
-        with session.lock:
-            if session.pair_id is None or session.dataset_id != dataset_id:
-                return self.open(dataset_id, request)
-            try:
-                if (
-                    session.waiting
-                    and self.workspace.review.open_pair(session.pair_id).p_error is not None
-                ):
-                    return self.open(dataset_id, request)
-                return self._same(session)
-            except Exception as error:
-                return self._message(note(explained(error), "error"))
-
-    def act(self, event: dict[str, Any], dataset_id: int | None, request: gr.Request) -> Drawn:
-        """Handle one key or click."""
-        session = self.sessions.of(request)
-        with session.lock:
-            if session.dataset_id != dataset_id or dataset_id is None:
-                return self.open(dataset_id, request)
-            try:
-                return self._do(str(event.get("action", "")), event, session)
-            except Exception as error:
-                return self._message(note(explained(error), "error"))
-
-    # ------------------------------------------------------------------ actions
-
-    def _do(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.grid and _name_of(action) in _VERDICTS:
-            return self._message(note("Select pairs first: click them, or all with Ctrl+A."))
-        if action == "meant" and session.unconfirmed is not None:
-            event, session.unconfirmed = {**session.unconfirmed, "meant": True}, None
-            action = str(event["action"])
-        session.unconfirmed = None
-        handler = ACTIONS.get(_name_of(action))
-        return self._message("") if handler is None else handler(self, action, event, session)
+            self.filter()
 
     @on("open")
-    def _open(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        session.grid = False
-        wanted = self.workspace.review.open_pair(int(event.get("target") or 0))
-        if wanted.dataset_id != session.dataset_id:
+    def _open(self, act: Act) -> None:
+        self.state.grid = False
+        wanted = self.review.open_pair(act.target or 0)
+        if wanted.dataset_id != self.state.dataset:
             raise SettingsError("That pair belongs to another dataset.")
-        session.leave()
-        session.pair_id, session.step = wanted.pair_id, 0
-        return self._all(session, "")
+        self.state.show(wanted.pair_id)
 
     @on("grid")
-    def _grid(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        session.grid = not session.grid
-        return self._all(session, "")
+    def _grid(self, act: Act) -> None:
+        self.state.grid = not self.state.grid
 
-    @on("suggest")
-    def _suggest(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.pair_id is None:
-            return self._message("")
-        suggestions = self.workspace.review.suggest(session.pair_id)
-        message = "" if suggestions else note("No known edit improves the match.", "info")
-        return self._all(session, message)
+    # ------------------------------------------------------------------ verdicts
 
-    @on("richer")
-    def _richer(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.pair_id is None:
-            return self._message("")
-        outcome = self.workspace.jobs.enrich(session.pair_id)
-        message = "" if outcome == "offered" else note(f"No richer caption: {outcome}.", "info")
-        return self._all(session, message)
+    def save(self, act: Act) -> dict[str, str]:
+        """Write a verdict, whatever the page shows now; returns what the page reports about it.
+        Raises TracedError, with nothing written."""
+        is_accepted = is_verdict(act.action) and act.action not in DECISIONS
+        if act.pair is None or (
+            act.suggestion is None if is_accepted else act.action not in DECISIONS
+        ):
+            raise SettingsError(f"'{act.action}' is not a verdict.")
+        decision = "correction" if is_accepted else act.action
+        suggestion = act.suggestion if is_accepted else None
+        text = (act.text or "") if act.action == "correction" else None
+        verdict = self.review.decide(
+            act.pair, act.version, decision, text, suggestion, author=self.author, note=act.note,
+            fingerprint=act.fingerprint,
+        )  # fmt: skip
+        self.state.undone = []
+        return {"verdict": _now(verdict), "name": act.name or f"pair {act.pair}"}
+
+    def _suggestion(self, act: Act) -> int | None:
+        """The id of an accepted suggestion: named by the page, or the one with that number; None if
+        the verdict accepts none."""
+        if act.suggestion is not None or act.action in DECISIONS:
+            return act.suggestion
+        kind, _, number = act.action.rpartition("-")
+        listed = self.review.suggestions(
+            act.pair or 0, "boost" if kind == "enrich" else "correction"
+        )
+        if not 0 < int(number or 0) <= len(listed):
+            raise SettingsError(f"There is no suggestion {number} for this pair.")
+        return listed[int(number) - 1].id
 
     @on(*_VERDICTS)
-    def _decide(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.pair_id is None or event.get("pair") != session.pair_id:
-            return self._message(
-                note("That key was meant for the previous pair; nothing was written.")
-            )
-        if not event.get("meant") and (question := self._question(action, event, session)):
-            return self._message(question)
-        decision, text, suggestion = action, None, None
-        if action.startswith(("suggestion-", "enrich-")):
-            kind = "boost" if action.startswith("enrich-") else "correction"
-            suggestions = self.workspace.review.suggestions(session.pair_id, kind)
-            place = int(action.rpartition("-")[2])
-            if place > len(suggestions):
-                raise SettingsError(f"There is no suggestion {place} for this pair.")
-            decision, suggestion = "correction", suggestions[place - 1].id
-        elif action == "correction":
-            text = str(event.get("text", ""))
+    def _decide(self, act: Act) -> Parts | None:
+        """A verdict after which the server shows the next pair: where the browser has not
+        prefetched it, and on pairs that have been decided."""
+        state = self.state
+        if state.pair is None or act.pair != state.pair:
+            return _message(note(_IS_LATE))
+        if not act.meant and (question := self._question(act)):
+            return _message(question)
         # Queried before the verdict, which may remove the pair from the queue.
-        filter = self.filter_of(session)
-        following = self._neighbour(session, "next", filter)
-        seen = int(event.get("version") or 0)
+        following = self._neighbour("next")
         try:
-            verdict = self.workspace.review.decide(
-                session.pair_id, seen, decision, text, suggestion, author=session.author,
-                note=str(event.get("note") or ""),
-            )  # fmt: skip
+            saved = self.save(act.model_copy(update={"suggestion": self._suggestion(act)}))
         except VerdictConflict as problem:
             # A curator who is asked to check again must see the current state of the pair.
-            return self._all(session, note(explained(problem), "warning"))
-        # no name: the server was restarted
-        saved = [{"verdict": _now(verdict), "name": session.name or f"pair {session.pair_id}"}]
+            self._say(explained(problem), "warning")
+            return None
         if following is None:
-            following = self._first(session)
-            if following == session.pair_id:
-                following = None
-        session.step, session.undone = 0, []
-        message = render("review/saved.html", saved=saved, is_last=following is None)
-        if following is not None:
-            session.leave()
-            session.pair_id = following
-        return self._all(session, message, filter)
+            following = self._first()
+        is_last = following is None or following == state.pair
+        self.toast += render("review/saved.html", saved=[saved], is_last=is_last)
+        if not is_last:
+            state.show(following)
+        return None
+
+    def _question(self, act: Act) -> str:
+        """Ask before changing a verdict that this queue does not show: a curator going through
+        undecided pairs probably meant the next one. "" if there is nothing to ask."""
+        if self.state.pair is None or not act.version:
+            return ""
+        view = self.review.open_pair(self.state.pair)
+        if view.version != act.version:
+            return ""  # decided by another curator meanwhile: reported as a conflict
+        if view.decision is None or self._shows(view.pair_id):
+            return ""
+        return review_page.question(view, act.action)
+
+    def _shows(self, pair: int) -> bool:
+        filter = self.filter()
+        among = (pair,) if filter.among is None or pair in filter.among else ()
+        return self.review.queue_count(replace(filter, among=among), 1) > 0
 
     @on("many")
-    def _decide_many(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
+    def _decide_many(self, act: Act) -> None:
         """Record one verdict for all pairs selected in the grid."""
-        decision = str(event.get("decision", ""))
-        seen = [(int(pair), int(version)) for pair, version in list(event.get("pairs") or [])]
-        done = self.workspace.review.decide_many(
-            seen, decision, author=session.author, note=str(event.get("note") or "")
+        done = self.review.decide_many(
+            [(pair, version) for pair, version, _ in act.pairs],
+            act.decision,
+            author=self.author,
+            note=act.note,
+            fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
         )
-        message = f"{saved_text(decision, False)} {len(done.written)} pairs saved."
-        message += " Press Z to undo them all."
-        if done.passed_over:
-            message += (
-                f" {len(done.passed_over)} had been decided in the meantime and were left alone."
-            )
-        session.pages, session.undone = [None], []
-        session.pair_id = self._first(session)
-        return self._all(session, note(message, "good"))
+        message = f"{saved_text(act.decision, False, None)} {len(done.written)} pairs saved."
+        self._say(
+            f"{message} Press Z to undo them all.{_passed_over(len(done.passed_over))}", "good"
+        )
+        self.state.after, self.state.undone = None, []
+        self.state.pair = self._first()
 
     @on("save-note")
-    def _annotate(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
+    def _annotate(self, act: Act) -> Parts | None:
         """Save the note with the pair's existing verdict."""
-        if session.pair_id is None or event.get("pair") != session.pair_id:
-            return self._message(
-                note("That note was meant for the previous pair; nothing was written.")
-            )
+        if self.state.pair is None or act.pair != self.state.pair:
+            return _message(note(_IS_LATE))
         try:
-            self.workspace.review.annotate(
-                session.pair_id, int(event.get("version") or 0), str(event.get("note") or ""),
-                author=session.author,
-            )  # fmt: skip
+            self.review.annotate(self.state.pair, act.version, act.note, author=self.author)
         except VerdictConflict as problem:
-            return self._all(session, note(explained(problem), "warning"))
-        session.undone = []
-        return self._all(session, note("The note is saved. Press Z to undo.", "good"))
+            self._say(explained(problem), "warning")
+            return None
+        self.state.undone = []
+        self._say("The note is saved. Press Z to undo.", "good")
+        return None
 
-    @on("replace", "edit-preview", "edit-apply")
-    def _edit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Edit many captions at once: show the form, preview the edit, or apply it."""
-        assert session.dataset_id is not None
-        pairs = tuple(int(pair) for pair, _ in list(event.get("pairs") or []))
-        if action == "replace":
-            return Drawn(check=review_page.bulk_edit({"scope": "selected" if pairs else "queue"}))
-        given = dict(event.get("edit") or {})
-        scope = str(given.get("scope"))
+    @on("mark-word")
+    def _mark(self, act: Act) -> Parts | None:
+        if self.state.pair is None or act.pair != self.state.pair:
+            return _message(
+                note("That click was meant for the previous pair; nothing was written.")
+            )
+        is_marked = self.review.mark_word(self.state.pair, act.word, author=self.author)
+        view = self.review.open_pair(self.state.pair)
+        start, end = Caption.parse(view.caption).spans[act.word]
+        message = "is marked as wrong" if is_marked else "is no longer marked"
+        toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
+        return {"stage": drawn_pair(view)["stage"], "toast": toast}
+
+    @on("undo")
+    def _undo(self, act: Act) -> Parts | None:
+        verdict = self.review.undo(int(self.state.dataset or 0), author=self.author)
+        if verdict is None:
+            return _message(note("There is nothing to undo."))
+        self.state.undone = [*self.state.undone[1 - MOST_VISITED :], self.state.pair]
+        self.state.pair = verdict.pair_id
+        self._say(f"Undone{_many(verdict)}. {_now(verdict)}", "good")
+        return None
+
+    @on("redo")
+    def _redo(self, act: Act) -> Parts | None:
+        """Redo the verdict and return to where the curator was: if the page stayed on the decided
+        pair, the next key would change its verdict."""
+        state = self.state
+        verdict = self.review.redo(int(state.dataset or 0), author=self.author)
+        if verdict is None:
+            return _message(note("There is nothing to redo."))
+        state.pair = verdict.pair_id
+        before = state.undone.pop() if state.undone else None
+        if before is None or before == verdict.pair_id:
+            before = self._neighbour("next") or self._first()
+        state.pair = before or verdict.pair_id
+        name = self.review.open_pair(verdict.pair_id).external_id[:60]
+        self._say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
+        return None
+
+    # ------------------------------------------------------------------ many captions
+
+    @on("replace")
+    def _edit_form(self, act: Act) -> Parts:
+        scope = "selected" if act.pairs else "queue"
+        return {"edit": review_page.bulk_edit({"scope": scope})}
+
+    @on("edit-preview", "edit-apply")
+    def _edit(self, act: Act) -> Parts:
+        """Preview an edit of many captions, or apply it."""
+        scope = str(act.edit.get("scope"))
         if scope not in review_page.EDIT_SCOPES:
             raise SettingsError(f"There is no '{scope[:40]}' to edit.")
+        pairs = tuple(card.pair for card in act.pairs)
         if scope == "selected" and not pairs:
             raise SettingsError("No pair is selected: choose some in the grid (G).")
-        fields = session.filter if scope == "queue" else {"review": "all", "order": "position"}
-        filter = self.workspace.review.filter_of(session.dataset_id, fields)
+        fields = self.state.filter if scope == "queue" else {"review": "all", "order": "position"}
+        filter = self.review.filter_of(int(self.state.dataset or 0), fields)
         if scope == "selected":
             filter = replace(filter, among=pairs)
-        if self.workspace.review.queue_count(filter, MOST_EDITED + 1) > MOST_EDITED:
+        if self.review.queue_count(filter, MOST_EDITED + 1) > MOST_EDITED:
             raise SettingsError(
                 f"There are more than {MOST_EDITED:,} captions. Narrow the queue with filters, and "
                 "edit it in several steps."
             )
         texts = {
-            name: str(given.get(name) or "") for name in ("find", "replace", "prefix", "suffix")
+            name: str(act.edit.get(name) or "") for name in ("find", "replace", "prefix", "suffix")
         }
-        edit = BulkEdit(**texts, is_regex=bool(given.get("regex")),
-                        ignore_case=bool(given.get("case")))  # fmt: skip
-        author = session.author if action == "edit-apply" else None
-        done = self.workspace.review.edit_captions(filter, edit, author)
+        edit = BulkEdit(**texts, is_regex=bool(act.edit.get("regex")),
+                        ignore_case=bool(act.edit.get("case")))  # fmt: skip
+        author = self.author if act.action == "edit-apply" else None
+        done = self.review.edit_captions(filter, edit, author)
         if author is None:
-            return Drawn(toast="", check=review_page.bulk_edit(given, done))
-        session.undone, session.pages = [], [None]
-        message = f"{done.changed:,} captions changed. Press Z to undo them all."
-        if done.passed_over:
-            message += (
-                f" {done.passed_over:,} had been decided in the meantime and were left alone."
-            )
-        return self._all(session, note(message, "good"))
+            return {"toast": "", "edit": review_page.bulk_edit(act.edit, done)}
+        self.state.undone, self.state.after = [], None
+        self._say(
+            f"{done.changed:,} captions changed. Press Z to undo them all."
+            + _passed_over(done.passed_over),
+            "good",
+        )
+        return {**self.parts(), "edit": ""}
 
-    def _question(self, action: str, event: dict[str, Any], session: PageSession) -> str:
-        """Ask before changing a verdict that this queue does not show: a curator going through
-        undecided pairs probably meant the next one. "" if there is nothing to ask."""
-        if session.pair_id is None or not event.get("version"):
-            return ""
-        view = self.view_of(session, session.pair_id)
-        if view.version != int(event["version"]):
-            return ""  # decided by another curator meanwhile: reported as a conflict
-        if view.decision is None or self._shows(session, view.pair_id):
-            return ""
-        session.unconfirmed = dict(event)
-        return review_page.question(view, action)
-
-    def _shows(self, session: PageSession, pair_id: int) -> bool:
-        filter = self.filter_of(session)
-        among = (pair_id,) if filter.among is None or pair_id in filter.among else ()
-        return self.workspace.review.queue_count(replace(filter, among=among), 1) > 0
-
-    @on("undo")
-    def _undo(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        assert session.dataset_id is not None
-        verdict = self.workspace.review.undo(session.dataset_id, author=session.author)
-        if verdict is None:
-            return self._message(note("There is nothing to undo."))
-        session.undone.append(session.pair_id)
-        session.pair_id, session.step = verdict.pair_id, 0
-        return self._all(session, note(f"Undone{_many(verdict)}. {_now(verdict)}", "good"))
-
-    @on("redo")
-    def _redo(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Redo the verdict and return to where the curator was: if the page stayed on the decided
-        pair, the next key would change its verdict."""
-        assert session.dataset_id is not None
-        verdict = self.workspace.review.redo(session.dataset_id, author=session.author)
-        if verdict is None:
-            return self._message(note("There is nothing to redo."))
-        session.pair_id, session.step = verdict.pair_id, 0
-        before = session.undone.pop() if session.undone else None
-        if before is None or before == verdict.pair_id:
-            before = self._neighbour(session, "next", self.filter_of(session)) or self._first(
-                session
-            )
-        session.pair_id = before or verdict.pair_id
-        name = self.workspace.review.open_pair(verdict.pair_id).external_id[:60]
-        return self._all(session, note(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good"))
-
-    @on("visit")
-    def _visit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Browser back or forward: open the queue and the pair named in the URL."""
-        parameters = dict(event.get("address") or {})
-        message = self._follow({str(key): str(value) for key, value in parameters.items()}, session)
-        wanted = id_in(str(parameters.get("pair", "")))
-        view = self.workspace.review.open_pair(wanted) if wanted is not None else None
-        is_here = view is not None and view.dataset_id == session.dataset_id
-        session.pages, session.step, session.grid = [None], 0, False
-        session.pair_id = view.pair_id if view is not None and is_here else self._first(session)
-        return self._all(session, message)
+    # ------------------------------------------------------------------ moving
 
     @on("end")
-    def _end(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
+    def _end(self, act: Act) -> None:
         """The browser has shown all its prefetched pairs: continue from the head of the queue."""
-        session.leave()
-        session.pages, session.step = [None], 0
-        session.pair_id = self._first(session)
-        return self._all(session, note("That was the last pair of this queue."))
+        self.state.after = None
+        self.state.show(self._first())
+        self._say("That was the last pair of this queue.")
 
     @on("next", "previous")
-    def _go(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.grid:
-            return self._turn("next-page" if action == "next" else "first-page", event, session)
-        if session.pair_id is None:
-            return self._message("")
-        filter = self.filter_of(session)
-        back = self._back_through_visited(session) if action == "previous" else None
-        target = back or self._neighbour(session, action, filter)
+    def _go(self, act: Act) -> Parts | None:
+        if self.state.grid:
+            return self._turn(act.model_copy(update={"action": _PAGE_OF[act.action]}))
+        if self.state.pair is None:
+            return {}
+        if act.action == "previous" and (back := self._back_through_visited()) is not None:
+            self.state.pair = back
+            return None
+        target = self._neighbour(act.action)
         if target is None:
-            where = "last" if action == "next" else "first"
-            return self._message(note(f"This is the {where} pair of this queue."))
-        if action == "next":
-            session.leave()
-        session.pair_id, session.step = target, 0
-        return self._all(session, "", filter)
-
-    def _back_through_visited(self, session: PageSession) -> int | None:
-        """The pair that was on the page before, even if it is no longer in the queue: a pair just
-        decided has left a queue of undecided pairs. None if there is none."""
-        while session.visited:
-            pair_id = session.visited.pop()
-            if pair_id != session.pair_id and self._hold(session, pair_id):
-                return pair_id
+            where = "last" if act.action == "next" else "first"
+            return _message(note(f"This is the {where} pair of this queue."))
+        if act.action == "next":
+            self.state.leave()
+        self.state.pair = target
         return None
 
-    @on("redraw")
-    def _redraw(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Redraw: an older response has overtaken a newer one (`late_answers.js`)."""
-        return self._same(session)
-
-    @on("step", "step-forward", "step-back")
-    def _step(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.pair_id is None:
-            return self._message("")
-        view = self.view_of(session, session.pair_id)
-        if view.trajectory is None:
-            return self._message("")
-        wanted = {
-            "step": int(event.get("step") or 0),
-            "step-forward": session.step + 1,
-            "step-back": session.step - 1,
-        }[action]
-        session.step = min(max(wanted, 0), view.trajectory.steps)
-        return self.draw_pair(view, session)
-
-    @on("filter")
-    def _set_filter(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        return self._refilter(dict(event.get("filter") or {}), session)
-
-    @on("drop-filter")
-    def _drop_filter(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Remove one of the active filters."""
-        name = str(event.get("name", ""))
-        return self._refilter({k: v for k, v in session.filter.items() if k != name}, session)
-
-    def _refilter(self, values: dict[str, str], session: PageSession) -> Drawn:
-        before = session.filter
-        # The form has no similarity fields, so it clears them: they are shown on a separate line.
-        try:
-            session.filter = cleaned(values)
-            self.filter_of(session)
-        except SettingsError as problem:
-            session.filter = before
-            return self._message(note(str(problem), "warning"))
-        session.pages, session.step, session.visited = [None], 0, []
-        session.pair_id = self._first(session)
-        return self._all(session, "")
-
-    @on(*_SIMILAR)
-    def _show_similar(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Show pairs similar to the one on the page; pressed again, go back."""
-        if any(session.filter.get(key) for key in LIKENESS):
-            return self._back(action, event, session)
-        if session.pair_id is None:
-            return self._message("")
-        alike = self.view_of(session, session.pair_id).likeness
-        key, way = _SIMILAR[action]
-        value = f"{way}:{session.pair_id}" if way else getattr(alike, key.removeprefix("suspect_"))
-        if not value:
-            return self._message(note("No word of this caption is suspect."))
-        session.came_from = (session.filter, session.pair_id)
-        return self._refilter({key: value, "review": "all", "order": "p_error"}, session)
-
-    @on("clear-search")
-    def _back(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Return from similar pairs to the previous queue and pair."""
-        plain = {key: value for key, value in session.filter.items() if key not in LIKENESS}
-        fields, pair_id = session.came_from or (plain, session.pair_id)
-        session.came_from = None
-        session.filter, session.pages, session.step = fields, [None], 0
-        session.pair_id = pair_id if pair_id is not None else self._first(session)
-        return self._all(session, "")
-
-    @on("mark-word")
-    def _mark(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        if session.pair_id is None or event.get("pair") != session.pair_id:
-            return self._message(
-                note("That click was meant for the previous pair; nothing was written.")
-            )
-        place = int(event.get("word", -1))
-        is_marked = self.workspace.review.mark_word(session.pair_id, place, author=session.author)
-        view = self.view_of(session, session.pair_id)
-        start, end = Caption.parse(view.caption).spans[place]
-        message = "is marked as wrong" if is_marked else "is no longer marked"
-        toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
-        return Drawn(stage=self.draw_pair(view, session).stage, toast=toast)
-
-    @on("view", "save-view", "delete-view")
-    def _view(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Open, save or delete a named queue."""
-        name = " ".join(str(event.get("name", "")).split())
-        assert session.dataset_id is not None
-        if action == "save-view":
-            self.workspace.review.save_view(session.dataset_id, name, session.filter)
-            return self._all(
-                session, note(f"Saved as '{name}' for everyone working on this dataset.", "good")
-            )
-        if action == "delete-view":
-            self.workspace.review.delete_view(session.dataset_id, name)
-            return self._all(session, note(f"The view '{name}' was deleted."))
-        return self._refilter(self._views(session.dataset_id).get(name, START), session)
-
-    def _views(self, dataset_id: int) -> dict[str, dict[str, str]]:
-        return {
-            view.name: cleaned(view.fields)
-            for view in self.workspace.review.saved_views(dataset_id)
-        }
+    def _back_through_visited(self) -> int | None:
+        """The pair that was on the page before, even if it is no longer in the queue: a pair just
+        decided has left a queue of undecided pairs. None if there is none."""
+        while self.state.visited:
+            pair = self.state.visited.pop()
+            if pair != self.state.pair and self._hold(pair):
+                return pair
+        return None
 
     @on("first-page", "next-page")
-    def _turn(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        filter = self.filter_of(session)
-        if action == "first-page":
-            session.pages = [None]
+    def _turn(self, act: Act) -> None:
+        filter = self.filter()
+        if act.action == "first-page":
+            self.state.after = None
         else:
-            page = self.workspace.review.queue_page(filter, session.pages[-1], PAGE)
-            if page.next_cursor is not None:
-                session.pages.append(page.next_cursor)
-        rows = self.workspace.review.queue_page(filter, session.pages[-1], PAGE).rows
-        session.pair_id, session.step = (rows[0].pair_id if rows else None), 0
-        return self._all(session, "")
+            page = self.review.queue_page(filter, self.state.after, PAGE)
+            self.state.after = page.next_cursor or self.state.after
+        rows = self.review.queue_page(filter, self.state.after, PAGE).rows
+        self.state.pair = rows[0].pair_id if rows else None
 
-    def check(self, event: dict[str, Any]) -> str:
-        """Score the curator's own edit while it is being typed. Needs no session."""
-        text, pair_id = str(event.get("text", "")), event.get("pair")
-        if not text.strip() or not isinstance(pair_id, int):
-            return ""
+    # ------------------------------------------------------------------ queues
+
+    @on("filter")
+    def _set_filter(self, act: Act) -> Parts | None:
+        return self._refilter(act.filter)
+
+    @on("drop-filter")
+    def _drop_filter(self, act: Act) -> Parts | None:
+        """Remove one of the active filters."""
+        return self._refilter({k: v for k, v in self.state.filter.items() if k != act.name})
+
+    def _refilter(self, values: dict[str, str]) -> Parts | None:
+        before = self.state.filter
+        # The form has no similarity fields, so it clears them: they are shown on a separate line.
         try:
-            view = self.workspace.review.open_pair(pair_id)
-            result = self.workspace.review.check_caption(pair_id, text)
-        except Exception as error:
-            return note(explained(error), "error")
-        return review_page.checked(view, result)
+            self.state.filter = cleaned(values)
+            self.filter()
+        except SettingsError as problem:
+            self.state.filter = before
+            return _message(note(str(problem), "warning"))
+        self.state.after, self.state.visited = None, []
+        self.state.pair = self._first()
+        return None
+
+    @on(*_SIMILAR)
+    def _show_similar(self, act: Act) -> Parts | None:
+        """Show pairs similar to the one on the page; pressed again, go back."""
+        if any(self.state.filter.get(key) for key in LIKENESS):
+            self._back(act)
+            return None
+        if self.state.pair is None:
+            return {}
+        alike = self.review.open_pair(self.state.pair).likeness
+        key, way = _SIMILAR[act.action]
+        value = f"{way}:{self.state.pair}" if way else getattr(alike, key.removeprefix("suspect_"))
+        if not value:
+            return _message(note("No word of this caption is suspect."))
+        came_from = Return(self.state.filter, self.state.pair)
+        parts = self._refilter({key: value, "review": "all", "order": "p_error"})
+        if parts is None:
+            self.state.came_from = came_from
+        return parts
+
+    @on("clear-search")
+    def _back(self, act: Act) -> None:
+        """Return from similar pairs to the previous queue and pair."""
+        state = self.state
+        plain = {key: value for key, value in state.filter.items() if key not in LIKENESS}
+        state.filter, pair = state.came_from or Return(plain, state.pair)
+        state.filter, state.came_from, state.after = cleaned(state.filter), None, None
+        self._show_or_first(pair)
+
+    @on("view", "save-view", "delete-view")
+    def _view(self, act: Act) -> Parts | None:
+        """Open, save or delete a named queue."""
+        dataset, name = int(self.state.dataset or 0), " ".join(act.name.split())
+        if act.action == "save-view":
+            self.review.save_view(dataset, name, self.state.filter)
+            self._say(f"Saved as '{name}' for everyone working on this dataset.", "good")
+            return None
+        if act.action == "delete-view":
+            self.review.delete_view(dataset, name)
+            self._say(f"The view '{name}' was deleted.")
+            return None
+        return self._refilter(self._views().get(name, START))
+
+    def _views(self) -> dict[str, dict[str, str]]:
+        saved = self.review.saved_views(int(self.state.dataset or 0))
+        return {view.name: cleaned(view.fields) for view in saved}
+
+    # ------------------------------------------------------------------ asking the models
+
+    @on("suggest")
+    def _suggest(self, act: Act) -> Parts:
+        offered = self.review.suggest(self._pair_of(act))
+        return _message("" if offered else note("No known edit improves the match."))
+
+    @on("richer")
+    def _richer(self, act: Act) -> Parts:
+        outcome = self.workspace.jobs.enrich(self._pair_of(act))
+        return _message("" if outcome == "offered" else note(f"No richer caption: {outcome}."))
+
+    @on("check")
+    def _check(self, act: Act) -> Parts:
+        """Score the curator's own edit while it is being typed."""
+        if not (act.text or "").strip():
+            return {"check": ""}
+        try:
+            view = self.review.open_pair(self._pair_of(act))
+            result = self.review.check_caption(view.pair_id, act.text or "")
+        except TracedError as error:
+            return {"check": note(explained(error), "error")}
+        return {"check": review_page.checked(view, result)}
+
+    @on("complete")
+    def _complete(self, act: Act) -> Parts:
+        """Compute what is deferred until a pair is looked at: its later steps, the probabilities of
+        its corrections, and the words that make its caption abstract. The page keeps what it shows
+        if the models are busy, or if they, the pair or its picture cannot be used."""
+        parts: Parts = {}
+        try:
+            pair = self._pair_of(act)
+            if self.review.complete(pair):
+                parts["stored"] = "yes"
+            if self.review.open_pair(pair).looks_abstract:
+                words = self.review.why_abstract(pair)
+                busy = render("models_busy.html")
+                parts["abstract"] = busy if words is None else explained_abstractness(words)
+        except TracedError:
+            pass
+        return parts
+
+    def _pair_of(self, act: Act) -> int:
+        """The pair that a question to the models is about. Raises SettingsError."""
+        if act.pair is None or self.review.open_pair(act.pair).dataset_id != self.state.dataset:
+            raise SettingsError("That pair belongs to another dataset.")
+        return act.pair
+
+    # ------------------------------------------------------------------ the queue
+
+    def filter(self) -> QueueFilter:
+        """The filter for the store. Raises SettingsError if it is invalid."""
+        fields = {"": str(self.state.dataset), **self.state.filter}
+        if self._filter is None or self._filter[0] != fields:
+            filter = self.review.filter_of(int(self.state.dataset or 0), self.state.filter)
+            if self.is_team:
+                filter = replace(filter, reader=self.author)
+            self._filter = fields, filter
+        return self._filter[1]
+
+    def _first(self) -> int | None:
+        """The head of the queue: the first pair that no other curator has on screen."""
+        if not self.is_team:
+            return self.review.first_pair(self.filter())
+        pair = self.workspace.accounts.claim_first(self.filter(), self.author, self.state.held)
+        if pair is not None:
+            self._record_claim(pair)
+        return pair
+
+    def _neighbour(self, way: str) -> int | None:
+        """The next or the previous pair that no other curator has on screen."""
+        step = self.review.next_pair if way == "next" else self.review.previous_pair
+        filter, pair = self.filter(), self.state.pair
+        while pair is not None:
+            pair = step(filter, pair)
+            if pair is None or self._hold(pair):
+                return pair
+        return None
+
+    def _hold(self, pair: int) -> bool:
+        """Claim the pair for this page; False if another curator has it."""
+        if not self.is_team or pair in self._claimed:
+            return True
+        if not self.workspace.accounts.claim(pair, self.author, self.state.held):
+            return False
+        self._record_claim(pair)
+        return True
+
+    def _record_claim(self, pair: int) -> None:
+        self._claimed.add(pair)
+        if pair not in self.state.held:
+            self.state.held = [pair]
 
     # ------------------------------------------------------------------ drawing
 
-    def filter_of(self, session: PageSession) -> QueueFilter:
-        """The session's filter for the store. Raises SettingsError if it is invalid."""
-        filter = self.workspace.review.filter_of(int(session.dataset_id or 0), session.filter)
-        return self.workspace.review.handed(filter, session.author) if session.team else filter
+    def parts(self) -> Parts:
+        """The whole page, with the message of this request."""
+        state = self.state
+        if state.dataset is None:
+            stage = review_page.empty("No dataset yet", "Import one on the Datasets page.")
+            return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
+        view = self.review.open_pair(state.pair) if state.pair is not None else None
+        if view is not None:
+            if not self._hold(view.pair_id):
+                self._say(OPEN_ELSEWHERE)
+            state.limits, state.waiting = view.limits[:2000], view.p_error is None
+        left, page, counts = self.draw_queue()
+        shown: Parts = {"chart": "", "steps": ""}
+        if view is None:
+            if counts.total and counts.reviewed == counts.total:
+                stage = review_page.empty("All reviewed", "Continue with Retrain or Export.")
+            else:
+                stage = review_page.empty("Nothing to show", "No pair fits these filters.")
+            shown["stage"] = stage
+        elif state.grid:
+            suspects = self.review.suspects_of([row.pair_id for row in page.rows])
+            shown["stage"] = review_page.grid(page.rows, suspects)
+            shown["steps"] = review_page.guidelines(view)
+        else:
+            shown = drawn_pair(view, self.workspace.jobs.last_scoring)
+        return {"queue": left, **shown, "toast": self.toast}
+
+    def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
+        """The left column, with the page of pairs and the counts that it shows."""
+        state, filter = self.state, self.filter()
+        counts = self.review.counts(filter.dataset_id)
+        page = self.review.queue_page(filter, state.after, PAGE)
+        if state.after is not None and state.pair not in [row.pair_id for row in page.rows]:
+            state.after = None
+            page = self.review.queue_page(filter, None, PAGE)
+        left = review_page.queue(
+            page.rows, state.pair, counts, state.filter, self._queue_size(filter, counts),
+            page.next_cursor is not None, state.after is None, self._views(), self._like(),
+            state.limits,
+        )  # fmt: skip
+        return left, page, counts
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
         """The number of pairs in the queue, counted only up to a limit so that no key waits."""
         if filter == QueueFilter(counts.dataset_id, "unreviewed", order=filter.order,
                                  descending=filter.descending):  # fmt: skip
             return f"{counts.total - counts.reviewed:,}"
-        count = self.workspace.review.queue_count(filter, MOST_COUNTED + 1)
+        count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
-    def _like(self, filter: dict[str, str]) -> str:
+    def _like(self) -> str:
         """The external id of the pair that the similarity search started from; "" if none."""
-        pair_id = id_in(filter.get("like", "").partition(":")[2])
-        return (
-            self.workspace.review.open_pair(pair_id).external_id[:60] if pair_id is not None else ""
-        )
+        pair = id_in(self.state.filter.get("like", "").partition(":")[2])
+        return self.review.open_pair(pair).external_id[:60] if pair is not None else ""
 
-    def view_of(self, session: PageSession, pair_id: int) -> PairView:
-        return self.workspace.review.open_pair(pair_id, session.author if session.team else None)
+    def _say(self, text: str, kind: str = "info") -> None:
+        self.toast += note(text, kind)
 
-    def _first(self, session: PageSession) -> int | None:
-        """The head of the queue: the first pair that no other curator has on screen."""
-        if not session.team:
-            return self.workspace.review.first_pair(self.filter_of(session))
-        pair_id = self.workspace.accounts.claim_first(
-            self.filter_of(session), session.author, session.held
-        )
-        if pair_id is not None:
-            session.hold(pair_id)
-        return pair_id
 
-    def _neighbour(self, session: PageSession, way: str, filter: QueueFilter) -> int | None:
-        """The next or the previous pair that no other curator has on screen."""
-        step = (
-            self.workspace.review.next_pair
-            if way == "next"
-            else self.workspace.review.previous_pair
-        )
-        pair_id = session.pair_id
-        while pair_id is not None:
-            pair_id = step(filter, pair_id)
-            if pair_id is None or self._hold(session, pair_id):
-                return pair_id
-        return None
+#: Actions of a page that shows no dataset yet.
+_OPENING = ("visit", "dataset")
+#: In the grid, keys for the next and the previous pair turn the page.
+_PAGE_OF = {"next": "next-page", "previous": "first-page"}
 
-    def _hold(self, session: PageSession, pair_id: int) -> bool:
-        """Claim the pair for this page; False if another curator has it."""
-        if not session.team:
-            return True
-        if not self.workspace.accounts.claim(pair_id, session.author, session.held):
-            return False
-        session.hold(pair_id)
-        return True
 
-    def _all(self, session: PageSession, toast: str, filter: QueueFilter | None = None) -> Drawn:
-        """The whole page. `filter`: the result of `filter_of`; if given, the pair is already
-        claimed."""
-        if session.dataset_id is None:
-            message = review_page.empty("No dataset yet", "Import one on the Datasets page.")
-            return Drawn("", message, "", "", toast, "")
-        is_held = filter is not None
-        filter = filter or self.filter_of(session)
-        view = self.view_of(session, session.pair_id) if session.pair_id is not None else None
-        if view is not None and not is_held and not self._hold(session, view.pair_id):
-            toast += note(OPEN_ELSEWHERE)
-        if view is not None:
-            self.note_shown(view, session)
-        left, page, counts = self.draw_queue(session, filter)
-        if view is None:
-            if counts.total and counts.reviewed == counts.total:
-                message = review_page.empty("All reviewed", "Continue with Retrain or Export.")
-            else:
-                message = review_page.empty("Nothing to show", "No pair fits these filters.")
-            return Drawn(left, message, "", "", toast, "")
-        if session.grid:
-            suspects = self.workspace.review.suspects_of([row.pair_id for row in page.rows])
-            picks = review_page.grid(page.rows, suspects)
-            return Drawn(left, picks, "", review_page.guidelines(view), toast, "")
-        shown = self.draw_pair(view, session, [r.pair_id for r in page.rows])
-        return shown._replace(queue=left, toast=toast, check="")
+def drawn_pair(view: PairView, scoring: Callable[[int], JobView | None] | None = None) -> Parts:
+    """Stage, chart and steps of a pair. `scoring`: the newest scoring job of a dataset, asked about
+    a pair without scores."""
+    parts: Parts = {"stage": review_page.stage(view), "chart": ""}
+    if view.trajectory is None:
+        middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
+    else:
+        parts["chart"] = trajectory_chart(view.trajectory)
+        middle = steps_list(view.trajectory)
+    parts["steps"] = review_page.guidelines(view) + middle + review_page.beside(view)
+    return parts
 
-    def draw_queue(
-        self, session: PageSession, filter: QueueFilter
-    ) -> tuple[Markup, QueuePage, ReviewCounts]:
-        """The left column, with the page of pairs and the counts that it shows."""
-        assert session.dataset_id is not None
-        counts = self.workspace.review.counts(session.dataset_id)
-        page = self.workspace.review.queue_page(filter, session.pages[-1], PAGE)
-        if session.pages[-1] is not None and session.pair_id not in [r.pair_id for r in page.rows]:
-            session.pages = [None]
-            page = self.workspace.review.queue_page(filter, None, PAGE)
-        left = review_page.queue(
-            page.rows, session.pair_id, counts, session.filter, self._queue_size(filter, counts),
-            page.next_cursor is not None, len(session.pages) == 1,
-            self._views(session.dataset_id), self._like(session.filter), session.key,
-            session.limits,
-        )  # fmt: skip
-        return left, page, counts
 
-    def draw_pair(
-        self, view: PairView, session: PageSession, listed: list[int] | None = None
-    ) -> Drawn:
-        """Stage, chart and steps of the pair that the page shows now."""
-        following = (listed or [])[:]
-        if view.pair_id in following:
-            following = following[following.index(view.pair_id) + 1 :]
-        self.note_shown(view, session)
-        last = self.workspace.jobs.last_scoring
-        return drawn_pair(view, session.step, following[:3], last)
+def _message(message: str) -> Parts:
+    return {"toast": message}
 
-    def note_shown(self, view: PairView, session: PageSession) -> None:
-        """Store what later events need to know about the pair."""
-        session.name = view.external_id
-        session.limits = view.limits
-        session.waiting = view.p_error is None
-        session.abstract = view.pair_id if view.looks_abstract else None
 
-    def _same(self, session: PageSession) -> Drawn:
-        """The whole page again, with new numbers. Its last message, and its message about an edit
-        being typed, are kept."""
-        drawn = self._all(session, "")
-        return drawn._replace(toast=drawn.toast or _STAYS, check=_STAYS)
+def _passed_over(count: int) -> str:
+    if not count:
+        return ""
+    return f" {count:,} had been changed in the meantime and were left alone."
 
-    def _message(self, toast: str) -> Drawn:
-        return Drawn(toast=toast)
+
+def _many(verdict: VerdictRow) -> str:
+    return f", {verdict.together} verdicts at once" if verdict.together > 1 else ""
+
+
+def _now(verdict: VerdictRow) -> str:
+    return saved_text(verdict.decision, verdict.enriches, verdict.suggestion_id)

@@ -8,11 +8,11 @@ from markupsafe import Markup
 
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
-from backend.engine.noise.word_kinds import WORD_KINDS
+from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.queue_form import RANGES, as_query
-from backend.review.views import CaptionCheck, EditView, PairView, SuggestionView, VerdictView
+from backend.review.views import CaptionCheck, EditView, PairView, VerdictView, fingerprint_of
 from backend.verdicts import ENRICHED, ENRICHMENT, PICTURE_ISSUES, TEXTS, judgement
 from backend.workspace import ReviewCounts
 from traced_ui import specificity
@@ -24,11 +24,11 @@ from traced_ui.markup import percent
 from traced_ui.page_words import for_page
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import phrases_section
-from traced_ui.templates import part, picture_source, render
+from traced_ui.templates import part, render
 
-#: Verdicts with a button: (key shown, button text).
+#: Verdicts with a button: (key shown, button text, explanation).
 DECISIONS = {
-    key.action: (key.shown, text.button)
+    key.action: (key.shown, text.button, key.description)
     for key in KEYS
     for verdict, text in TEXTS.items()
     if verdict == key.action
@@ -76,7 +76,7 @@ _GROUPS = {
     "Scores": [f"{column}_{end}" for column in RANGES if column != "p_error"
                for end in ("from", "to")],
     "Verdicts and notes": ["decision", "decided_by", "note", "noted"],
-    "Picture and words": ["picture", "duplicates", "suspect_kind", "truncated"],
+    "Picture and words": ["picture", "duplicates", "suspect_kind", "truncated", "tag"],
     "Where it comes from": ["external_id", "extra"],
 }  # fmt: skip
 #: Field names shown on chips.
@@ -87,7 +87,7 @@ _CHIPS = {
     "decided_by": "Decided by", "note": "Note contains", "noted": "With a note",
     "picture": "Picture is", "duplicates": "Near duplicates", "suspect_kind": "Suspect word is a",
     "truncated": "Truncated by the model", "external_id": "Id contains",
-    "extra": "Source column",
+    "extra": "Source column", "tag": "Tag",
 }  # fmt: skip
 
 
@@ -128,12 +128,11 @@ def queue(
     first_page: bool,
     views: Mapping[str, dict[str, str]],
     like: str = "",
-    session: str = "",
     limits: str = "",
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
-    the pair that a similarity search started from. `session`: key with which the page prefetches
-    pairs; "" disables prefetching. `limits`: known limitations of the dataset's scores."""
+    the pair that a similarity search started from. `limits`: known limitations of the dataset's
+    scores."""
     return render(
         "review/queue.html",
         rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
@@ -159,7 +158,6 @@ def queue(
         pictures={"": "any", **{issue: issue.replace("_", " ") for issue in PICTURE_ISSUES}},
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
-        session=session,
         limits=for_page(limits),
     )
 
@@ -185,42 +183,28 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
 SUGGESTIONS_SHOWN = 3
 
 
-def suggestion_items(view: PairView, suggestions: Sequence[SuggestionView]) -> Markup:
-    """The items of the list of suggested corrections."""
-    listed = [
-        (suggestion, readable(view.caption, suggestion.caption))
-        for suggestion in suggestions[:SUGGESTIONS_SHOWN]
-    ]
-    return render("review/suggestions.html", listed=listed)
-
-
-def stage(
-    view: PairView, step: int, suggestions: Sequence[SuggestionView], next_ids: Sequence[int]
-) -> Markup:
+def stage(view: PairView) -> Markup:
     """Picture, caption, verdicts and suggestions of one pair."""
     trajectory = view.trajectory
     # Only word elimination deletes words; in other trajectories a step replaces them.
     deletes = trajectory is not None and trajectory.captions is None
-    removed = trajectory.removed[:step] if trajectory is not None and deletes else ()
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
-    correction = view.corrected_caption if view.decision in ("correction", None) else None
+    correction = view.corrected_caption
+    suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
+    is_unjudged = any(s.p_before is not None and s.p_after is None for s in suggestions)
+    is_whole = trajectory is None or trajectory.whole
     return render(
         "review/stage.html",
         view=view,
-        prefetch=" ".join(picture_source(i, "full") for i in next_ids),
+        is_deferred=is_unjudged or view.looks_abstract or not is_whole,
         caption=highlighted_caption(
-            view.caption, view.suspects, removed, view.words_read, gains,
+            view.caption, view.suspects, view.words_read, gains,
             _removal(trajectory) if deletes else None, view.wrong_words,
             expectations_by_word(trajectory),
         ),
         decisions=DECISIONS,
         correction=None if correction is None else difference(view.caption, correction),
-        suggestions=bool(suggestions),
-        suggestion_items=suggestion_items(view, suggestions),
-        is_unjudged=any(
-            suggestion.p_before is not None and suggestion.p_after is None
-            for suggestion in suggestions[:SUGGESTIONS_SHOWN]
-        ),
+        suggestions=[(each, readable(view.caption, each.caption)) for each in suggestions],
         why=_why(view),
         specificity=specificity.line(view),
         enrichments=specificity.enrichments(view),
@@ -276,10 +260,13 @@ def grid(
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page."""
     known = suspects or {}
-    cards = [
-        (row, highlighted_caption(row.caption[:LONGEST_ON_CARD], known.get(row.pair_id, ())))
-        for row in rows
-    ]
+    cards = []
+    for row in rows:
+        # Suspect words are places in the original caption.
+        words = () if row.corrected_caption else known.get(row.pair_id, ())
+        text = (row.corrected_caption or row.caption)[:LONGEST_ON_CARD]
+        seen = fingerprint_of(row.external_id, row.caption, row.image_path)
+        cards.append((row, highlighted_caption(text, words), seen))
     return render("review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED)
 
 
@@ -340,11 +327,22 @@ def checked(view: PairView, check: CaptionCheck) -> Markup:
     return render("review/checked.html", view=view, check=check, caption=caption)
 
 
+def verdict_label(action: str) -> str:
+    """The label in lists of the verdict that an action would give; the action if it gives none.
+
+    >>> verdict_label("suggestion-2"), verdict_label("enrich-1"), verdict_label("jump")
+    ('✎ corrected', '✎ enriched', 'jump')
+    """
+    if action.startswith("enrich-"):
+        return LISTED[ENRICHED]
+    return LISTED.get("correction" if action.startswith("suggestion-") else action, action)
+
+
 def question(view: PairView, action: str) -> Markup:
     """Ask whether to change the pair's existing verdict. `action`: a verdict, "suggestion-N" or
     "enrich-N"."""
-    labels: dict[str, str] = {key: label for key, (_, label) in DECISIONS.items()}
-    wanted = labels.get(action, "Wrong: correct it")
+    labels: dict[str, str] = {key: label for key, (_, label, _) in DECISIONS.items()}
+    wanted = labels.get(action, TEXTS["correction"].button)
     verdict = LISTED[judgement(view.decision, view.enriches) or ""]
     return render("review/question.html", view=view, verdict=verdict, wanted=wanted)
 

@@ -1,11 +1,11 @@
 """The web server: the app at /, pictures by id at /pictures/{pair_id}."""
 
 import atexit
+import hashlib
 import logging
 import os
 import signal
 import socket
-import sys
 import threading
 from types import FrameType
 
@@ -16,13 +16,14 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
-from backend.workspace import Workspace
-from traced_ui import layout, loading_indicators, read_ahead, transfers
+from backend.process_exit import leave_at_once
+from backend.workspace import NOBODY, Workspace
+from traced_ui import board, layout, transfers
+from traced_ui.file_guard import FileGuard
 from traced_ui.headers import SafeHeaders
 from traced_ui.hosts import HostGuard
 from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.malformed import explain_malformed
-from traced_ui.review_actions import ReviewActions
 from traced_ui.sessions import keep_light, mounted_in
 from traced_ui.theme import STYLES, make_theme
 
@@ -34,9 +35,6 @@ SECONDS_TO_END = 10
 #: Seconds for which an idle connection stays open. With uvicorn's default of 5, a client that calls
 #: every few seconds occasionally hits a connection that is just being closed.
 KEPT_ALIVE = 75
-#: Gradio's polling interval for its event queue, in seconds. Its default of one millisecond costs
-#: an idle server 5 % of a core.
-QUEUE_INTERVAL = 0.005
 log = logging.getLogger(__name__)
 
 
@@ -53,7 +51,7 @@ def create_app(
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/pictures/{pair_id}")
-    def picture(pair_id: int, size: str = "full") -> Response:
+    def picture(request: fastapi.Request, pair_id: int, size: str = "full") -> Response:
         if size not in SIZES:
             return PlainTextResponse(f"Sizes are {', '.join(SIZES)}.", status_code=400)
         try:
@@ -63,25 +61,28 @@ def create_app(
         except Exception:
             log.exception("picture %s", pair_id)
             return PlainTextResponse("This picture cannot be shown.", status_code=404)
-        headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
+        # Asked for again each time: an import may give the pair another picture.
+        tag = f'"{hashlib.blake2b(data, digest_size=16).hexdigest()}"'
+        headers = {
+            "Cache-Control": "private, no-cache", "ETag": tag, "X-Content-Type-Options": "nosniff",
+        }  # fmt: skip
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
         return Response(data, media_type="image/jpeg", headers=headers)
 
     # The middleware added last runs first. Only our own origin may read responses; Gradio does not
     # add its own CORS middleware if it finds this one.
     app.add_middleware(CORSMiddleware, allow_origins=())
+    shown = workspace
     if login:
         workspace.confine()
+        # Where a page does not say who asks, it shows what everybody may see.
+        shown = workspace.seen_by(NOBODY)
         add_routes(app, workspace.accounts)
         app.add_middleware(Guard, team=workspace.accounts)
     settings = workspace.settings
     app.add_middleware(HostGuard, names=settings.allow_host, bound=settings.host)
     app.add_middleware(SafeHeaders)
-
-    @app.get("/gradio_api/dev/reload")
-    def reload_while_developing() -> Response:
-        """Disable Gradio's hot reloading: its stream never ends and polls for changes twenty times
-        a second."""
-        return PlainTextResponse("Not found.", status_code=404)
 
     @app.get("/healthy")
     def healthy() -> JSONResponse:
@@ -91,11 +92,9 @@ def create_app(
             log.warning("not healthy: %s", explain(problem))
             return JSONResponse({"detail": "The database cannot be reached."}, 503)
 
-    actions = ReviewActions(workspace)
-    read_ahead.add_routes(app, actions)
-    transfers.add_routes(app, workspace)
-    loading_indicators.add_routes(app)
-    blocks = layout.build(workspace, actions, dataset_id, mcp)
+    board.add_routes(app, shown)
+    transfers.add_routes(app, shown)
+    blocks = layout.build(shown, dataset_id, mcp)
     gr.mount_gradio_app(
         app,
         blocks,
@@ -111,9 +110,9 @@ def create_app(
         css_paths=[STYLES],
     )
     keep_light(app)
+    blocks.has_launched = True  # Gradio checks the paths of files only after a launch
     for mounted in mounted_in(app):
-        mounted.get_blocks()._queue.sleep_when_free = QUEUE_INTERVAL
-        mounted.startup_events_triggered = True  # by this app's own start
+        mounted.add_middleware(FileGuard, blocks=blocks, quota=workspace.uploads)
     explain_malformed(app)
     if mcp:
         from traced_ui.mcp_tools import improve  # imports the MCP library only if it is used
@@ -138,6 +137,7 @@ def serve(
     server = _Server(
         uvicorn.Config(
             app,
+            log_config=None,  # as the command line has configured it for all
             log_level="warning",
             timeout_graceful_shutdown=SECONDS_TO_END // 4,
             timeout_keep_alive=KEPT_ALIVE,
@@ -148,10 +148,10 @@ def serve(
     workspace.store.close()
     if server.ended_by == signal.SIGINT:
         # Normal interpreter exit would abort if a job's thread is still inside a library.
-        atexit.register(_leave, INTERRUPTED)
+        atexit.register(leave_at_once, INTERRUPTED)
         raise KeyboardInterrupt
     if server.ended_by is not None:
-        _leave()
+        leave_at_once()
 
 
 class _Server(uvicorn.Server):
@@ -164,15 +164,8 @@ class _Server(uvicorn.Server):
         if self.ended_by is None:
             # A hanging library thread or open stream must not keep the process alive.
             status = INTERRUPTED if sig == signal.SIGINT else 0
-            watchdog = threading.Timer(SECONDS_TO_END - 2, _leave, [status])
+            watchdog = threading.Timer(SECONDS_TO_END - 2, leave_at_once, [status])
             watchdog.daemon = True
             watchdog.start()
         self.force_exit = self.ended_by is not None  # a second Ctrl-C does not wait
         self.ended_by, self.should_exit = sig, True
-
-
-def _leave(status: int = 0) -> None:
-    """Exit without waiting for library threads; everything confirmed is already in the store."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)

@@ -10,8 +10,8 @@ from traced_ui.templates import render
 MOST = 60
 
 
-def steps_list(trajectory: Trajectory, step: int = 0) -> Markup:
-    """An ordered list; each item is clickable and shows its s and gain."""
+def steps_list(trajectory: Trajectory) -> Markup:
+    """An ordered list; each item is clickable and shows its s and gain. The first is current."""
     scores = trajectory.scores
     steps = [
         {
@@ -19,7 +19,7 @@ def steps_list(trajectory: Trajectory, step: int = 0) -> Markup:
             "text": _text(trajectory, t),
             "score": float(scores[t]),
             "gain": float(scores[t] - scores[t - 1]) if t else 0.0,
-            "is_current": t == step,
+            "is_current": t == 0,
             "is_peak": t == trajectory.peak and t > 0,
         }
         for t in range(min(trajectory.steps, MOST) + 1)

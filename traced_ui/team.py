@@ -8,6 +8,7 @@ from backend.accounts.records import TeamView
 from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui import accounts_form
+from traced_ui.login import reader_of
 from traced_ui.markup import number, percent
 from traced_ui.messages import guarded, note
 from traced_ui.review_page import LISTED
@@ -39,11 +40,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         with gr.Column(scale=2, min_width=420):
             page = gr.HTML(elem_id="team-page")
 
-    def draw(dataset_id: int | None) -> tuple[Any, ...]:
+    def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         who = accounts_html(workspace)
         if dataset_id is None:
             return who, part("empty", "No dataset yet")
-        return who, page_html(workspace.accounts.of_dataset(dataset_id))
+        return who, page_html(workspace.accounts.of_dataset(dataset_id, reader_of(request)))
 
     def overlap(dataset_id: int | None) -> tuple[float, int]:
         if dataset_id is None:

@@ -37,11 +37,10 @@ class Dot(NamedTuple):
     hint: str
 
 
-def trajectory_chart(trajectory: Trajectory, step: int = 0) -> Markup:
+def trajectory_chart(trajectory: Trajectory) -> Markup:
     """s and the cosine similarities, each on its own scale. Clicking a point goes to its step,
-    hovering shows the caption there. `step`: the current step, clipped to the valid range."""
+    hovering shows the caption there. The first step is current."""
     steps = list(range(trajectory.steps + 1))
-    at = min(max(step, 0), trajectory.steps)
     cosines = trajectory.similarities
     auxiliary = trajectory.auxiliary.scores if trajectory.auxiliary is not None else None
     shown = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
@@ -68,7 +67,7 @@ def trajectory_chart(trajectory: Trajectory, step: int = 0) -> Markup:
         c=path(cosines, c_low, c_high),
         auxiliary=None if auxiliary is None else path(auxiliary, c_low, c_high),
         dots=dots,
-        current=dots[at],
+        current=dots[0],
         x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
         s_ticks=_ticks(s_low, s_high),
         c_ticks=_ticks(c_low, c_high),

@@ -17,12 +17,13 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from backend.datasets.formulas import no_formula
+from backend.datasets.escaped_cells import escaped
 from backend.datasets.uploads import Uploads
 from backend.datasets.zip_stream import zipped
 from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
 from traced_ui.import_form import import_options
+from traced_ui.login import seen_by
 from traced_ui.page_words import for_page
 
 #: Batch size for reading rows left out from the store.
@@ -35,9 +36,9 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
     _add_uploads(app, workspace, uploads)
 
     @app.get("/exports/{job_id}.zip")
-    def export(job_id: int) -> Response:
+    def export(job_id: int, request: fastapi.Request) -> Response:
         try:
-            folder = export_of(workspace, job_id)
+            folder = export_of(seen_by(workspace, request), job_id)
             pieces = zipped(folder)
         except TracedError as problem:
             return _refused(problem)
@@ -87,7 +88,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
         try:
             path = uploads.path_of(upload)
             options = import_options(request.query_params)
-            job = workspace.jobs.start("import", None, path=str(path), **options)
+            job = seen_by(workspace, request).jobs.start("import", None, path=str(path), **options)
         except TracedError as problem:
             return _refused(problem)
         return JSONResponse({"job": job})
@@ -106,7 +107,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
 
 
 def export_of(workspace: Workspace, job_id: int) -> Path:
-    """The folder written by an export job. Raises NotFound."""
+    """The folder written by an export job; of several curators', their own. Raises NotFound."""
     job = workspace.jobs.job(job_id)
     out = str(job.result.get("out") or "")
     if job.kind != "export" or job.status != "done" or not out:
@@ -124,7 +125,7 @@ def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
         rows = workspace.problems(dataset_id, offset, _ROWS)
         for row in rows:
             cells: list[Any] = [row.file, row.row, row.external_id, row.kind, for_page(row.message)]
-            writer.writerow([no_formula("" if cell is None else cell) for cell in cells])
+            writer.writerow([escaped("" if cell is None else cell) for cell in cells])
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()

@@ -21,8 +21,8 @@ def known_device(secret: bytes, name: str, cookie: str | None) -> str | None:
     """The nonce of a device that `name` has logged in with before; None if the cookie is not
     valid."""
     nonce, _, mac = (cookie or "").partition(".")
-    given = mac.encode("utf-8", "replace")
-    return nonce if hmac.compare_digest(_mac(secret, name, nonce).encode(), given) else None
+    device_key = mac.encode("utf-8", "replace")
+    return nonce if hmac.compare_digest(_mac(secret, name, nonce).encode(), device_key) else None
 
 
 def _mac(secret: bytes, name: str, nonce: str) -> str:

@@ -38,10 +38,17 @@ class Folders:
 
     def check_import(self, path: str | Path) -> Path:
         """The absolute path. Raises UnsafePath if it is outside these folders, whether or not it
-        exists, and SettingsError if it is not a path."""
+        exists, or holds exports, and SettingsError if it is not a path."""
         resolved = typed_path(path)
         if not any(resolved.is_relative_to(folder) for folder in self.imports):
             raise UnsafePath(_refusal("imports", path, self.imports, "--import-root"))
+        # Exports belong to those who started them: they may hold verdicts hidden from others.
+        for folder in self.exports:
+            if resolved.is_relative_to(folder) or folder.is_relative_to(resolved):
+                raise UnsafePath(
+                    f"If login is enabled, exports are not imported from the page, and '{path}' "
+                    f"holds those in {folder}. Use the command line."
+                )
         return resolved
 
     def check_export(self, path: str | Path) -> Path:
@@ -69,8 +76,8 @@ def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _refusal(what: str, path: str | Path, folders: Sequence[Path], option: str) -> str:
-    listed = ", ".join(str(folder) for folder in folders)
+    folder_list = ", ".join(str(folder) for folder in folders)
     return (
-        f"If login is enabled, {what} from the page are limited to {listed}; '{path}' lies "
+        f"If login is enabled, {what} from the page are limited to {folder_list}; '{path}' lies "
         f"outside. The administrator can allow more folders with {option}, or use the command line."
     )

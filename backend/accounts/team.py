@@ -53,9 +53,9 @@ class Team:
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise SettingsError(f"A name has 1 to {LONGEST_NAME} printable characters.")
         _check_role(role)
-        kept = hashed(password)
+        password_hash = hashed(password)
         with self._store.writing() as session:
-            return _account(curator_queries.add_curator(session, name, kept, role))
+            return _account(curator_queries.add_curator(session, name, password_hash, role))
 
     def change(
         self,
@@ -67,9 +67,11 @@ class Team:
         """Change what is given; the user has to log in again. Raises NotFound."""
         if role is not None:
             _check_role(role)
-        kept = hashed(password) if password is not None else None
+        password_hash = hashed(password) if password is not None else None
         with self._store.writing() as session:
-            return _account(curator_queries.change_curator(session, name, kept, role, active))
+            return _account(
+                curator_queries.change_curator(session, name, password_hash, role, active)
+            )
 
     def log_in(self, name: str, password: str) -> str | None:
         """A session token for the browser, or None if the name or the password is wrong."""
@@ -78,8 +80,8 @@ class Team:
                 row = curator_queries.get_curator(session, " ".join(name.split()))
         except NotFound:
             row = None
-        kept = row.password_hash if row is not None and row.active else None
-        if not is_right(password, kept) or row is None:
+        password_hash = row.password_hash if row is not None and row.active else None
+        if not is_right(password, password_hash) or row is None:
             return None
         token = secrets.token_urlsafe(32)
         with self._store.writing() as session:
@@ -116,17 +118,17 @@ class Team:
         """Claim a pair for a curator; False if another curator has claimed it. Releases the pairs
         in `held`, unless the pair is one of them."""
         with self._store.writing() as session:
-            taken = claim_queries.claim(session, pair_id, curator)
-            if taken and pair_id not in held:
+            is_claimed = claim_queries.claim(session, pair_id, curator)
+            if is_claimed and pair_id not in held:
                 claim_queries.release(session, held, curator)
-            return taken
+            return is_claimed
 
     def claim_first(
         self, filter: QueueFilter, curator: str, held: Collection[int] = ()
     ) -> int | None:
-        """Claim the first pair of the curator's queue (`Queue.handed`) that no other curator has
+        """Claim the first pair of the curator's queue that no other curator has
         claimed, and release as `claim` does; None if no pair is left."""
-        with self._store.writing() as session:
+        with self._store.seen_by(curator).writing() as session:
             pair_id = claim_queries.take_first(session, filter, curator)
             if pair_id is not None and pair_id not in held:
                 claim_queries.release(session, held, curator)
@@ -138,9 +140,9 @@ class Team:
         """Claim a pair and those that follow it, and release the rest of `held`. Returns those that
         no other curator has claimed, in the given order."""
         with self._store.writing() as session:
-            taken = claim_queries.claim_each(session, pair_ids, curator)
-            claim_queries.release(session, set(held) - set(taken), curator)
-            return taken
+            claimed_ids = claim_queries.claim_each(session, pair_ids, curator)
+            claim_queries.release(session, set(held) - set(claimed_ids), curator)
+            return claimed_ids
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
         """Assign a share of the pairs to `people` curators each. Raises SettingsError."""
@@ -154,9 +156,11 @@ class Team:
             dataset = dataset_queries.get_dataset(session, dataset_id)
         return dataset.overlap_share, dataset.overlap_people
 
-    def of_dataset(self, dataset_id: int) -> TeamView:
-        """Agreement, by verdict and by right or wrong, and the pairs that need an adjudicator."""
-        with self._store.reading() as session:
+    def of_dataset(self, dataset_id: int, reader: str | None = None) -> TeamView:
+        """Agreement, by verdict and by right or wrong, and the pairs that need an adjudicator.
+        `reader`: the curator who asks; pairs that still need their own opinion are left out."""
+        store = self._store if reader is None else self._store.seen_by(reader)
+        with store.reading() as session:
             shared = [
                 {opinion.author: str(opinion.judgement) for opinion in of_pair}
                 for of_pair in opinion_queries.shared(session, dataset_id)

@@ -1,6 +1,5 @@
-"""`correct`, `distill`: better captions for many pairs."""
+"""`correct`: better captions for many pairs."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,13 +30,7 @@ from backend.errors import SettingsError
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import (
-        BoostReport,
-        CorrectionReport,
-        CorrectorFigures,
-        DistillationReport,
-        DryRun,
-    )
+    from backend.jobs.reports import BoostReport, CorrectionReport, DryRun
 
 
 def correct(
@@ -120,71 +113,6 @@ def correct(
         emit(report, as_json, correction_summary(report))
 
 
-def distill(
-    dataset: Annotated[str, typer.Argument(help="Name in the database, with corrections.")],
-    student: Annotated[
-        str, typer.Option(metavar="NAME_OR_DIR", help="Small vision-language model to train, such "
-                          "as OpenGVLab/InternVL3-1B-hf or HuggingFaceTB/SmolVLM-256M-Instruct."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the instructions and the model.")],
-    teacher: Annotated[
-        str | None, typer.Option(metavar="NAME_OR_DIR", help="Large model to compare with, and "
-                                 "with --taught to learn from (OpenGVLab/InternVL3-14B-hf, …)."),
-    ] = None,
-    teacher_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="OpenAI-compatible server of the teacher.")
-    ] = None,
-    taught: Annotated[
-        int, typer.Option(min=0, help="How many undecided pairs the teacher corrects.")
-    ] = 0,
-    mode: Annotated[str, typer.Option(help="unguided, words or trajectory.")] = "words",
-    epochs: Annotated[int, typer.Option(min=1)] = 3,
-    rank: Annotated[int, typer.Option(min=1, help="Of LoRA.")] = 16,
-    learning_rate: Annotated[float, typer.Option()] = 2e-4,
-    batch: Annotated[int, typer.Option(min=1)] = 8,
-    train_also: Annotated[
-        str, typer.Option(help="Modules trained in full, comma-separated: a new model's embeddings "
-                          "and head (embed_tokens,lm_head).")
-    ] = "",
-    held_out: Annotated[
-        float, typer.Option(min=0.01, max=0.9, help="Share of the pictures held out for the "
-                                                    "evaluation.")
-    ] = 0.2,
-    seed: Annotated[int, typer.Option()] = 0,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    quantise: QUANTISE = None,
-    as_json: AS_JSON = False,
-) -> None:  # fmt: skip
-    """Train a small corrector on corrections that people accepted; use it with --vlm OUT/model."""
-    with reported(as_json):
-        from backend.engine.correction.fine_tuning import Recipe
-        from backend.engine.correction.modes import mode_named
-        from backend.engine.language_models.local import load_local
-        from backend.jobs.distill_corrector import distill
-        from backend.loaded_models import Engine
-
-        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
-        teacher_model = None
-        if teacher is not None:
-            named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
-            corrector = Engine(load_settings(named)).corrector
-            teacher_model = corrector.model if corrector else None
-        small = load_local(student, device or "cpu", quantise)  # pyrefly: ignore[bad-argument-type]
-        modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
-        recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
-        with progress("Distilling a corrector") as update:
-            report = distill(
-                workspace.store, workspace.engines.of_dataset(dataset_id), dataset_id, small, out,
-                teacher_model, mode_named(mode), taught, held_out, recipe, update,
-            )  # fmt: skip
-        emit(report, as_json, distillation_summary(report))
-
-
 def requests_summary(report: "CorrectionReport | BoostReport") -> str:
     """Requests, tokens and cost, in a sentence."""
     cost = f"; cost {report.cost:.4f}" if report.cost else ""
@@ -213,22 +141,4 @@ def dry_run_summary(preview: "DryRun") -> str:
     return "\n".join(
         [*parts, f"{preview.proposer}: {preview.pairs} pairs in this queue, roughly "
          f"{preview.tokens_each} tokens a question. Nothing was sent."]
-    )  # fmt: skip
-
-
-def distillation_summary(report: "DistillationReport") -> str:
-    def line(name: str, figures: "CorrectorFigures") -> str:
-        rise = "–" if figures.rise_of_s is None else f"{figures.rise_of_s:+.3f}"
-        return (
-            f"{name}: {figures.readable:.0%} readable, {figures.corrected:.0%} corrected, "
-            f"{figures.same:.0%} identical to the human correction, s {rise}"
-        )
-
-    rows = [line("before", report.untrained), line("after", report.student)]
-    if report.teacher is not None:
-        rows.append(line("teacher", report.teacher))
-    return "\n".join(
-        [f"Trained on {report.examples} examples ({report.from_teacher} of the teacher's), loss "
-         f"{report.losses[0]:.3f} to {report.losses[-1]:.3f}. On {report.held_out} held out:",
-         *rows, f"Use it: --vlm {report.model}"]
     )  # fmt: skip

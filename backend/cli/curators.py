@@ -29,8 +29,8 @@ def add_curator(name: NAME, role: ROLE = "curator", db: DATABASE = None) -> None
     """Add an account."""
     with reported(False):
         workspace = open_workspace(load_settings({"database": db}))
-        made = workspace.accounts.add(name, _password(), role)
-        results.print(f"{escape(made.name)} may log in ({made.role}).")
+        account = workspace.accounts.add(name, _password(), role)
+        results.print(f"{escape(account.name)} may log in ({account.role}).")
 
 
 @curators.command("list")
@@ -79,5 +79,5 @@ def restore_curator(name: NAME, db: DATABASE = None) -> None:
 
 
 def _password() -> str:
-    given = os.environ.get("TRACED_PASSWORD")
-    return given or typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    password = os.environ.get("TRACED_PASSWORD")
+    return password or typer.prompt("Password", hide_input=True, confirmation_prompt=True)

@@ -1,7 +1,8 @@
-"""`import`, `download`, `noise`, `export`: get datasets in and out."""
+"""`import`, `download`, `export`: get datasets in and out."""
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,19 +13,21 @@ from backend.cli.options import (
     AS_JSON,
     CAPTION_COLUMN,
     CAPTION_FROM,
+    CAPTIONS_PER_LINE,
     DATABASE,
     DELIMITER,
-    DEVICE,
     ENCODING,
     ID_COLUMN,
     IMAGE_COLUMN,
     IMAGE_ROOT,
+    LANGUAGE,
     NO_ID_COLUMN,
     SPLIT_COLUMN,
     SUBSET,
     one_queue,
 )
 from backend.cli.output import (
+    confirm,
     console,
     emit,
     open_workspace,
@@ -32,8 +35,11 @@ from backend.cli.output import (
     reported,
     say_which_model,
 )
-from backend.cli.select_pairs import BY, LEAST
+from backend.cli.select_pairs import BY, LEAST, SCORES, SEED
+from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.datasets.read_options import ReadOptions
 from backend.errors import SettingsError
+from backend.jobs.reports import ExportCounts, SourceChanges
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -62,6 +68,17 @@ def import_(
     delimiter: DELIMITER = None,
     subset: SUBSET = None,
     caption_from: CAPTION_FROM = None,
+    captions_per_line: CAPTIONS_PER_LINE = False,
+    language: LANGUAGE = None,
+    update: Annotated[
+        str, typer.Option(help="Rows that changed since the last import: keep the pairs as they "
+                               "are, take the new captions and splits (verdicts stay), or ask on a "
+                               "terminal, else keep.")
+    ] = "ask",
+    gone: Annotated[
+        str, typer.Option(help="Pairs whose rows are gone since the last import: keep them, or "
+                               "hide them from queue and export until they come back.")
+    ] = "keep",
     strict: Annotated[
         bool, typer.Option(help="Exit with status 3 if any row was left out.")
     ] = False,
@@ -73,15 +90,30 @@ def import_(
         if no_id_column and id_column is not None:
             raise SettingsError("Give --id-column or --no-id-column, not both.")
         workspace = open_workspace(load_settings({"database": db}))
-        with progress("Reading pairs") as update:
-            report = workspace.jobs.import_dataset(
-                path, name=name, image_column=image_column, caption_column=caption_column,
+        import_rows = partial(
+            workspace.jobs.import_dataset, path, name=name, gone=gone,
+            options=ReadOptions(
+                image_column=image_column, caption_column=caption_column,
                 id_column="" if no_id_column else id_column, split_column=split_column,
                 image_root=image_root, encoding=encoding,
                 delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
-                caption_from=caption_from, progress=update,
-            )  # fmt: skip
-            update(0, 0, "Checking whether the model knows such pictures")
+                caption_from=caption_from, captions_per_line=captions_per_line, language=language,
+            ),
+        )  # fmt: skip
+        with progress("Reading pairs") as advance:
+            report = import_rows(progress=advance, update="keep" if update == "ask" else update)
+        asks = (
+            update == "ask"
+            and (report.changes.changed or report.unproved)
+            and sys.stdin.isatty()
+            and not as_json
+        )
+        if asks and _may_take(report.changes):
+            with progress("Reading pairs") as advance:
+                report_of_changes = import_rows(progress=advance, update="take")
+            report = replace(report_of_changes, added=report.added, changes=report.changes)
+        with progress("Checking the model") as advance:
+            advance(0, 0, "Checking whether the model knows such pictures")
             refusal = workspace.jobs.needs_model(report.dataset_id)
         report = replace(report, asks_for_model=refusal)
         for note in report.notes:
@@ -96,12 +128,29 @@ def import_(
         emit(
             report, as_json,
             f"Dataset '{report.name}': {report.added} pairs added, {report.already_there} were "
-            f"there already, {report.problems} rows left out.",
+            f"there already, {report.problems} rows left out."
+            + _compared(report.changes),
         )  # fmt: skip
         if refusal:
             say_which_model(refusal, report.name)
         if (strict and report.problems) or report.added + report.already_there == 0:
             raise typer.Exit(3)
+
+
+def _compared(changes: SourceChanges) -> str:
+    """The counts of a comparison with the last import, as a sentence; "" if there was none."""
+    counts = asdict(changes)
+    if not any(counts.values()):
+        return ""
+    counts_by_kind = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
+    return f" Compared with the last import: {counts_by_kind}."
+
+
+def _may_take(changes: SourceChanges) -> bool:
+    return confirm(
+        f"{_compared(changes).strip()} Take the changed rows? Verdicts stay; their captions are "
+        "scored again."
+    )
 
 
 def download(
@@ -141,80 +190,11 @@ def download(
         )  # fmt: skip
 
 
-def noise(
-    path: Annotated[Path, typer.Argument(help="A dataset whose captions are assumed correct.")],
-    out: Annotated[Path, typer.Argument(help="Output folder; it must not exist yet.")],
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(help="random, noun or fine-grained; may be given several times. Default: all "
-                     "three in turn."),
-    ] = None,
-    rate: Annotated[float, typer.Option(help="Share of the captions to make wrong.")] = 0.5,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same errors.")] = 0,
-    llm: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Fine-grained errors by a language model at this "
-                     "OpenAI-compatible address, such as http://localhost:8000/v1 (key: "
-                     "OPENAI_API_KEY). Default: by rules."),
-    ] = None,
-    llm_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the language model on the server.")
-    ] = None,
-    nli: Annotated[
-        str,
-        typer.Option(metavar="NAME_OR_DIR", help="Hugging Face NLI model that picks the least "
-                     "consistent of the language model's variants, or AlignScore's checkpoint "
-                     "(.ckpt)."),
-    ] = "cross-encoder/nli-deberta-v3-base",
-    answers: Annotated[
-        Path, typer.Option(help="Where the language model's answers are cached.")
-    ] = Path("data/answers"),
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N pairs.")] = None,
-    image_root: IMAGE_ROOT = None,
-    format: Annotated[
-        str, typer.Option(help="jsonl, csv, parquet, or imagefolder, which copies the images.")
-    ] = "jsonl",
-    overwrite: Annotated[bool, typer.Option(help="Replace an earlier one.")] = False,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
-) -> None:  # fmt: skip
-    """Make a benchmark: a copy of a dataset with errors whose truth is recorded."""
-    with reported(as_json):
-        from backend.engine.noise import KINDS
-        from backend.lab.noisy_dataset import add_noise
-
-        kinds = [name.replace("-", "_") for name in kind or KINDS]
-        source = None
-        if llm is not None:
-            from backend.engine.language_models import ChatEndpoint
-            from backend.engine.noise.consistency import load_consistency_model
-            from backend.engine.noise.language_model import LanguageModelNoise
-
-            if not llm_model:
-                raise SettingsError("Name the language model as its server does: --llm-model NAME.")
-            source = LanguageModelNoise(
-                ChatEndpoint(llm, llm_model, cache=answers),
-                load_consistency_model(nli, device or "cpu"),
-            )
-        with progress("Making errors") as update:
-            report = add_noise(
-                path, out, kinds=kinds, rate=rate, seed=seed, source=source, limit=limit,
-                image_root=image_root, format=format, overwrite=overwrite, progress=update,
-            )  # fmt: skip
-        breakdown = ", ".join(f"{name} {count}" for name, count in report.by_kind.items())
-        emit(
-            report, as_json,
-            f"{report.wrong} of {report.pairs} captions corrupted ({breakdown}). "
-            f"Written to {report.out}.",
-        )  # fmt: skip
-
-
 def export(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
     out: Annotated[Path, typer.Argument(help="Output folder; it must not exist yet.")],
     format: Annotated[
-        str, typer.Option(help="imagefolder, sidecar (a .txt beside each image), coco, csv, jsonl, "
-                               "parquet, webdataset, parquet-images or huggingface.")
+        str, typer.Option(help=f"One of {', '.join(EXPORT_FORMATS)}.")
     ] = "imagefolder",
     queue: Annotated[
         str, typer.Option("--queue", help="Only these pairs, as in a queue's address after the ?: "
@@ -276,6 +256,8 @@ def export(
     ] = None,
     by: Annotated[str, BY] = "support",
     least_phrases: Annotated[int, LEAST] = 0,
+    seed: Annotated[int, SEED] = 0,
+    scores: Annotated[Path | None, SCORES] = None,
     select: Annotated[
         str, typer.Option("--select", help="Pairs that are not selected: 'leave out' or 'tag'.")
     ] = "leave out",
@@ -310,8 +292,14 @@ def export(
             dataset_id, queue, view, split or (), read_ids(ids) if ids is not None else None
         )
         two_stage = None
-        if align is None and keep is None and (by != "support" or least_phrases or select == "tag"):
-            raise SettingsError("--by, --least-phrases and --select go with --align or --keep.")
+        if (
+            align is None
+            and keep is None
+            and (by != "support" or least_phrases or seed or scores or select == "tag")
+        ):
+            raise SettingsError(
+                "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
+            )
         if align is not None or keep is not None:
             if select not in ("leave out", "tag"):
                 raise SettingsError(
@@ -321,20 +309,15 @@ def export(
             thinned = tuple(split) if split else workspace.review.split_for(dataset_id, None)
             two_stage = TwoStage(
                 0.7 if align is None else align, 0.5 if keep is None else keep, by, least_phrases,
-                thinned, select == "tag",
+                thinned, select == "tag", seed, str(scores.expanduser()) if scores else "",
             )  # fmt: skip
         choice = ExportChoice(
             drop_above, abstract, dropped, unsure, specificity_below, generic, decided_only, only,
             two_stage, captions,
         )  # fmt: skip
         counts = workspace.jobs.export_counts(dataset_id, choice)
-        summary = (
-            f"{counts.total} pairs: {counts.kept} stay ({counts.corrected} corrected, "
-            f"{counts.enriched} enriched, {counts.tagged} tagged), "
-            f"{sum(counts.left_out.values())} left out."
-        )
         if dry_run:
-            emit(counts, as_json, summary + " Nothing written.")
+            emit(counts, as_json, f"{_summary(counts)} Nothing written.")
             return
         hub = None
         if push_to_hub is not None:
@@ -348,7 +331,20 @@ def export(
         if hub is not None:
             push(report.out, hub)
             pushed = f" Uploaded to {hub.url}."
-        emit(report, as_json, f"{summary} Written to {report.out}.{pushed}")
+        for problem in report.first_unreadable:
+            console.print(f"[yellow]left out[/] {escape(problem.external_id or problem.file)}: "
+                          f"{escape(problem.message)}")  # fmt: skip
+        emit(report, as_json, f"{_summary(report.counts)} Written to {report.out}.{pushed}")
+
+
+def _summary(counts: ExportCounts) -> str:
+    left_out = sum(counts.left_out.values())
+    reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(counts.left_out.items()))
+    return (
+        f"{counts.total} pairs: {counts.kept} stay ({counts.corrected} corrected, {counts.edited} "
+        f"edited in bulk, {counts.enriched} enriched, {counts.tagged} tagged), {left_out} left out"
+        + (f" ({reasons})." if reasons else ".")
+    )
 
 
 def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
@@ -362,5 +358,5 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
     question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
     if not sys.stdin.isatty():
         raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")
-    if not typer.confirm(question, err=True):
+    if not confirm(question):
         raise SettingsError("Nothing was written, and nothing uploaded.")

@@ -9,6 +9,7 @@ import db
 from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.presets import asked_for_as
+from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import StoreError, UnsafePath, explain
 from backend.jobs.dataset_models import settings_for
 from backend.jobs.known_pictures import UNKNOWN
@@ -135,8 +136,8 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
     if not root.is_dir():
         return Finding(
             what, "problem", f"{message}; its folder {root} is gone",
-            "Restore the folder, or import it from its new location under another name. Verdicts "
-            "are kept.",
+            f"If it was moved: python app.py datasets relocate {dataset.name} FOLDER. Verdicts are "
+            "kept.",
         )  # fmt: skip
     missing = [name for name in names if not _is_there(root, name)]
     if missing:
@@ -144,7 +145,8 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
             what, "problem",
             f"{message}; {len(missing)} of {len(names)} images checked are missing, such as "
             f"'{missing[0][:120]}'",
-            "Restore the files. Pairs without their image stay and can still be decided.",
+            "Restore the files, or if they were moved: python app.py datasets relocate "
+            f"{dataset.name} FOLDER. Pairs without their image stay and can still be decided.",
         )  # fmt: skip
     if counts.scored + left_out < counts.total:
         return Finding(what, "warning", message, f"Score it: python app.py score {dataset.name}")
@@ -192,10 +194,10 @@ def _remembered(store: Store, settings: Settings) -> _Named:
         datasets = dataset_queries.list_datasets(session)
     for dataset in datasets:
         # Options add to what this command examines; they never replace a dataset's models.
-        chosen = settings_for(store, settings.for_datasets_without_models(), dataset.id)
-        named.setdefault(_models_in(chosen), ([], chosen))[0].append(dataset.name)
+        models = settings_for(store, settings.for_datasets_without_models(), dataset.id)
+        named.setdefault(_models_in(models), ([], models))[0].append(dataset.name)
     named.pop(_models_in(settings), None)
-    return {tuple(names): chosen for names, chosen in named.values()}
+    return {tuple(names): models for names, models in named.values()}
 
 
 def _models_in(settings: Settings) -> tuple[object, ...]:
@@ -210,8 +212,8 @@ def _of(names: tuple[str, ...]) -> str:
     >>> _of(("photos",)), _of(("photos", "scans"))
     (" of dataset 'photos'", " of datasets 'photos', 'scans'")
     """
-    listed = ", ".join(f"'{name}'" for name in names)
-    return f" of dataset{'s' if len(names) > 1 else ''} {listed}"
+    dataset_list = ", ".join(f"'{name}'" for name in names)
+    return f" of dataset{'s' if len(names) > 1 else ''} {dataset_list}"
 
 
 def _rescore(names: tuple[str, ...]) -> str:
@@ -223,11 +225,12 @@ def _not_loaded(settings: Settings, whose: str, advice: str) -> Iterator[Finding
     model = settings.model
     if Path(model) == EMBEDDED_SCORER:
         return
-    if Path(model).expanduser().exists() or model.startswith("open_clip:") or commit_of(model):
+    place = hub_name(model)
+    if Path(place).expanduser().exists() or model.startswith("open_clip:") or commit_of(place):
         yield Finding(
             f"scorer{whose}", "ok", f"{model}, not loaded: python app.py doctor --models does"
         )
-    elif HUB_NAME.fullmatch(model):
+    elif HUB_NAME.fullmatch(place):
         yield Finding(
             f"scorer{whose}", "problem", f"{model} is not on this machine",
             f"Download it: python app.py models download {asked_for_as(model)}",

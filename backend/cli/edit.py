@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.options import AS_JSON, DATABASE, one_queue
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli.output import emit, one_line, open_workspace, progress, reported
 from backend.errors import SettingsError
 from backend.settings import load_settings
 
@@ -61,10 +61,10 @@ def edit(
         workspace = open_workspace(load_settings({"database": db, "author": author}))
         dataset_id = workspace.find(dataset)
         if undo:
-            taken = workspace.review.undo_edit(dataset_id)
-            if taken is None:
+            undone_edit = workspace.review.undo_edit(dataset_id)
+            if undone_edit is None:
                 raise SettingsError("There is no edit to undo.")
-            emit(taken, as_json, f"Undone: the edit of {taken.together:,} captions.")
+            emit(undone_edit, as_json, f"Undone: the edit of {undone_edit.together:,} captions.")
             return
         fields = workspace.review.queue_fields(dataset_id, queue, view)
         everything = {"review": "all", "order": "position"}
@@ -83,7 +83,7 @@ def edit(
 def summary(done: "EditView", dry_run: bool) -> str:
     """A summary of the changes, with the first examples."""
     lines = [
-        line
+        one_line(line)
         for example in done.examples
         for line in (example.external_id, f"  - {example.before}", f"  + {example.after}")
     ]

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, CAPTIONER, DATABASE, KIND, MODEL
-from backend.cli.output import emit, open_workspace, reported, results
+from backend.cli.output import emit, one_line, open_workspace, reported, results
 from backend.settings import load_settings
 
 
@@ -35,9 +35,10 @@ def doctor(
         colours = {"ok": "green", "warning": "yellow", "problem": "red"}
         for finding in () if as_json else report.findings:
             mark = f"[{colours[finding.state]}]{finding.state:8}[/]"
-            results.print(f"{mark} {escape(finding.what)}: {escape(finding.message)}")
+            text = one_line(f"{finding.what}: {finding.message}")
+            results.print(f"{mark} {escape(text)}")
             if finding.advice:
-                results.print(f"         {escape(finding.advice)}")
+                results.print(f"         {escape(one_line(finding.advice))}")
         summary = "All is well." if report.is_well else "Some checks failed; see above."
         emit(report, as_json, summary)
         if not report.is_well:
@@ -59,5 +60,5 @@ def backup(
 
         workspace = open_workspace(load_settings({"database": db}))
         target = workspace.store.backup(out.expanduser().resolve())
-        made = BackupReport(str(target), target.stat().st_size)
-        emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")
+        backup_report = BackupReport(str(target), target.stat().st_size)
+        emit(backup_report, as_json, f"{target}: {target.stat().st_size:,} bytes")

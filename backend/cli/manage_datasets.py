@@ -7,7 +7,8 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE
-from backend.cli.output import console, emit, open_workspace, reported, results
+from backend.cli.output import confirm, console, emit, open_workspace, reported, results
+from backend.datasets.regular_files import read_regular
 from backend.errors import SettingsError
 from backend.settings import load_settings
 
@@ -47,6 +48,28 @@ def rename(
         results.print(f"'{escape(name)}' is now called '{escape(new.strip())}'.")
 
 
+@datasets.command("relocate")
+def relocate(
+    name: NAME,
+    path: Annotated[
+        Path,
+        typer.Argument(help="The folder that holds its pictures now, or its table in that folder."),
+    ],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Say where a dataset's files are after they were moved. Some of its pictures are looked for
+    there; verdicts and scores stay."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        moved = workspace.relocate_dataset(workspace.find(name), path)
+        emit(
+            moved, as_json,
+            f"'{moved.name}' is in {moved.root} now: {moved.checked - moved.missing} of "
+            f"{moved.checked} pictures checked are there.",
+        )  # fmt: skip
+
+
 @datasets.command("guidelines")
 def guidelines(
     name: NAME,
@@ -62,10 +85,10 @@ def guidelines(
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(name)
         if set_from is None:
-            print(workspace.guidelines(dataset_id))
+            results.print(escape(workspace.guidelines(dataset_id)))
             return
         try:
-            text = set_from.expanduser().read_bytes().decode("utf-8-sig")
+            text = read_regular(set_from.expanduser()).decode("utf-8-sig")
         except OSError as problem:
             raise SettingsError(
                 f"'{set_from}' cannot be read: {problem.strerror or problem}."
@@ -93,7 +116,7 @@ def delete(
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(name)
-        going = workspace.what_goes(dataset_id)
+        going = workspace.deletion_preview(dataset_id)
         losses = (
             f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
             f"suggestions will be deleted. {going.reviewed:,} pairs have a verdict; all "
@@ -104,8 +127,10 @@ def delete(
             console.print(escape(losses), soft_wrap=True)
         elif as_json:
             raise SettingsError("With --json there is no prompt: pass --yes as well.")
-        elif not typer.confirm(f"{losses}\nDelete it?", err=True):  # asked with --quiet as well
+        elif not confirm(f"{losses}\nDelete it?"):
             raise SettingsError("Nothing was deleted.")
-        gone = workspace.delete_dataset(dataset_id, keep)
-        kept = f" Its verdicts are in {gone.verdict_file}." if gone.verdict_file else ""
-        emit(gone, as_json, f"'{gone.name}' is deleted.{kept}")
+        deletion = workspace.delete_dataset(dataset_id, keep)
+        where_verdicts_are = (
+            f" Its verdicts are in {deletion.verdict_file}." if deletion.verdict_file else ""
+        )
+        emit(deletion, as_json, f"'{deletion.name}' is deleted.{where_verdicts_are}")

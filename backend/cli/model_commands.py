@@ -1,7 +1,6 @@
 """`models`: list, download, remove and time models, and set the default."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE, DEVICE, PRECISION
-from backend.cli.output import emit, open_workspace, progress, reported, results
+from backend.cli.output import emit, open_workspace, print_json, progress, reported, results
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -22,8 +21,9 @@ models = typer.Typer(
 )
 MODEL = Annotated[
     str,
-    typer.Argument(help="A preset (fast, balanced, thorough, multilingual, embedded), a hub name, "
-                        "a directory, or open_clip:ARCHITECTURE@PRETRAINED."),
+    typer.Argument(help="A preset (fast, balanced, large, thorough, multilingual, vlm, "
+                        "embedded), a hub name, a directory, or "
+                        "open_clip:ARCHITECTURE@PRETRAINED."),
 ]  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def list_models(db: DATABASE = None, as_json: AS_JSON = False) -> None:
     with reported(as_json):
         views = open_workspace(load_settings({"database": db})).models.listed()
         if as_json:
-            print(json.dumps({"models": [dataclasses.asdict(view) for view in views]}))
+            print_json({"models": [dataclasses.asdict(view) for view in views]})
             return
         results.print(escape("\n".join(line for view in views for line in described(view))))
 
@@ -108,8 +108,8 @@ def described(view: "ModelView") -> Sequence[str]:
     head = view.name + (f" ({', '.join(marks)})" if marks else "") + f": {view.good_for}"
     facts = []
     if view.model != view.name and view.name != "embedded":
-        names = f"{view.model} with {view.captioner}" if view.captioner else view.model
-        facts.append(names)
+        without = f"without a captioner: {view.without_captioner} (--captioner auto adds one)"
+        facts.append(f"{view.model} {f'with {view.captioner}' if view.captioner else without}")
     if view.parameters:
         facts.append(f"{view.parameters / 1e6:.0f} million parameters")
     if view.download is not None and view.name != "embedded":

@@ -7,6 +7,7 @@ import typer
 
 from backend.cli.options import AS_JSON, DATABASE
 from backend.cli.output import emit, open_workspace, progress, reported
+from backend.datasets.address_proofs import split_proof
 from backend.errors import SettingsError
 from backend.settings import load_settings
 
@@ -64,19 +65,19 @@ def duplicates(
         workspace = open_workspace(load_settings({"database": db, "author": author}))
         dataset_id = workspace.find(dataset)
         with progress("Comparing pictures") as update:
-            given = {} if threshold is None else {"threshold": threshold}
-            report = workspace.jobs.find_near_duplicates(dataset_id, update, **given)
+            options = {} if threshold is None else {"threshold": threshold}
+            report = workspace.jobs.find_near_duplicates(dataset_id, update, **options)
         view = workspace.review.duplicates(dataset_id)
         groups = view.groups if view is not None else ()
-        kept = None
+        outcome = None
         if keep is not None:
-            kept = workspace.review.keep_in_all(dataset_id, keep, dry_run)
+            outcome = workspace.review.keep_in_all(dataset_id, keep, dry_run)
         listing = Listing(
             dataset_id, report.threshold, report.pictures, report.without,
             [_members(group) for group in groups],
-            None if kept is None else dataclasses.asdict(kept),
+            None if outcome is None else dataclasses.asdict(outcome),
         )  # fmt: skip
-        emit(listing, as_json, summary(report, groups, kept, dry_run))
+        emit(listing, as_json, summary(report, groups, outcome, dry_run))
 
 
 def _members(group: "DuplicateGroup") -> list[dict[str, Any]]:
@@ -84,7 +85,7 @@ def _members(group: "DuplicateGroup") -> list[dict[str, Any]]:
         {
             "id": row.pair_id,
             "external_id": row.external_id,
-            "image": row.image_path,
+            "image": split_proof(row.image_path)[0],
             "caption": row.caption,
             "similarity": round(row.similarity, 4),
             "same_pixels": row.has_same_pixels,
@@ -100,7 +101,7 @@ def _members(group: "DuplicateGroup") -> list[dict[str, Any]]:
 def summary(
     report: "DuplicatesReport",
     groups: "tuple[DuplicateGroup, ...]",
-    kept: "KeptView | None",
+    outcome: "KeptView | None",
     dry_run: bool,
 ) -> str:
     """The first groups, how many there are, and what was done."""
@@ -108,7 +109,7 @@ def summary(
     for group in groups[:SHOWN]:
         lines.append(f"{len(group.pictures)} pictures:")
         lines += [
-            f"  {picture.rows[0].similarity:.3f}  {picture.image_path}"
+            f"  {picture.rows[0].similarity:.3f}  {split_proof(picture.image_path)[0]}"
             for picture in group.pictures
         ]
     if len(groups) > SHOWN:
@@ -118,8 +119,10 @@ def summary(
         f"{report.groups:,} groups of near duplicates hold {report.members:,} of "
         f"{report.pictures:,} pictures.{without}"
     )
-    if kept is not None:
+    if outcome is not None:
         verb = "would be dropped" if dry_run else "dropped"
-        left = f" {kept.left_alone:,} decided ones were left alone." if kept.left_alone else ""
-        lines.append(f"{kept.dropped:,} pairs {verb}, in {kept.groups:,} groups.{left}")
+        left = (
+            f" {outcome.left_alone:,} decided ones were left alone." if outcome.left_alone else ""
+        )
+        lines.append(f"{outcome.dropped:,} pairs {verb}, in {outcome.groups:,} groups.{left}")
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backend.engine.detection.types import DETECTORS
 from backend.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -18,23 +19,26 @@ DATABASE = Annotated[
 MODEL = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME_OR_DIR", help="The model that scores image against "
-                 "caption: a preset (fast, balanced, thorough, multilingual; see models list), a "
-                 "Hugging Face name, a directory, or open_clip:ARCHITECTURE@PRETRAINED. Default: "
-                 "the one that the dataset was scored with; for a new dataset the one set by "
-                 "models default, initially the embedded one, which knows only drawn scenes."),
+                 "caption: a preset (fast, balanced, large, thorough, multilingual, vlm; see "
+                 "models list), a Hugging Face name, a directory, "
+                 "open_clip:ARCHITECTURE@PRETRAINED, or vqa:NAME_OR_DIR (a vision-language model, "
+                 "which is asked; with your own prompt vqa:NAME_OR_DIR@PROMPT.txt). Default: the "
+                 "one that the dataset was scored with; for a new dataset the one set by models "
+                 "default, initially the embedded one, which knows only drawn scenes."),
 ]  # fmt: skip
 KIND = Annotated[
     str | None,
-    typer.Option("--scorer", metavar="KIND", help="clip, blip-itc, blip-itm, siglip, open-clip, or "
-                 "lemon on top of any of them that embeds. Default: what the model is made for "
-                 "(BLIP: blip-itm)."),
+    typer.Option("--scorer", metavar="KIND", help="clip, blip-itc, blip-itm, siglip, open-clip, "
+                 "vqa, or lemon on top of any of them that embeds. Default: what the model is made "
+                 "for (BLIP: blip-itm)."),
 ]  # fmt: skip
 CAPTIONER = Annotated[
     str | None,
     typer.Option(metavar="NAME_OR_DIR", help="Captioner that judges each word and refills suspect "
-                                             "ones (BLIP, vision-to-text, or trained by the "
-                                             "command captioner), or 'none'. Default: the "
-                                             "embedded one with the embedded scorer."),
+                                             "ones (BLIP, vision-to-text, trained by the "
+                                             "command captioner, or vqa:NAME_OR_DIR), 'auto' "
+                                             "(one that fits the scorer) or 'none'. Default: the "
+                                             "preset's own."),
 ]  # fmt: skip
 CONCRETENESS = Annotated[
     str | None,
@@ -77,8 +81,11 @@ EXPLORER = Annotated[
 DETECTOR = Annotated[
     str | None,
     typer.Option(help="The classifier trained on the trajectories: best (chosen by "
-                 "cross-validation), paper (TRACED's own features and grids), s_0 alone, logistic, "
-                 "cart, xgboost, xgboost on s_0 or ensemble. Default: best."),
+                 "cross-validation), paper (TRACED's own features and grids), or one of "
+                 f"{', '.join(DETECTORS[2:])}. Nine signs: a logistic regression on nine "
+                 "features of the trajectory; eight signs: on those of its first step. A dataset "
+                 "that was ranked by another detector without verdicts is ranked anew, from its "
+                 "stored scores. Default: best."),
 ]  # fmt: skip
 AS_JSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")
@@ -115,6 +122,15 @@ SUBSET = Annotated[
 CAPTION_FROM = Annotated[
     str | None,
     typer.Option(help="metadata: captions are embedded in the images (XMP, IPTC, EXIF, PNG text)."),
+]  # fmt: skip
+CAPTIONS_PER_LINE = Annotated[
+    bool,
+    typer.Option("--captions-per-line", help="Each line of a .txt beside an image, or in a tar, is "
+                                             "a caption. Default: the whole text is one."),
+]  # fmt: skip
+LANGUAGE = Annotated[
+    str | None,
+    typer.Option(help="Which captions to take where there are several languages, such as en."),
 ]  # fmt: skip
 SPLIT_COLUMN = Annotated[
     str | None, typer.Option(help="Column with train/validation/test. Default: detected by name.")

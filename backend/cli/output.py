@@ -1,11 +1,14 @@
 """Shared by all commands: opening the workspace, printing results, progress and errors.
 
 Results go to standard output, everything else to standard error, so that `--json` can be piped.
+Whatever is printed passes through `visible`: file names and captions from a dataset may hold
+sequences that operate a terminal (move its cursor, rename its window, answer for its user).
 """
 
 import contextlib
 import dataclasses
 import json
+import logging
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -26,18 +29,68 @@ from rich.progress import (
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
 from backend.jobs.pace import Pace
-from backend.settings import Settings, default_data_directory
+from backend.settings import Settings, log_directory
 from backend.version import VERSION
 
 if TYPE_CHECKING:
     from backend.workspace import Workspace
 
+#: Control characters except tab and newline, those that change the direction of text, and the bytes
+#: of file names that are not UTF-8.
+_CONTROLS = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F),
+                 *range(0x2066, 0x206A), *range(0xD800, 0xE000))
+}  # fmt: skip
+
+
+def visible(text: str) -> str:
+    """The text with its control characters written as escapes.
+
+    >>> visible("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """The same without line breaks: a name or a caption that holds one must not look like a line of
+    the program.
+
+    >>> one_line("a.png\\nError: none")
+    'a.png\\\\nError: none'
+    """
+    return visible(text).replace("\n", "\\n")
+
+
+class Terminal(Console):
+    """A console that passes nothing from data on to the terminal but visible text. `shown`: of
+    each string that is printed."""
+
+    def __init__(self, shown: Callable[[str], str] = visible, **options: Any) -> None:
+        super().__init__(highlight=False, **options)
+        self._shown = shown
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(self._shown(o) if isinstance(o, str) else o for o in objects), **options)
+
+
+class VisibleLog(logging.Formatter):
+    """Each message is a line; only a traceback has several."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        return one_line(super().formatMessage(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 #: Messages and progress; `--quiet` silences it.
-console = Console(stderr=True, highlight=False)
+console = Terminal(one_line, stderr=True)
 #: Errors, which are never silenced.
-errors = Console(stderr=True, highlight=False)
+errors = Terminal(one_line, stderr=True)
 #: Results for people; programs get plain JSON.
-results = Console(highlight=False, soft_wrap=True)
+results = Terminal(soft_wrap=True)
 #: Seconds between two lines of progress if there is no terminal, such as in a log.
 LINE_EVERY = 30.0
 
@@ -59,9 +112,28 @@ def shown_database(settings: Settings) -> str:
 def emit(report: Any, as_json: bool, summary: str) -> None:
     """The command's result: one JSON object, or a sentence for people."""
     if as_json:
-        print(json.dumps(dataclasses.asdict(report), default=str, ensure_ascii=False))
+        print_json(dataclasses.asdict(report))
     else:
         results.print(escape(summary))  # no markup: brackets in tables are printed as they are
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON for programs. Control characters beyond ASCII, which JSON allows, are
+    escaped as the others."""
+    line = json.dumps(value, default=str, ensure_ascii=False)
+    print(line.translate({code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}))
+
+
+def confirm(question: str) -> bool:
+    """Ask on standard error, with --quiet as well. Raises typer.Abort without an answer."""
+    return typer.confirm(visible(question), err=True)
+
+
+def log_to_terminal() -> None:
+    """Warnings and errors of all libraries go to standard error, as text."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(VisibleLog())
+    logging.basicConfig(handlers=[handler])
 
 
 @contextlib.contextmanager
@@ -81,7 +153,8 @@ def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
 
         def update(done: int, total: int, message: str = "") -> None:
             text = pace.describe(done, total, message or title, time.monotonic())
-            bars.update(task, completed=done, total=total or None, description=escape(text))
+            description = escape(one_line(text))
+            bars.update(task, completed=done, total=total or None, description=description)
 
         yield update
 
@@ -132,10 +205,19 @@ def reported(as_json: bool) -> Iterator[None]:
 
 def log_unexpected() -> None:
     """Append the traceback of an unexpected error to the log file, for a bug report."""
-    path = default_data_directory() / "traced.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as log:
-        log.write(f"--- {datetime.now(UTC).isoformat()} {VERSION}\n{traceback.format_exc()}\n")
+    path = log_directory() / "traced.log"
+    entry = f"--- {datetime.now(UTC).isoformat()} {VERSION}\n{traceback.format_exc()}\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as log:
+            log.write(visible(entry))
+    except OSError as problem:
+        errors.print(
+            f"Details cannot be written to {escape(str(path))} ({problem.strerror or problem}). "
+            "Name a folder that you may write to: TRACED_DATA_DIRECTORY=FOLDER.",
+            soft_wrap=True,
+        )
+        return
     errors.print(f"Details: {escape(str(path))}")
 
 
@@ -143,7 +225,7 @@ def fail(error: BaseException, status: int, as_json: bool) -> None:
     text = explain(error, "terminal")
     errors.print(f"[red]Error:[/] {escape(text)}", soft_wrap=True)
     if as_json:
-        print(json.dumps({"error": text, "exit_status": status}, ensure_ascii=False))
+        print_json({"error": text, "exit_status": status})
     raise typer.Exit(status) from error
 
 

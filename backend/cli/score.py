@@ -20,7 +20,7 @@ from backend.cli.options import (
 )
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
-from backend.errors import SettingsError
+from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
@@ -36,7 +36,12 @@ def score(
     out: Annotated[
         Path | None,
         typer.Option(help="Also write one row per pair (id, s_0, p_error, icc, specificity, "
-                     "suspects) to this .jsonl or .parquet file."),
+                     "suspects) to this .jsonl, .parquet or .csv file."),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(help="Also write every feature that the detectors read, one row per pair, "
+                     "to this .jsonl, .parquet or .csv file."),
     ] = None,
     suggestions: Annotated[
         bool, typer.Option(help="Prepare corrections for the pairs that look wrong.")
@@ -152,8 +157,9 @@ def score(
         )  # fmt: skip
         cluster = _cluster(engine, devices, ray_address, workers, shared_folder)
         workspace = open_workspace(settings)
-        if out is not None:
-            workspace.jobs.check_score_file(out)
+        for file in (out, features):
+            if file is not None:
+                workspace.jobs.check_score_file(file)
         dataset_id = workspace.find_or_import(dataset)
         if estimate:
             with progress("Measuring") as update:
@@ -165,7 +171,9 @@ def score(
         if limits := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
             console.print(f"[yellow]Note:[/] {escape(limits)}")
         with progress("Scoring") as update:
-            report = workspace.jobs.score(dataset_id, update, suggestions, cluster, anyway=anyway)
+            report = workspace.jobs.score(
+                dataset_id, update, suggestions, cluster, anyway=anyway, anew=detector is not None
+            )
         supported = specific = rows = None
         if support:
             with progress("Support") as update:
@@ -177,15 +185,26 @@ def score(
                 specific = workspace.jobs.measure_specificity(dataset_id, update)
         if out is not None:
             rows = workspace.jobs.write_scores(dataset_id, out)
+        if features is not None:
+            workspace.jobs.write_features(dataset_id, features)
         result = ScoreResult(
             **vars(report), support=supported, specificity=specific, rows_written=rows
         )
         emit(result, as_json, score_summary(result, out))
+        if result.unreadable and not result.scored + result.skipped:
+            console.print(
+                "No picture could be read. If they were moved: python app.py datasets relocate "
+                f"{escape(dataset)} FOLDER."
+            )
+            raise typer.Exit(NotScored.exit_status)
 
 
 def train(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
     adopt: Annotated[bool, typer.Option(help="Adopt the new classifier immediately.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of the injected errors and the folds. Default: 0.")
+    ] = 0,
     db: DATABASE = None,
     model: MODEL = None,
     scorer: KIND = None,
@@ -201,7 +220,7 @@ def train(
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
         with progress("Training") as update:
-            report = workspace.jobs.train(dataset_id, progress=update)
+            report = workspace.jobs.train(dataset_id, progress=update, seed=seed)
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))
@@ -222,6 +241,8 @@ def progress_(
                 "How many errors remain is unknown: review some pairs in the order 'random audit' "
                 "to estimate it."
             )
+        elif view.reviewed == view.total:
+            summary += "Every pair is decided: 0 errors remain."
         else:
             left = view.remaining
             summary += (

@@ -1,5 +1,6 @@
 """`select`: choose pairs for training, in two stages."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,14 @@ BY = typer.Option(
     "--by", help="Stage two: support (the paper's mean), worst (the weakest phrase: fewer errors "
     "stay), alignment, random, or specificity."
 )  # fmt: skip
+SEED = typer.Option(
+    "--seed", min=0, help="With --by random: of the random order. Default: the queue's."
+)
+SCORES = typer.Option(
+    "--scores", metavar="FILE", help="Stage two: by your own scores, a table with an id and a "
+    "score, or a list with one suspect id per line. Higher stays, unless its name is that of "
+    "an error, as p_error or loss."
+)  # fmt: skip
 LEAST = typer.Option(
     "--least-phrases", min=0, help="Captions with fewer tested phrases go last in stage two."
 )
@@ -28,6 +37,8 @@ def select(
     keep: Annotated[float, KEEP] = 0.5,
     by: Annotated[str, BY] = "support",
     least_phrases: Annotated[int, LEAST] = 0,
+    seed: Annotated[int, SEED] = 0,
+    scores: Annotated[Path | None, SCORES] = None,
     split: Annotated[
         str | None,
         typer.Option(help="Only pairs of this split take part. Default: train, if there is one; "
@@ -50,8 +61,9 @@ def select(
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(dataset)
         choice = TwoStage(
-            align, keep, by, least_phrases, workspace.review.split_for(dataset_id, split)
-        )
+            align, keep, by, least_phrases, workspace.review.split_for(dataset_id, split),
+            seed=seed, scores=str(scores.expanduser()) if scores else "",
+        )  # fmt: skip
         with progress("Selecting") as update:
             report = workspace.review.two_stage(
                 dataset_id, choice, None if dry_run else name or "selected", update
@@ -67,8 +79,9 @@ def summary(report: SelectionReport) -> str:
     where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
     lines = [
         f"{report.taking_part} undecided pairs{where}: {report.pool} by match, {report.kept} of "
-        f"them by {choice.by}; {report.decided} decided pairs are not counted.",
-        f"Thresholds: s {_at_least(report.align_line)}, {choice.by} {_at_least(report.keep_line)}.",
+        f"them by {choice.criterion}; {report.decided} decided pairs are not counted.",
+        f"Thresholds: s {_at_least(report.align_line)}, {choice.criterion} "
+        f"{_at_least(report.keep_line)}.",
         *losses(report),
     ]
     if report.view:

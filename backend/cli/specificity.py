@@ -1,7 +1,5 @@
-"""`bags`, `boost`, `evaluate specificity`, `evaluate boosting`: do captions single out their
-pictures?"""
+"""`bags`, `boost`: do captions single out their pictures?"""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,8 +23,7 @@ from backend.cli.options import (
     spending_limits,
 )
 from backend.cli.output import emit, open_workspace, progress, reported
-from backend.errors import SettingsError
-from backend.settings import MODELS, load_settings
+from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.jobs.reports import BoostDryRun, BoostReport
@@ -170,82 +167,3 @@ def _sent(preview: "BoostDryRun") -> str:
         for what, server in (("Picture", preview.pictures_to), ("Caption", preview.captions_to))
     )
     return f"{pictures} {captions}"
-
-
-def evaluate_specificity(
-    dataset: str,
-    image_root: Path | None,
-    scorer: list[str] | None,
-    model: str | None,
-    embedded: list[Path] | None,
-    pairs: int,
-    seeds: int,
-    first_seed: int,
-    sizes: list[int] | None,
-    bags: Path | None,
-    captioners: Sequence[str],
-    captions: Path | None,
-    out: Path | None,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    """`evaluate specificity`; see `evaluate` for the options."""
-    from backend.lab.evaluation.specificity import evaluate_dataset, evaluate_scenes
-    from backend.lab.evaluation.specificity import markdown as tables
-    from backend.lab.scenes.labelled_scenes import DIRECTORIES
-
-    if out is not None and not out.absolute().parent.is_dir():
-        raise SettingsError(f"There is no folder {out.absolute().parent}.")
-    kind = (scorer or ["clip"])[0]
-    with progress("Evaluating") as update:
-        if dataset == "scenes":
-            if bags or captions or captioners or model:
-                raise SettingsError(
-                    "--bags, --captions, --captioner and --model need a dataset: --dataset PATH."
-                )
-            if kind not in DIRECTORIES:
-                raise SettingsError(f"Scenes are judged by {', '.join(DIRECTORIES)}, not {kind}.")
-            report = evaluate_scenes(
-                pairs, seeds, first_seed, embedded or [MODELS], kind, sizes or SIZES, device, update
-            )
-        else:
-            default = str(MODELS / DIRECTORIES["clip"]) if scorer is None else None
-            settings = load_settings(
-                {"model": model or default, "kind": scorer[0] if scorer else None}
-            )
-            report = evaluate_dataset(
-                Path(dataset).expanduser(), image_root, settings.model, settings.kind,
-                sizes or SIZES, bags, captioners, captions, pairs, first_seed, device, update,
-            )  # fmt: skip
-    text = tables(report)
-    if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
-    emit(report, as_json, text)
-
-
-def evaluate_boosting(
-    pairs: int,
-    seeds: int,
-    first_seed: int,
-    embedded: list[Path] | None,
-    out: Path | None,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    """`evaluate boosting`; see `evaluate` for the options."""
-    from backend.lab.evaluation import boosting
-
-    if out is not None and not out.absolute().parent.is_dir():
-        raise SettingsError(f"There is no folder {out.absolute().parent}.")
-    if pairs < boosting.LEAST or seeds < 1:
-        raise SettingsError(
-            f"An evaluation of boosting needs at least 1 seed and {boosting.LEAST} pictures."
-        )
-    with progress("Evaluating") as update:
-        report = boosting.evaluate_boosting(
-            pairs, seeds, first_seed, embedded or [MODELS], device=device, progress=update
-        )
-    text = boosting.markdown(report)
-    if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
-    emit(report, as_json, text)

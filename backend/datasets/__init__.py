@@ -8,6 +8,7 @@ annotations   Karpathy splits, COCO captions, MM-IMDb
 json_stream   … one large JSON file, object by object
 shards        WebDataset tars, zip archives, datasets saved to disk
 containers    … and the images inside them
+address_proofs  the hash at the end of an image's address
 columns       which column contains what
 reading       pairs from a folder or a file; invalid rows are reported
 regular_files opens only regular files, never a pipe or a device
@@ -16,6 +17,6 @@ on_disk       state of the readers, kept on disk to bound memory
 images        opening pictures safely, thumbnails
 hub, fetching Hugging Face hub; image URLs: the only parts that access the network
 writing, shard_writing, export_row   atomic exports
-formulas      cells that a spreadsheet would evaluate
+escaped_cells  cells of CSV that a spreadsheet or terminal would obey
 card          the dataset card of an export
 """

@@ -9,17 +9,18 @@
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from backend.datasets.caption_texts import TextReader
 from backend.datasets.cells import shown
 from backend.datasets.json_stream import JsonFile
-from backend.datasets.on_disk import Names
+from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
-from backend.datasets.rows import TableRow
-from backend.datasets.text_files import as_utf8, decoded_text
+from backend.datasets.rows import TableRow, UniqueNames, json_object
+from backend.datasets.text_files import as_utf8
 from backend.errors import DatasetFormatError
 
 WHERE = (
@@ -41,7 +42,8 @@ _WHERE_TO_GET = {
 }
 #: Maximum size of a film's JSON file.
 _MOST_BYTES = 4_000_000
-_SPLITS = {"restval": "train", "val": "validation"}
+_SPLITS = {"restval": "train", "val": "validation", "dev": "validation"}
+_SPLIT_IN_NAME = re.compile(r"_(train|val|validation|dev|test)(?:20\d\d)?\.json$", re.IGNORECASE)
 
 
 def where_to_get(path: Path) -> str:
@@ -71,24 +73,30 @@ def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
             f"'{name}' is a JSON object with {saw}: it holds no list of images, and is not a list "
             f"of rows either. {WHERE}"
         )
-    yield from _coco(file) if "annotations" in file.arrays else _karpathy(file)
+    if "annotations" in file.arrays:
+        yield from _coco(file, split_in(name))
+    else:
+        yield from _karpathy(file)
 
 
 def _listed(file: JsonFile, array: str | None) -> Iterator[TableRow]:
     for number, value in enumerate(file.objects(array), 1):
-        if isinstance(value, dict):
-            yield TableRow(number, value)
+        if isinstance(value, UniqueNames):
+            yield value.row(number)
         else:
             yield TableRow(number, None, "This is not an object with an image and a caption.")
 
 
 def _karpathy(file: JsonFile) -> Iterator[TableRow]:
     for number, image in enumerate(file.objects("images"), 1):
+        if isinstance(image, UniqueNames) and image.twice is not None:
+            yield image.row(number)
+            continue
         try:
             name = "/".join(part for part in (image.get("filepath"), image["filename"]) if part)
             captions = [sentence["raw"] for sentence in image["sentences"]]
             split = str(image.get("split", ""))
-            identity = image.get("cocoid", image.get("imgid", number))
+            identity = image.get("cocoid", image.get("imgid"))
         except (AttributeError, KeyError, TypeError) as problem:
             yield TableRow(number, None, f"This image lacks {problem} or is not an object.")
             continue
@@ -97,24 +105,45 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
             {
                 "file_name": name,
                 "caption": captions,
-                "id": str(identity),
                 "split": _SPLITS.get(split, split),
-            },
+            }
+            | ({} if identity is None else {"id": str(identity)}),
         )
 
 
-def _coco(file: JsonFile) -> Iterator[TableRow]:
+def split_in(name: str) -> str | None:
+    """The split that the name of a file of COCO's captions says.
+
+    >>> split_in("captions_val2017.json"), split_in("captions_train.json"), split_in("mine.json")
+    ('validation', 'train', None)
+    """
+    match = _SPLIT_IN_NAME.search(name)
+    return _SPLITS.get(match[1].lower(), match[1].lower()) if match else None
+
+
+def _coco(file: JsonFile, split: str | None) -> Iterator[TableRow]:
+    in_name = {} if split is None else {"split": split}
     with closing(Names()) as names:
         for image in file.objects("images"):
             if isinstance(image, dict):
                 names[image.get("id")] = image.get("file_name")
         for number, annotation in enumerate(file.objects("annotations"), 1):
+            if isinstance(annotation, UniqueNames) and annotation.twice is not None:
+                yield annotation.row(number)
+                continue
             try:
                 # Our own exports add the pair's id and its other columns to COCO's fields.
-                caption, identity = annotation["caption"], annotation["id"]
-                identity = annotation.get("pair_id", identity)
+                caption = annotation["caption"]
+                identity = annotation.get("pair_id", annotation.get("id"))
                 name = names[annotation["image_id"]]
                 others = {k: v for k, v in annotation.items() if k not in ("image_id", "pair_id")}
+            except AmbiguousName as problem:
+                message = (
+                    f"Several images have the id {shown(str(problem))}, so that the picture of "
+                    "this caption is uncertain. Give every image an id of its own."
+                )
+                yield TableRow(number, None, message)
+                continue
             except KeyError as problem:
                 message = f"This annotation lacks {problem}, or its image does."
                 yield TableRow(number, None, message)
@@ -122,7 +151,9 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
             except (AttributeError, TypeError):
                 yield TableRow(number, None, "This annotation is not an object.")
                 continue
-            known = {"file_name": name, "caption": caption, "id": str(identity)}
+            others = in_name | others
+            own_id = {} if identity is None else {"id": str(identity)}
+            known = {"file_name": name, "caption": caption} | own_id
             yield TableRow(number, {**others, **known})
 
 
@@ -132,19 +163,14 @@ def is_mm_imdb(folder: Path) -> bool:
     return first is not None and first.with_suffix(".jpeg").is_file()
 
 
-def mm_imdb_rows(
-    folder: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
-) -> Iterator[TableRow]:
-    """One row per film, in order of id; the row number is the position in that order.
-
-    `encoding`, `note`: see `text_files.decoded_text`.
-    """
+def mm_imdb_rows(folder: Path, texts: TextReader) -> Iterator[TableRow]:
+    """One row per film, in order of id; the row number is the position in that order."""
     for number, path in enumerate(sorted(folder.glob("*.json")), 1):
         if not path.stem.isdigit():
             continue
         try:
             content = read_within(folder, path, _MOST_BYTES)
-            film = json.loads(decoded_text(content, shown(path.name), encoding, note))
+            film = json_object(texts.decoded(content, shown(path.name)))
             plot = film.get("plot outline") or next(iter(film.get("plot") or []), "")
         except DatasetFormatError as problem:
             yield TableRow(number, None, str(problem))

@@ -21,6 +21,8 @@ class Counts(Protocol):
     @property
     def corrected(self) -> int: ...
     @property
+    def edited(self) -> int: ...
+    @property
     def enriched(self) -> int: ...
     @property
     def tagged(self) -> int: ...
@@ -28,6 +30,18 @@ class Counts(Protocol):
     def left_out(self) -> dict[str, int]: ...
     @property
     def by_decision(self) -> dict[str, int]: ...
+
+
+#: The paper of the method, as in CITATION.cff.
+CITATION = """\
+@inproceedings{afriat2026seeing,
+  title     = {Seeing What's Wrong: A Trajectory-Guided Approach to Caption Error Detection},
+  author    = {Afriat, Gabriel Isaac and Lucas, Ryan and Meng, Xiang and Hou, Yufang and
+               Zhu, Yada and Mazumder, Rahul},
+  booktitle = {International Conference on Learning Representations (ICLR)},
+  year      = {2026},
+  url       = {https://openreview.net/forum?id=73FGjnKu1P}
+}"""
 
 
 def dataset_card(
@@ -47,7 +61,8 @@ def dataset_card(
         "## What is in it",
         "",
         f"{counts.kept} of {counts.total} image-caption pairs. {counts.corrected} captions were "
-        f"corrected and {counts.enriched} enriched; {counts.tagged} pairs are kept with a tag.",
+        f"corrected, {counts.edited} edited in bulk and {counts.enriched} enriched; "
+        f"{counts.tagged} pairs are kept with a tag.",
         "",
         "| what became of the pairs | pairs |",
         "|---|---|",
@@ -67,8 +82,9 @@ def dataset_card(
         "## Columns",
         "",
         "`id`, `caption`, `original_caption` (before correction), `caption_kind` (where the "
-        "caption is from: human; corrected; or an enrichment by a model: blend of several people's "
-        "captions, visual, holistic), `split`, `verdict` (empty: none was given; enriched: the "
+        "caption is from: human; corrected; edited: in bulk, without review of each; or an "
+        "enrichment by a model: blend of several people's captions, visual, holistic), "
+        "`split`, `verdict` (empty: none was given; enriched: the "
         "original caption was right), `p_error` (probability that the original caption is wrong, "
         "as the detector estimates), `s_0` (image-text score, higher matches better), `icc` "
         "(concreteness, higher is more concrete), `specificity` (log-probability that the "
@@ -76,6 +92,14 @@ def dataset_card(
         "generic), `note` (of the verdict), `picture` (what it has: dark, bright, blurry, "
         "odd_size, odd_aspect, low_information, exact_duplicate, near_duplicate), `tags`, and the "
         "columns of the source.",
+        "",
+        "## Citation",
+        "",
+        "The method that found the errors:",
+        "",
+        "```bibtex",
+        *CITATION.splitlines(),
+        "```",
         "",
     ]
     return "\n".join(lines)

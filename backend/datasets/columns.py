@@ -1,6 +1,6 @@
 """Find the image, caption and id columns, by option or by common names."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.datasets.cells import shown
@@ -16,10 +16,7 @@ CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
     "alt_text", "title",
 )  # fmt: skip
-IMAGE_ENDINGS = (
-    ".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".ppm",
-)  # fmt: skip
-_ID = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
+ID_NAMES = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
 #: Ids of images and of samples in a shard: used as pair ids only if they are unique.
 WEAK_IDS = ("__key__", "image_id")
 _SPLIT = ("split", "subset", "partition")
@@ -62,9 +59,19 @@ def find_columns(
     return Columns(
         _find(images, file, image, IMAGE_NAMES, "image path", "--image-column") or "",
         _find(captions, file, caption, CAPTION_NAMES, "caption", "--caption-column") or "",
-        _find(names, file, id, _ID, None, "--id-column"),
+        _find(names, file, id, ID_NAMES, None, "--id-column"),
         _find(names, file, split, _SPLIT, None, "--split-column"),
     )
+
+
+def usual_name(names: Iterable[str], usual: Sequence[str]) -> str:
+    """The column whose name, ignoring case, is the first of the usual ones; "" if there is none.
+
+    >>> usual_name(["URL", " Text ", "Caption"], CAPTION_NAMES)
+    'Caption'
+    """
+    lower = {name.strip().lower(): name for name in reversed(list(names))}
+    return next((lower[name] for name in usual if name in lower), "")
 
 
 def _find(
@@ -84,10 +91,8 @@ def _find(
         raise DatasetFormatError(
             f"'{file}' has no column '{given}' ({option}). Its columns: {listed}."
         )
-    lower = {name.strip().lower(): name for name in reversed(names)}
-    for name in usual:
-        if name in lower:
-            return lower[name]
+    if name := usual_name(names, usual):
+        return name
     if needed is None:
         return None
     raise DatasetFormatError(

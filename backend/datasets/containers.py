@@ -1,4 +1,4 @@
-"""Images inside another file: a tar shard, a zip archive, a Parquet or an Arrow file.
+"""Addresses of images: separate files, and images inside a tar, a zip, a Parquet or an Arrow file.
 
 A pair names its image by a path relative to its dataset's root. Inside a container the path
 continues after "!/", as in archive URLs:
@@ -11,36 +11,76 @@ continues after "!/", as in archive URLs:
 
 The name contains the offset within a tar, because tars have no table of contents: reading needs one
 seek and no search. A few containers are kept open.
+
+Neither a position nor a name says which picture is there after the file was rewritten. Addresses of
+imported pairs therefore end with a proof, "#" and a hash of the picture's bytes, which is checked
+whenever the picture is opened. Databases of earlier versions hold addresses without one.
 """
 
+import hashlib
 import math
 import threading
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from backend.datasets.address_proofs import split_proof
 from backend.datasets.arrow_streams import arrow_table
 from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
-from backend.datasets.regular_files import NotRegular, open_regular
+from backend.datasets.regular_files import NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES
 from backend.errors import ImageError, UnsafePath
 
 SEPARATOR = "!/"
 _KEPT_OPEN = 8
+#: Files whose hash is remembered until they change.
+_MOST_HASHES = 1 << 16
+
+
+@dataclass(frozen=True)
+class ProvedFile:
+    """An image in a file of its own, by its resolved path; `proof`: the hash of its bytes when it
+    was imported."""
+
+    path: Path
+    proof: str
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def check(self) -> None:
+        """Raise ImageError if the file's bytes are others. It is read only if it is another file,
+        or has another size or time, than when it was read last. Raises OSError."""
+        if _hash_of(self.path) != self.proof:
+            raise _other_picture(self.name, self.name)
+
+    def read(self) -> bytes:
+        """The image's bytes. Raises as `check`."""
+        content = read_regular(self.path, is_resolved=True)
+        if _hash(content) != self.proof:
+            raise _other_picture(self.name, self.name)
+        return content
 
 
 @dataclass(frozen=True)
 class Member:
-    """An image inside a container; `inner` is what follows the separator."""
+    """An image inside a container; `inner` is what follows the separator. `proof`: the hash of its
+    bytes, "" if unknown."""
 
     container: Path
     inner: str
+    proof: str = ""
 
     @property
     def name(self) -> str:
@@ -51,7 +91,14 @@ class Member:
         return f"{self.container}{SEPARATOR}{self.inner}"
 
     def read(self) -> bytes:
-        """The image's bytes. Raises FileNotFoundError, or ImageError with the reason."""
+        """The image's bytes. Raises FileNotFoundError, or ImageError with the reason; also if the
+        bytes are not those that were imported."""
+        content = self._content()
+        if self.proof and _hash(content) != self.proof:
+            raise _other_picture(self.name, self.container.name)
+        return content
+
+    def _content(self) -> bytes:
         ending = self.container.suffix.lower()
         if ending not in _READERS:
             raise ImageError(f"'{self.container.name}' is not a container of images.")
@@ -69,30 +116,72 @@ class Member:
             raise ImageError(f"'{self.name}' cannot be unpacked: {problem}.") from problem
 
 
-#: An image of a dataset: a separate file, or inside a container.
-ImageFile = Path | Member
+#: An image of a dataset: a separate file, of known content or not, or inside a container.
+ImageFile = Path | ProvedFile | Member
+
+
+def proved(image: ImageFile) -> ProvedFile | Member:
+    """The image with the proof of its present content. Raises as `Member.read`, and OSError."""
+    if isinstance(image, Member):
+        return replace(image, proof=_hash(image.read()))
+    path = file_of(image)
+    return ProvedFile(path, _hash_of(path))
 
 
 def locate(root: Path, relative: str) -> ImageFile:
     """The image that a dataset calls `relative`. Raises UnsafePath if it is outside the root,
     including through links."""
-    outer, separator, inner = relative.partition(SEPARATOR)
+    place, proof = split_proof(relative)
+    outer, separator, inner = place.partition(SEPARATOR)
     path = (root / outer).resolve()
     if not path.is_relative_to(root.resolve()):
         raise UnsafePath(f"'{relative}' lies outside {root}. It is not opened.")
-    return Member(path, inner) if separator else path
+    if separator:
+        return Member(path, inner, proof)
+    return ProvedFile(path, proof) if proof else path
 
 
 def relative_name(image: ImageFile, root: Path) -> str:
     """The inverse of `locate`."""
-    if isinstance(image, Member):
-        return f"{image.container.relative_to(root).as_posix()}{SEPARATOR}{image.inner}"
-    return image.relative_to(root).as_posix()
+    name = file_of(image).relative_to(root).as_posix()
+    if isinstance(image, Path):
+        return name
+    inner = f"{SEPARATOR}{image.inner}" if isinstance(image, Member) else ""
+    return f"{name}{inner}#{image.proof}" if image.proof else f"{name}{inner}"
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _hash_of(path: Path) -> str:
+    status = path.stat()
+    return _hash_of_state(
+        path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )
+
+
+@lru_cache(_MOST_HASHES)
+def _hash_of_state(path: Path, *_state: int) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with open_regular(path, is_resolved=True) as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _other_picture(name: str, changed_file: str) -> ImageError:
+    return ImageError(
+        f"'{name}' is not the picture that was imported: '{changed_file}' has changed. Import the "
+        "dataset again, or restore the file."
+    )
 
 
 def file_of(image: ImageFile) -> Path:
     """The file on disk that contains the image."""
-    return image.container if isinstance(image, Member) else image
+    if isinstance(image, Path):
+        return image
+    return image.container if isinstance(image, Member) else image.path
 
 
 def tar_member(offset: int, size: int, name: str) -> str:
@@ -178,7 +267,14 @@ def _kept_open(path: Path) -> Any:
     return open_regular(path, math.inf)
 
 
-_zips = _Opened(lambda path: zipfile.ZipFile(_kept_open(path)))
+def _opened_zip(path: Path) -> tuple[zipfile.ZipFile, set[str]]:
+    """The zip, and the names that several of its members have."""
+    archive = zipfile.ZipFile(_kept_open(path))
+    counts = Counter(archive.namelist())
+    return archive, {name for name, count in counts.items() if count > 1}
+
+
+_zips = _Opened(_opened_zip)
 #: Compression methods with bounded output: with others a few bytes may expand to gigabytes at once,
 #: whatever size the archive claims.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -217,7 +313,9 @@ def _from_tar(path: Path, inner: str) -> bytes:
 
 
 def _from_zip(path: Path, inner: str) -> bytes:
-    archive, lock = _zips.use(path)
+    (archive, repeated), lock = _zips.use(path)
+    if inner in repeated:
+        raise ValueError("several members of the zip have that name")
     with lock:
         about = zip_member(archive, inner)
         with archive.open(about) as file:

@@ -13,7 +13,8 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from backend.datasets.columns import IMAGE_ENDINGS, IMAGE_NAMES
+from backend.datasets.columns import IMAGE_NAMES
+from backend.datasets.file_endings import PICTURES
 from backend.datasets.rows import TableRow, check_names
 from backend.datasets.text_files import LONGEST_LINE, TextLine
 from backend.errors import DatasetFormatError
@@ -174,7 +175,7 @@ class _Lines(Iterator[str]):
         image = cells[self._image]
         if not image or image != image.strip() or image.startswith('"'):
             return False
-        if image.lower().endswith(IMAGE_ENDINGS) and len(image.split()) == 1:
+        if image.lower().endswith(PICTURES) and len(image.split()) == 1:
             return True
         return _shape(image) in self._known_shapes()
 

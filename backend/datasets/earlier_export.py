@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from backend.datasets.export_row import MARK
-from backend.datasets.regular_files import open_regular
+from backend.datasets.regular_files import open_regular, read_regular
 from backend.errors import ExportError
 
 SUMS = "SHA256SUMS"
@@ -142,7 +142,7 @@ def _line(name: str, digest: str) -> str:
 def listed(path: Path) -> dict[str, str]:
     """Digests by file name; empty if the list cannot be read."""
     try:
-        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        text = read_regular(path).decode("utf-8", "surrogateescape")
     except OSError:
         return {}
     sums = {}

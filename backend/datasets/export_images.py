@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from backend.datasets.containers import ImageFile, Member, file_of
+from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
 from backend.datasets.regular_files import NotRegular, open_regular, read_regular
 from backend.errors import ExportError
 
@@ -49,9 +49,10 @@ _ENDINGS = frozenset(ending for _, endings in _KINDS for ending in endings)
 
 def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     """The image's bytes and file extension: its own, unless the bytes are of another format. Raises
-    ExportError if the image is missing or no longer a regular file."""
+    ExportError if the image is missing or no longer a regular file, and ImageError if its bytes
+    are not those that were imported."""
     try:
-        data = image.read() if isinstance(image, Member) else read_regular(image)
+        data = read_regular(image) if isinstance(image, Path) else image.read()
     except FileNotFoundError as problem:
         raise ExportError(f"The image '{image.name}' is gone. Nothing was kept.") from problem
     except NotRegular as problem:
@@ -83,7 +84,8 @@ def is_known_split(name: str) -> bool:
 class ImageCopies:
     """Copies images below a folder, with names that are unique on any file system.
 
-    Raises ExportError for an image that is missing or outside `root`.
+    Raises ExportError for an image that is missing or outside `root`, and ImageError for one that
+    is not as it was imported.
     """
 
     def __init__(self, part: Path, root: Path) -> None:
@@ -153,6 +155,8 @@ class ImageCopies:
             if data is not None:
                 target.write_bytes(data)
             else:
+                if isinstance(image, ProvedFile):
+                    image.check()
                 with open_regular(file_of(image)) as source, target.open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
         except FileNotFoundError as problem:

@@ -27,6 +27,7 @@ COLUMNS = (
     "specificity",
     "picture",
     "tags",
+    "own_tags",
 )
 #: Names that a source column cannot keep: our own, and those that a reader would interpret as the
 #: image's path or as our column of packed values.
@@ -54,12 +55,14 @@ class ExportRow:
     specificity: float | None = None
     support: float | None = None
     weakest: float | None = None
-    #: Origin of the caption: human, corrected, or an enrichment: blend, visual, holistic.
+    #: Origin of the caption: human, corrected, edited, or an enrichment: blend, visual, holistic.
     caption_kind: str = "human"
     #: The note of the current verdict.
     note: str | None = None
     #: The picture's issues, separated by spaces.
     picture: str | None = None
+    #: People's own words on the pair, separated by "; ".
+    own_tags: str | None = None
 
 
 @dataclass
@@ -86,7 +89,7 @@ FIELDS = [
     ("s_0", pa.float64()), ("icc", pa.float64()),
     ("support", pa.float64()), ("weakest", pa.float64()), ("specificity", pa.float64()),
     ("picture", pa.string()),
-    ("tags", pa.list_(pa.string())),
+    ("tags", pa.list_(pa.string())), ("own_tags", pa.string()),
     ("extra", pa.string()),
 ]  # fmt: skip
 
@@ -143,6 +146,7 @@ def typed_values(row: ExportRow) -> dict[str, Any]:
     fields = {name: getattr(row, name) for name in COLUMNS}
     text = (
         "id", "caption", "original_caption", "caption_kind", "split", "verdict", "note", "picture",
+        "own_tags",
     )  # fmt: skip
     return {**fields, **{name: fields[name] or "" for name in text}, "tags": " ".join(row.tags)}
 

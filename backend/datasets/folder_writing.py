@@ -101,7 +101,16 @@ def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
 
 
 #: Our columns that are always text, even if they look like dates.
-_TEXTS = ("id", "caption", "original_caption", "caption_kind", "split", "verdict", "tags")
+_TEXTS = (
+    "id",
+    "caption",
+    "original_caption",
+    "caption_kind",
+    "split",
+    "verdict",
+    "tags",
+    "own_tags",
+)
 
 
 class _Columns:

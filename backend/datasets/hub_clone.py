@@ -62,7 +62,7 @@ def found_files(folder: Path) -> DataFiles | None:
     from datasets.data_files import get_data_patterns
 
     try:
-        return _files(folder, get_data_patterns(folder.as_posix()))
+        return _files(folder, get_data_patterns(folder.as_posix()), is_listed=False)
     except FileNotFoundError:
         return None
 
@@ -134,7 +134,9 @@ def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[st
     return dict(sanitize_patterns(data_files)) if data_files is not None else {}
 
 
-def _files(folder: Path, by_split: dict[str, list[str]]) -> DataFiles | None:
+def _files(
+    folder: Path, by_split: dict[str, list[str]], is_listed: bool = True
+) -> DataFiles | None:
     from datasets.data_files import resolve_pattern
 
     splits: dict[Path, str] = {}
@@ -144,6 +146,8 @@ def _files(folder: Path, by_split: dict[str, list[str]]) -> DataFiles | None:
             try:
                 names = resolve_pattern(pattern, folder.as_posix())
             except FileNotFoundError:
+                if not is_listed:
+                    continue
                 raise DatasetFormatError(
                     f"'README.md' lists '{shown(pattern)}' for '{shown(str(split))}', and there "
                     "is no such file. Is the clone complete?"

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.datasets import earlier_export
+from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-#: Formats that can be loaded from the Hub; the others refer to files on this machine, or can only
-#: be read from disk.
-FORMS_FOR_HUB = ("imagefolder", "sidecar", "coco", "webdataset", "parquet-images")
 _TYPE = "dataset"
 
 
@@ -49,10 +47,11 @@ def look_up(name: str, format: str, public: bool) -> HubDataset:
         raise SettingsError(f"'{name}' is not a valid name on the hub: {problem}") from problem
     if name.count("/") != 1:
         raise SettingsError(f"'{name}' does not name an owner. Give OWNER/NAME.")
-    if format not in FORMS_FOR_HUB:
+    suitable = [name for name, known in EXPORT_FORMATS.items() if known.is_for_hub]
+    if format not in suitable:
         raise SettingsError(
             f"'{format}' cannot be used on the hub: its images stay on this machine. Use one of: "
-            f"{', '.join(FORMS_FOR_HUB)}."
+            f"{', '.join(suitable)}."
         )
     if get_token() is None:
         raise SettingsError(

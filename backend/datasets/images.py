@@ -19,9 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from backend.datasets.containers import ImageFile, file_of
+from backend.datasets.caption_texts import unreadable_picture
+from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
+from backend.datasets.file_endings import UNREADABLE_PICTURES
 from backend.datasets.regular_files import NotRegular, TooSlow, open_regular
 from backend.errors import ImageError
 
@@ -77,6 +80,17 @@ def check_image(path: ImageFile) -> None:
         decode(image)
 
 
+def check_imported(path: ImageFile) -> None:
+    """Raise ImageError unless it is the picture that was imported, which could be decoded then.
+    Without a proof it is decoded again."""
+    if isinstance(path, Path) or not path.proof:
+        return check_image(path)
+    try:
+        path.check() if isinstance(path, ProvedFile) else path.read()
+    except OSError as problem:
+        raise _refusal(problem, path.name, ImageLimits()) from problem
+
+
 def decode(image: Image.Image) -> None:
     """Decode an opened image completely, using as little memory as possible."""
     # JPEG can decode at an eighth of its size: all bytes are read nevertheless.
@@ -87,15 +101,23 @@ def decode(image: Image.Image) -> None:
 def to_rgb(image: Image.Image) -> Image.Image:
     """A copy in RGB, rotated according to EXIF, with transparency on white."""
     upright = ImageOps.exif_transpose(image)
-    if upright.mode in ("I;16", "I", "F"):
-        low, high = upright.getextrema()
-        span = max(1.0, float(high) - float(low))  # pyrefly: ignore[bad-argument-type]
-        upright = upright.convert("F").point(lambda v: (v - float(low)) * 255 / span).convert("L")  # pyrefly: ignore[bad-argument-type]
+    if upright.mode.startswith("I;16") or upright.mode in ("I", "F"):
+        upright = _scaled(upright)
     if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
         rgba = upright.convert("RGBA")
         white = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, rgba).convert("RGB")
     return upright.convert("RGB").copy()
+
+
+def _scaled(image: Image.Image) -> Image.Image:
+    """A picture of more than 8 bits in grey, from its darkest to its lightest value; what is not a
+    number is black."""
+    values = np.asarray(image).astype(np.float64)
+    finite = np.isfinite(values)
+    low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 0.0)
+    scaled = (values - low) * 255 / max(high - low, 1.0 if image.mode != "F" else 1e-12)
+    return Image.fromarray(np.where(finite, scaled, 0).astype(np.uint8))
 
 
 def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
@@ -107,7 +129,7 @@ def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
         status = file_of(path).stat()
     except OSError as problem:
         raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
-    name = path.resolve() if isinstance(path, Path) else path
+    name = path.resolve() if isinstance(path, Path) else repr(path)
     key = f"{name}|{status.st_mtime_ns}|{status.st_size}|{size}"
     kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.jpg"
     if kept.exists():
@@ -181,12 +203,15 @@ def _open(
 
 def _source(source: ImageFile | bytes, name: str, limits: ImageLimits) -> BinaryIO | Any:
     """The input of a decoder: a regular file, or bytes."""
-    if isinstance(source, Path):
-        file = open_regular(source, limits.seconds)
-        size = os.fstat(file.fileno()).st_size
-    else:
+    if isinstance(source, bytes | Member):
         data = source if isinstance(source, bytes) else source.read()
         file, size = _TimedBytes(data, limits.seconds), len(data)
+    else:
+        if isinstance(source, ProvedFile):
+            source.check()
+        is_resolved = isinstance(source, ProvedFile)
+        file = open_regular(file_of(source), limits.seconds, is_resolved)
+        size = os.fstat(file.fileno()).st_size
     if size > limits.bytes:
         file.close()
         raise ImageError(f"'{name}' is larger than {limits.bytes / 1e6:g} megabytes.")
@@ -207,6 +232,8 @@ def _refusal(problem: BaseException, name: str, limits: ImageLimits) -> BaseExce
         return ImageError(f"'{name}' takes too long to read.")
     if isinstance(problem, MemoryError):
         return ImageError(f"'{name}' is too large for the available memory.")
+    if isinstance(problem, UnidentifiedImageError) and name.lower().endswith(UNREADABLE_PICTURES):
+        return ImageError(unreadable_picture(name))
     if isinstance(problem, UnidentifiedImageError):
         return ImageError(f"'{name}' is not an image.")
     if isinstance(problem, Image.DecompressionBombError):

@@ -1,6 +1,5 @@
 """Stream the objects of a large JSON file: memory use does not grow with the file."""
 
-import io
 import math
 import mmap
 import re
@@ -13,6 +12,7 @@ from typing import IO, Any
 import ijson
 
 from backend.datasets.cells import Unusable
+from backend.datasets.rows import UniqueNames
 from backend.datasets.text_files import opened
 from backend.errors import DatasetFormatError
 
@@ -26,7 +26,11 @@ _MOST_DIGITS = 4300
 _ENDLESS = re.compile(rb"[0-9](?:[0-9]{308}|[eE]\+?[0-9]{3,}\s*[,\]}])")
 #: A string, which is skipped, or (the group) a candidate for such a number.
 _NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(-?[0-9][0-9.eE+-]{3,})', re.DOTALL)
-#: Replaces such a number; its noncharacters distinguish it from any real text.
+#: What Python writes for numbers that JSON does not have, a sign of them, and where they are.
+_NO_JSON = {b"NaN": b"null", b"Infinity": b'"Infinity"', b"-Infinity": b'"-Infinity"'}
+_HAS_NO_JSON = re.compile(rb"[\[:,]\s*(?:NaN|-?Infinity)\s*[,\]}]")
+_NO_JSON_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(NaN|-?Infinity)', re.DOTALL)
+#: Replaces a number that no parser reads; its noncharacters distinguish it from any real text.
 _NO_NUMBER = "\ufdd0number\ufdd0"
 #: An escaped backslash, a surrogate pair, or (the group) a lone surrogate.
 _SURROGATES = re.compile(rb"\\(?:\\|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(u[dD][89a-fA-F]))")
@@ -46,19 +50,20 @@ class JsonFile:
         self._path = path
         self._copy = copy
         with self._opened() as file:
-            self._endless, needs_care = _scanned(file)
+            self._replaced, needs_care = _scanned(file)
         self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
         self.is_array = False
         self.arrays = self._outline()
 
     def objects(self, array: str | None) -> Iterator[Any]:
         """The elements of the array (None: of the top-level array), as read by `json`. Numbers that
-        Python cannot read are `Unusable`."""
+        Python cannot read are `Unusable`, and NaN is null."""
         prefix = "item" if array is None else f"{array}.item"
         with self._opened() as file, self._refused(file):
             source = self._source(file)
-            for item in self._parser.items(source, prefix, use_float=True):
-                yield _with_unusable(item) if self._endless else item
+            items = self._parser.items(source, prefix, use_float=True, map_type=UniqueNames)
+            for item in items:
+                yield _with_unusable(item) if self._replaced else item
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
@@ -69,9 +74,9 @@ class JsonFile:
             self._copy.seek(0)
             yield self._copy
 
-    def _source(self, file: IO[bytes]) -> IO[bytes] | io.RawIOBase:
+    def _source(self, file: IO[bytes]) -> "IO[bytes] | _Replaced":
         file = _after_mark(file)
-        return _Replaced(file, self._endless) if self._endless else file
+        return _Replaced(file, self._replaced) if self._replaced else file
 
     def _outline(self) -> frozenset[str]:
         arrays, key, depth, is_object = set(), "", 0, False
@@ -113,16 +118,23 @@ def _after_mark(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _scanned(file: IO[bytes]) -> tuple[list[tuple[int, int]], bool]:
-    """The spans of numbers that no parser can read, and whether the slow parser is needed: the fast
-    one silently replaces lone surrogates with question marks."""
+def _scanned(file: IO[bytes]) -> tuple[list[tuple[int, int, bytes]], bool]:
+    """The spans of numbers that no parser can read and what replaces each, and whether the slow
+    parser is needed: the fast one silently replaces lone surrogates with question marks."""
     if not file.seek(0, 2):
         return [], False
+    spans = []
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if _ENDLESS.search(content):
-            numbers = (match for match in _NUMBERS.finditer(content) if match.group(1))
-            return [match.span() for match in numbers if _is_endless(match.group(1))], True
-        return [], any(match.group(1) for match in _SURROGATES.finditer(content))
+        if _HAS_NO_JSON.search(content):
+            for match in _NO_JSON_TOKENS.finditer(content):
+                if token := match.group(1):
+                    spans.append((*match.span(), _NO_JSON[token]))
+        if is_endless := _ENDLESS.search(content) is not None:
+            for match in _NUMBERS.finditer(content):
+                if match.group(1) and _is_endless(match.group(1)):
+                    spans.append((*match.span(), f'"{_NO_NUMBER}"'.encode()))
+        needs_care = is_endless or any(match.group(1) for match in _SURROGATES.finditer(content))
+    return sorted(spans), needs_care
 
 
 def _is_endless(number: bytes) -> bool:
@@ -134,16 +146,16 @@ def _is_endless(number: bytes) -> bool:
         return False  # not a number: left to the parser to report
 
 
-class _Replaced(io.RawIOBase):
-    """A file in which the numbers at `places` are replaced by the string `_NO_NUMBER`."""
+class _Replaced:
+    """A file in which the numbers at `places` are replaced."""
 
-    def __init__(self, file: IO[bytes], places: list[tuple[int, int]]) -> None:
+    def __init__(self, file: IO[bytes], places: list[tuple[int, int, bytes]]) -> None:
         self._file, self._places = file, places[::-1]
 
     def read(self, size: int = -1) -> bytes:
         if not self._places:
             return self._file.read(size)
-        start, end = self._places[-1]
+        start, end, replacement = self._places[-1]
         position = self._file.tell()
         if position < start:
             return self._file.read(start - position if size < 0 else min(size, start - position))
@@ -151,14 +163,16 @@ class _Replaced(io.RawIOBase):
             return b""
         self._places.pop()
         self._file.seek(end)
-        return f'"{_NO_NUMBER}"'.encode()
+        return replacement
 
 
 def _with_unusable(value: Any) -> Any:
     if value == _NO_NUMBER:
         return Unusable(f"it holds a number of more than {_MOST_DIGITS:,} digits, or beyond 1e308")
     if isinstance(value, dict):
-        return {key: _with_unusable(item) for key, item in value.items()}
+        for key, item in value.items():
+            dict.__setitem__(value, key, _with_unusable(item))
+        return value
     if isinstance(value, list):
         return [_with_unusable(item) for item in value]
     return value

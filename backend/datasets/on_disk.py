@@ -15,45 +15,68 @@ _UNUSABLE = "\0unusable"
 
 
 class SeenIds:
-    """The set of ids read so far, to detect duplicates."""
+    """The ids read so far, each with what was read under it, to detect duplicates."""
 
     def __init__(self) -> None:
-        self._database = _temporary("CREATE TABLE seen (id BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._database = _temporary(
+            "CREATE TABLE seen (id BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
+        )
 
-    def add(self, identity: str) -> bool:
-        """Add an id; return whether it is new."""
-        digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        done = self._database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (digest,))
-        return done.rowcount == 1
+    def add(self, identity: str, content: str = "") -> bool | None:
+        """Add an id. None: it is new; else whether the same content was added under it."""
+        row = _digest(identity), _digest(content)
+        if self._database.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", row).rowcount:
+            return None
+        earlier = self._database.execute("SELECT content FROM seen WHERE id = ?", row[:1])
+        return bool(earlier.fetchone()[0] == row[1])
 
     def close(self) -> None:
         self._database.close()
 
 
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class AmbiguousName(KeyError):
+    """An id was given several names."""
+
+
 class Names:
-    """A mapping of JSON values to JSON values, such as image ids to names. 1 and "1" differ."""
+    """A mapping of JSON values to JSON values, such as image ids to names. 1 and 1.0 are equal, 1
+    and "1" differ. An id that is set to several values is ambiguous: no value replaces another."""
 
     def __init__(self) -> None:
         self._database = _temporary(
-            "CREATE TABLE names (id TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID"
+            "CREATE TABLE names (id TEXT PRIMARY KEY, name TEXT, is_ambiguous INT) WITHOUT ROWID"
         )
 
     def __setitem__(self, identity: Any, name: Any) -> None:
         self._database.execute(
-            "INSERT OR REPLACE INTO names VALUES (?, ?)", (_written(identity), _written(name))
+            "INSERT INTO names VALUES (?, ?, 0) ON CONFLICT (id) DO UPDATE "
+            "SET is_ambiguous = is_ambiguous OR name <> excluded.name",
+            (_written(_number(identity)), _written(name)),
         )
 
     def __getitem__(self, identity: Any) -> Any:
-        """The stored value. Raises KeyError if there is none."""
+        """The stored value. Raises KeyError if there is none, AmbiguousName for several."""
         row = self._database.execute(
-            "SELECT name FROM names WHERE id = ?", (_written(identity),)
+            "SELECT name, is_ambiguous FROM names WHERE id = ?", (_written(_number(identity)),)
         ).fetchone()
         if row is None:
             raise KeyError(identity)
+        if row[1]:
+            raise AmbiguousName(identity)
         return json.loads(row[0], object_hook=_unusable)
 
     def close(self) -> None:
         self._database.close()
+
+
+def _number(identity: Any) -> Any:
+    """An integral number as int: some writers of JSON turn 1 into 1.0."""
+    is_integral = isinstance(identity, float) and identity.is_integer()
+    return int(identity) if is_integral else identity
 
 
 def _written(value: Any) -> str:

@@ -8,15 +8,19 @@ so that every imported pair can be shown and scored.
 import hashlib
 import json
 import os
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from backend.datasets import gzipped, hub_clone
+from backend.datasets import hub_clone
 from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
+from backend.datasets.caption_texts import TextReader
+from backend.datasets.caption_values import captions_of
 from backend.datasets.cells import (
     BadCell,
     Embedded,
@@ -27,42 +31,48 @@ from backend.datasets.cells import (
     text_problem,
 )  # fmt: skip
 from backend.datasets.columns import WEAK_IDS, Columns, find_columns
-from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of, relative_name
+from backend.datasets.containers import ImageFile, file_of, proved, relative_name
 from backend.datasets.conversations import plain_rows
 from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.escaped_cells import unescaped
 from backend.datasets.export_row import MARK
-from backend.datasets.formulas import as_it_was
+from backend.datasets.file_endings import SOURCES
+from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
+from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.rows import TableRow
-from backend.datasets.shards import saved_tables, shards_of, split_of, tar_rows, zip_rows
-from backend.datasets.sidecars import has_images, has_sidecars, metadata_rows, sidecar_rows
-from backend.datasets.tables import ENDINGS, row_count, rows_of, text_encoding
+from backend.datasets.shards import split_of, tar_rows, zip_rows
+from backend.datasets.sidecars import metadata_rows, sidecar_rows
+from backend.datasets.source_tables import (
+    METADATA,
+    SourceTables,
+    image_folders,
+    not_a_table,
+    root_of,
+    tables_of,
+)
+from backend.datasets.tables import row_count, rows_of, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.datasets.typed_path import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
 
-#: Names of the metadata file in an `imagefolder`, and of the table in an export without images.
-METADATA = (
-    "metadata.jsonl", "metadata.csv", "metadata.parquet", "data.jsonl", "data.csv", "data.parquet",
-)  # fmt: skip
 #: Maximum number of characters; a cell with far more indicates a broken file.
 LONGEST_CAPTION = 20_000
 LONGEST_ID = 255
 #: Maximum number of characters of a row's other columns, which are stored with each of its
 #: captions.
 MOST_EXTRA = 1_000_000
-_FILES = (*ENDINGS, ".json", ".tar", ".zip", ".arrow")
 _WORKERS = 4
 _AHEAD = 256
 #: Rows inspected to detect columns before any is read, and the maximum of their characters.
 _HEAD, _LARGEST_HEAD = 1000, 8_000_000
 #: A column with a larger share of repeated values is not an id column, whatever its name.
 _REPEATED = 0.1
+_MOST_MISSING = 3
 _MOST_NOTES = 20
-_MOST_FOLDERS = 10_000
-#: Caption sources other than tables and caption files.
-CAPTIONS_FROM = ("metadata",)
+#: What is done with each image: decode it, hash its bytes, or only look whether its file exists.
+ImageCheck = Literal["decode", "hash", "exists"]
 
 
 @dataclass(frozen=True)
@@ -95,33 +105,26 @@ class DatasetReader:
     `on_problem` is given, it is called for each instead, so that memory use is bounded.
 
     `root`: the folder that no image path may leave; `total`: number of rows, if known beforehand;
-    `open_images`: False leaves it to the caller to check which files are images; `encoding`,
-    `delimiter`: of text tables, None detects them. `splits`: the splits of whole tables.
-    `caption_from` "metadata": captions are embedded in the images. `notes`: automatic decisions,
-    such as a detected encoding; complete after the iteration.
+    `image_check`: all but "decode" leave it to the caller to check which files are images. `notes`:
+    automatic decisions, such as a detected encoding; complete after the iteration. `missing`: the
+    first images that do not exist, relative to the root.
     """
 
     root: Path
-    tables: list[Path]
-    columns: dict[str, str | None]
+    source: SourceTables
+    options: ReadOptions
     total: int | None = None
-    open_images: bool = True
+    image_check: ImageCheck = "decode"
     on_problem: Callable[[Problem], None] | None = None
     problems: list[Problem] = field(default_factory=list)
-    encoding: str | None = None
-    delimiter: str | None = None
-    splits: dict[Path, str] = field(default_factory=dict)
-    caption_from: str | None = None
     notes: list[str] = field(default_factory=list)
-    #: Folders with links resolved, by folder.
-    _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False)
+    missing: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
-        self.notes.clear()
-        self._folders.clear()
+        self.notes[:] = self.source.notes
         with closing(SeenIds()) as seen:
-            for table in self.tables:
+            for table in self.source.tables:
                 yield from self._read(table, seen)
 
     def _read(self, table: Path, seen: SeenIds) -> Iterator[SourcePair]:
@@ -136,32 +139,63 @@ class DatasetReader:
         with DaemonPool(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
                 paths = list(dict.fromkeys(candidate.pair.image_path for candidate in batch))
-                check = _problem_of if self.open_images else _missing
-                wrong = dict(zip(paths, pool.map(check, paths), strict=True))
+                check = partial(_checked, self.image_check)
+                checked = dict(zip(paths, pool.map(check, paths), strict=True))
                 for candidate in batch:
                     pair = candidate.pair
-                    if message := wrong[pair.image_path]:
-                        kind = "unreadable image" if _exists(pair) else "missing image"
-                        self._report(name, pair.row, kind, message, pair.id)
-                    elif seen.add(pair.id):
-                        yield pair
-                    elif candidate.id_is_a_guess and seen.add(
-                        made := _derived_id(pair.image_path, self.root, pair.caption)
-                    ):
-                        self._note(
-                            f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; pairs "
-                            "that share one have ids derived from their image and caption."
-                        )
-                        yield replace(pair, id=made)
-                    else:
-                        self._report(
-                            name, pair.row, "duplicate id",
-                            f"The id '{pair.id[:80]}' was used before. Give every pair an id of "
-                            "its own, or read without ids (--no-id-column).",
-                            pair.id,
-                        )  # fmt: skip
+                    image, message = checked[pair.image_path]
+                    if message:
+                        self._report_image(candidate, message)
+                        continue
+                    content = f"{relative_name(pair.image_path, self.root)}\n{pair.caption}"
+                    earlier = seen.add(pair.id, content)
+                    if earlier is None:
+                        yield replace(pair, image_path=image)
+                        continue
+                    derived = _derived_id(pair.image_path, self.root, pair.caption)
+                    is_repeated = earlier or pair.id == derived
+                    if not is_repeated and candidate.id_is_a_guess:
+                        is_repeated = seen.add(derived, content) is not None
+                        if not is_repeated:
+                            self._note(
+                                f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; "
+                                "pairs that share one have ids derived from their image and "
+                                "caption."
+                            )
+                            yield replace(pair, id=derived, image_path=image)
+                            continue
+                    self._report_repeated(pair, is_repeated)
+
+    def _report_image(self, candidate: "_Candidate", message: str) -> None:
+        pair = candidate.pair
+        kind = "unreadable image" if _exists(pair) else "missing image"
+        if kind == "missing image":
+            if len(self.missing) < _MOST_MISSING:
+                self.missing.append(relative_name(pair.image_path, self.root))
+            message += candidate.paths.hint(file_of(pair.image_path))
+        self._report(pair.file, pair.row, kind, message, pair.id)
+
+    def _report_repeated(self, pair: SourcePair, is_same: bool) -> None:
+        kind, message = "repeated pair", "This pair was read before: the same picture and caption."
+        if not is_same:
+            kind = "duplicate id"
+            message = (
+                f"The id '{pair.id[:80]}' was used before. Give every pair an id of its own, or "
+                "read without ids (--no-id-column)."
+            )
+        self._report(pair.file, pair.row, kind, message, pair.id)
 
     def _candidates(self, table: Path, name: str) -> Iterator["_Candidate"]:
+        """The pairs of a table. One that cannot be read does not stop the others."""
+        try:
+            yield from self._pairs_in(table, name)
+        except DatasetFormatError as problem:
+            if len(self.source.tables) == 1:
+                raise
+            self._report(name, None, "unreadable file", str(problem))
+
+    def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
+        hub_clone.check_pointer(table)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         rows = self._rows(table, name)
         if ours:
@@ -169,47 +203,51 @@ class DatasetReader:
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
                 for row in rows
             )
-        rows = plain_rows(rows, self.columns["caption"])
+        rows = plain_rows(rows, self.options.caption_column)
+        folders = image_folders(table, self.root, self.options.image_root is not None)
+        paths = ImagePaths(self.root, folders, lambda note: self._note(f"'{name}': {note}"))
         # The columns are those of all the first rows together: in JSONL a row may lack some, which
         # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
         columns = self._columns_of(good, name) if good else None
+        if columns is not None:
+            cells = (values.get(columns.image) for values in good)
+            paths.learn(cell for cell in cells if type(cell) is str)
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
             columns = columns or self._columns_of([row.values], name)
-            yield from self._pairs(row, columns, table, name)
-        if columns is None and len(self.tables) > 1:
-            self._report(name, None, "empty file", "It holds no rows that can be read.")
-        elif columns is None:
+            yield from self._pairs(row, columns, table, name, paths)
+        if columns is None:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
 
     def _rows(self, table: Path, name: str) -> Iterator[TableRow]:
-        given = known_encoding(self.encoding) if self.encoding else None
+        given = known_encoding(self.options.encoding) if self.options.encoding else None
 
         def read_as(encoding: str) -> None:
             self._note(f"Some texts in '{name}' are read as {encoding}.")
 
+        texts = TextReader(given, read_as, self._note, self.options.captions_per_line)
         if table.is_dir():
-            if self.caption_from == "metadata":
+            if self.options.caption_from == "metadata":
                 return metadata_rows(table)
             if is_mm_imdb(table):
-                return mm_imdb_rows(table, given, read_as)
-            return sidecar_rows(table, given, read_as)
+                return mm_imdb_rows(table, texts)
+            return sidecar_rows(table, texts)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, given, read_as)
+            return tar_rows(table, texts)
         if ending == ".zip":
-            return zip_rows(table, given, self.delimiter, self._note)
+            return zip_rows(table, given, self.options.delimiter, self._note)
         encoding = text_encoding(table, given)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
         if _is_annotations(table):
             return annotation_rows(table, encoding.name if encoding else "utf-8-sig")
-        return rows_of(table, encoding.name if encoding else None, self.delimiter)
+        return rows_of(table, encoding.name if encoding else None, self.options.delimiter)
 
     def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
         """Detect the role of each column; a column with repeated values is used for ids only if
@@ -218,8 +256,12 @@ class DatasetReader:
         embedded = {
             key for row in rows for key, value in row.items() if isinstance(value, Embedded)
         }
-        columns = find_columns(names, name, **self.columns, embedded=embedded)
-        if columns.id is None or self.columns.get("id") is not None:
+        options = self.options
+        columns = find_columns(
+            names, name, options.image_column, options.caption_column, options.id_column,
+            options.split_column, embedded,
+        )  # fmt: skip
+        if columns.id is None or options.id_column is not None:
             return columns
         values = [text for row in rows if (text := _plain_text(row.get(columns.id)))]
         repeated = len(values) - len(set(values))
@@ -233,11 +275,11 @@ class DatasetReader:
         return columns
 
     def _pairs(
-        self, row: TableRow, columns: Columns, table: Path, name: str
+        self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
     ) -> Iterator["_Candidate"]:
         """The pairs of a row; any error is reported as a problem of this row."""
         try:
-            yield from self._pairs_of(row, columns, table, name)
+            yield from self._pairs_of(row, columns, table, name, paths)
         except BadCell as problem:
             self._report(name, row.number, "unusable row", f"{problem}.")
         except Exception as problem:  # of any type: the other rows must still be read
@@ -245,7 +287,7 @@ class DatasetReader:
             self._report(name, row.number, "unusable row", message)
 
     def _pairs_of(
-        self, row: TableRow, columns: Columns, table: Path, name: str
+        self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
         given = _of_column(text_of, row.values, columns.image, embedded=True)
@@ -254,13 +296,10 @@ class DatasetReader:
             return
         if "\0" not in given and (problem := text_problem(given)):
             raise BadCell(f"The image path '{shown(given)}': {problem}")
-        path = self._inside(table if table.is_dir() else table.parent, given)
+        is_address = isinstance(row.values.get(columns.image), Embedded)
+        path = paths.embedded(table.parent, given) if is_address else paths.find(given)
         if path is None:
-            self._report(
-                name, row.number, "unsafe path",
-                f"'{shown(given)}' lies outside the dataset's folder. Move the image into it, or "
-                "give their common parent folder with --image-root.",
-            )  # fmt: skip
+            self._report(name, row.number, "unsafe path", paths.refusal(given))
             return
         if problem := text_problem(relative_name(path, self.root)):
             raise BadCell(f"The image path '{shown(str(path))}': {problem}")
@@ -283,61 +322,35 @@ class DatasetReader:
         if problem := text_problem(split):
             raise BadCell(f"The split '{shown(split)}': {problem}")
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
-        guess = "" if self.columns.get("id") is not None else columns.id or ""
-        captions = row.values.get(columns.caption)
-        several = isinstance(captions, list)
-        for number, caption in enumerate(captions if several else [captions]):
-            text = _of_column(text_of, {columns.caption: caption}, columns.caption)
+        guess = "" if self.options.id_column is not None else columns.id or ""
+        cell = row.values.get(columns.caption)
+        captions = _of_column(
+            partial(captions_of, language=self.options.language), row.values, columns.caption
+        )
+        several = isinstance(cell, list) or len(captions) > 1
+        for number, text in enumerate(captions):
             identity = given_id or _derived_id(path, self.root, text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
             if problem := _caption_problem(text) or _id_problem(identity):
-                kind = "empty caption" if not text.strip() else "unusable row"
+                kind = "empty caption" if _is_blank(text) else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
             pair = SourcePair(
                 identity, path, text, split[:255] or None, extra, name, row.number or 0
             )
-            yield _Candidate(pair, guess if given_id and guess.strip().lower() in WEAK_IDS else "")
+            is_weak = bool(given_id) and guess.strip().lower() in WEAK_IDS
+            yield _Candidate(pair, guess if is_weak else "", paths)
 
     def _split_of(self, table: Path) -> str:
         """The split of a table: for shards and subfolders with metadata files, inferred from the
         name of the shard or its folder; "" if unknown."""
-        if table in self.splits:
-            return self.splits[table]
+        if table in self.source.splits:
+            return self.source.splits[table]
         ending = table.suffix.lower()
-        shard = ending == ".arrow" or (ending == ".parquet" and len(self.tables) > 1)
+        shard = ending == ".arrow" or (ending == ".parquet" and len(self.source.tables) > 1)
         inner = table.name in METADATA and table.parent != self.root
         return split_of(table) or "" if shard or inner else ""
-
-    def _inside(self, base: Path, given: str) -> ImageFile | None:
-        """The image's absolute path; None if it is outside the root, including through links."""
-        if "\0" in given:
-            return None
-        given, separator, inner = given.partition(SEPARATOR)
-        # Relative to the table first, then to the root. For a table outside the root (an export
-        # whose paths lead back to its source), the former is used only if it leads into the root.
-        try:
-            paths = [self._resolved(start / given) for start in dict.fromkeys((base, self.root))]
-            if not any(place.is_relative_to(self.root) for place in (base, paths[0])):
-                del paths[0]
-            path = next((path for path in paths if path.exists()), paths[0])
-        except (OSError, RuntimeError):
-            return None
-        if not path.is_relative_to(self.root):
-            return None
-        return Member(path, inner) if separator else path
-
-    def _resolved(self, path: Path) -> Path:
-        """`path.resolve()`, which looks at every folder above it, with one look at a folder that
-        many rows share."""
-        if path.name == ".." or path.is_symlink():
-            return path.resolve()
-        if path.parent not in self._folders:
-            if len(self._folders) == _MOST_FOLDERS:
-                self._folders.clear()
-            self._folders[path.parent] = path.parent.resolve()
-        return self._folders[path.parent] / path.name
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
         problem = Problem(file, row, kind, message, shown(id, LONGEST_ID))
@@ -355,24 +368,13 @@ class _Candidate:
 
     pair: SourcePair
     id_is_a_guess: str
+    paths: ImagePaths
 
 
 def read_dataset(
-    path: Path,
-    image_column: str | None = None,
-    caption_column: str | None = None,
-    id_column: str | None = None,
-    split_column: str | None = None,
-    image_root: Path | None = None,
-    open_images: bool = True,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    subset: str | None = None,
-    caption_from: str | None = None,
+    path: Path, options: ReadOptions = DETECTED, image_check: ImageCheck = "decode"
 ) -> DatasetReader:
-    """A reader of the folder or table at `path`. `id_column`: "" means none; `open_images`,
-    `encoding`, `delimiter`, `caption_from`: see DatasetReader. `subset`: the configuration to read
-    from a clone of a Hub dataset with several.
+    """A reader of the folder or table at `path`; `image_check`: see DatasetReader.
 
     Raises DatasetNotFound or DatasetFormatError, stating what is expected, if there is nothing to
     read; UnsafePath if a table is a link to elsewhere.
@@ -385,44 +387,28 @@ def read_dataset(
         )
     if not path.exists():
         raise DatasetNotFound(f"There is no file or folder '{path}'.{where_to_get(path)}")
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise DatasetFormatError(
-            f"Cells cannot be separated by '{shown(delimiter)}' (--delimiter): give one character."
-        )
-    splits: dict[Path, str] = {}
-    if caption_from is not None:
-        root = _folder_of_captions(path, caption_from)
-        tables = [root]
+    options.check()
+    if options.caption_from is not None:
+        root = _folder_of_captions(path)
+        source = SourceTables([root])
     elif path.is_dir():
-        tables, splits = _tables_of(path, subset)
-        root = path
+        source, root = tables_of(path, options.subset), path
+    elif path.suffix.lower() not in SOURCES:
+        raise DatasetFormatError(not_a_table(path))
     else:
-        if path.suffix.lower() not in _FILES:
-            raise DatasetFormatError(_not_a_table(path))
-        tables, root = [path], path.parent
-    if image_root is not None:
-        root = typed_path(image_root)
+        source, root = SourceTables([path]), root_of(path)
+    if options.image_root is not None:
+        root = typed_path(options.image_root)
         if not os.path.isdir(root):
             raise DatasetNotFound(f"There is no folder '{root}' (--image-root).")
         if text_problem(str(root)):
             raise DatasetFormatError(
                 f"The path '{shown(str(root), 1000)}' is not UTF-8. Rename it."
             )
-    _check_links(tables, (path, root))
-    for table in tables:
-        hub_clone.check_pointer(table)
-    counts = [None if _is_annotations(table) else row_count(table) for table in tables]
+    _check_links(source.tables, (path, root))
+    counts = [None if _is_annotations(table) else row_count(table) for table in source.tables]
     total = sum(count for count in counts if count is not None) if None not in counts else None
-    columns = {
-        "image": image_column,
-        "caption": caption_column,
-        "id": id_column,
-        "split": split_column,
-    }
-    return DatasetReader(
-        root, tables, columns, total, open_images, encoding=encoding, delimiter=delimiter,
-        splits=splits, caption_from=caption_from,
-    )  # fmt: skip
+    return DatasetReader(root, source, options, total, image_check)
 
 
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
@@ -476,39 +462,7 @@ def _exists(pair: SourcePair) -> bool:
         return False
 
 
-def _tables_of(folder: Path, subset: str | None) -> tuple[list[Path], dict[Path, str]]:
-    """The tables to read from a folder, by its content, and the splits of those that have one."""
-    # MM-IMDb has its films in a folder, which is treated as the table.
-    films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
-    if films is not None:
-        return [films], {}
-    if saved := saved_tables(folder):
-        return saved, {}
-    ours = (folder / MARK).is_file() and subset is None
-    if not ours and (listed := hub_clone.listed_files(folder, subset)) is not None:
-        return listed.tables, listed.splits
-    if tables := _metadata_files(folder) or shards_of(folder) or _tables_in(folder):
-        return tables, {}
-    if has_sidecars(folder):
-        return [folder], {}
-    if clone := hub_clone.found_files(folder):
-        return clone.tables, clone.splits
-    raise DatasetFormatError(_not_a_dataset(folder))
-
-
-def _tables_in(folder: Path) -> list[Path]:
-    """Parquet files, except the lists that img2dataset writes next to image folders; else COCO
-    caption files."""
-    parquet = [p for p in sorted(folder.glob("*.parquet")) if not p.with_suffix("").is_dir()]
-    return parquet or sorted(folder.glob("captions_*.json"))
-
-
-def _folder_of_captions(path: Path, caption_from: str) -> Path:
-    if caption_from not in CAPTIONS_FROM:
-        raise DatasetFormatError(
-            f"Captions cannot be read from '{shown(caption_from)}' (--caption-from). There is: "
-            f"{', '.join(CAPTIONS_FROM)}."
-        )
+def _folder_of_captions(path: Path) -> Path:
     if not path.is_dir():
         raise DatasetFormatError(
             f"'{path.name}' is not a folder: for captions that are written in the images "
@@ -517,68 +471,11 @@ def _folder_of_captions(path: Path, caption_from: str) -> Path:
     return path
 
 
-#: Unsupported formats that users try, by extension: what they are and what to do.
-_OTHER_FORMS = {
-    ".gz": "compressed; unpack it, and give what is in it",
-    ".xz": "compressed; unpack it, and give what is in it",
-    ".bz2": "compressed; unpack it, and give what is in it",
-    ".7z": "compressed; unpack it, and give what is in it",
-    ".rar": "compressed; unpack it, and give what is in it",
-    ".zst": "compressed; unpack it, and give what is in it",
-    ".xlsx": "an Excel workbook; save its sheet as CSV (UTF-8)",
-    ".xls": "an Excel workbook; save its sheet as CSV (UTF-8)",
-    ".pkl": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
-    ".pickle": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
-    ".feather": "a Feather file; write it as Parquet (DataFrame.to_parquet)",
-    ".h5": "an HDF5 file; write it as Parquet or as a folder of images",
-    ".hdf5": "an HDF5 file; write it as Parquet or as a folder of images",
-    ".tfrecord": "a TFRecord; write it as WebDataset or as a folder of images",
-    ".txt": "a text file; if it is a table, name it .csv or .tsv; if it is a caption, give its "
-    "folder",
-}
-
-
-def _not_a_table(path: Path) -> str:
-    if gzipped.is_gzipped_tar(path):
-        form = "a compressed tar, which only an import reads; unpack it (gunzip) for other uses"
-    else:
-        form = _OTHER_FORMS.get(path.suffix.lower(), "")
-    seen = f" is {form}. It" if form else ""
-    return (
-        f"'{shown(path.name)}'{seen} is not a dataset: give a folder with metadata.jsonl or "
-        f"metadata.csv, or a file that ends in one of {', '.join(_FILES)}."
-    )
-
-
-def _not_a_dataset(folder: Path) -> str:
-    """The contents of the folder, what is missing, and what to do."""
-    try:
-        inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
-    except OSError as problem:
-        return f"The folder '{folder}' cannot be read: {problem.strerror or problem}."
-    few = ", ".join(f"'{shown(name, 60)}'" for name in inside[:8])
-    more = f" and {len(inside) - 8:,} more" if len(inside) > 8 else ""
-    if gzipped.gzipped_tars(folder):
-        saw = "compressed tars, which only an import reads; unpack them (gunzip) for other uses"
-    elif has_images(folder):
-        saw = (
-            f"images ({few}{more}) without captions: there is no metadata.jsonl or metadata.csv, "
-            "and no a.txt or a.caption next to an a.jpg. Captions embedded in the images are read "
-            "with --caption-from metadata"
-        )
-    else:
-        saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"
-    return (
-        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl next to the images with "
-        'a line per image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
-    )
-
-
 def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
     """Undo the changes of our own export in a row: remove apostrophes before formulas, and unpack
     the source's other columns from `extra`."""
     if table.suffix.lower() in (".csv", ".tsv"):
-        values = {k: as_it_was(v) if isinstance(v, str) else v for k, v in values.items()}
+        values = {k: unescaped(v) if isinstance(v, str) else v for k, v in values.items()}
     packed = values.get("extra")
     try:
         extra = json.loads(packed) if isinstance(packed, str) and packed else {}
@@ -593,31 +490,29 @@ def _is_annotations(table: Path) -> bool:
     return table.is_dir() or table.suffix.lower() == ".json"
 
 
-def _metadata_files(folder: Path) -> list[Path]:
-    """metadata.* or data.* of the folder itself, or of its subfolders (train, test, …)."""
-    tables = [folder / name for name in METADATA if (folder / name).is_file()][:1]
-    if not tables:
-        for inner in sorted(p for p in folder.iterdir() if p.is_dir()):
-            tables += [inner / name for name in METADATA if (inner / name).is_file()][:1]
-    return tables
-
-
-def _missing(path: ImageFile) -> str:
-    return "" if file_of(path).is_file() else f"There is no file '{path.name}'."
-
-
-def _problem_of(path: ImageFile) -> str:
+def _checked(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
+    """The image, with its proof if it was read, and what is wrong with it; "" if nothing is."""
+    if check == "exists":
+        return path, "" if file_of(path).is_file() else f"There is no file '{path.name}'."
     try:
-        check_image(path)
+        if check == "decode":
+            check_image(path)
+        return proved(path), ""
     except ImageError as problem:
-        return str(problem)
+        return path, str(problem)
+    except FileNotFoundError:
+        return path, f"There is no file '{path.name}'."
     except OSError as problem:
-        return f"'{path.name}' cannot be opened: {problem.strerror or problem}."
-    return ""
+        return path, f"'{path.name}' cannot be opened: {problem.strerror or problem}."
+
+
+def _is_blank(text: str) -> bool:
+    """Whether nothing of it can be seen: blanks, controls, characters without width."""
+    return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
 
 
 def _caption_problem(text: str) -> str:
-    if not text.strip():
+    if _is_blank(text):
         return "The caption is empty."
     if len(text) > LONGEST_CAPTION:
         return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
@@ -635,7 +530,11 @@ def _id_problem(identity: str) -> str:
 
 
 def _derived_id(path: ImageFile, root: Path, caption: str) -> str:
-    """A deterministic id for datasets without ids, derived from image path and caption."""
-    name = relative_name(path, root)
+    return derived_id(relative_name(path, root), caption)
+
+
+def derived_id(name: str, caption: str) -> str:
+    """A deterministic id for datasets without ids, derived from the image's path relative to the
+    root and the caption."""
     digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
     return f"{name[-200:]}:{digest}"

@@ -1,8 +1,13 @@
-"""Open files named by a dataset: only regular files, and never blocking indefinitely.
+"""Open files named by a dataset or a user: only regular files, and never blocking indefinitely.
 
 A path may lead to a FIFO, a socket or a device, on which an ordinary `open` or `read` may block
 forever. A path can change between a check and the opening, so the open descriptor is checked, and
 it is opened without blocking (O_NONBLOCK, which has no effect on regular files).
+
+The databases of this process are never opened: closing any descriptor of a file drops all POSIX
+locks that the process holds on it, and SQLite's locks with them. Another program that then closes
+the database deletes its write-ahead log, and every later verdict would be lost. For the same reason
+nothing is written over them, and no link at the place of a new file is followed.
 """
 
 import errno
@@ -10,11 +15,16 @@ import io
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 #: Seconds that reading one file may take, including on slow and network disks.
 SECONDS = 60.0
+#: The beginnings of SQLite's databases (backups among them), of their write-ahead logs, and of
+#: PostgreSQL's backups.
+_DATABASE_SIGNS = (b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"PGDMP")
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -40,24 +50,60 @@ class LeadsOut(OSError):
         super().__init__(errno.EPERM, reason, str(path))
 
 
-class RegularFile(io.FileIO):
-    """An unbuffered file for reading. Raises IsADirectoryError, NotRegular; and TooSlow for reads
-    more than `seconds` after opening."""
+class DatabaseFile(OSError):
+    """The path leads to a database of SQLite, a part of one or a backup."""
 
-    def __init__(self, path: Path, seconds: float = SECONDS) -> None:
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EPERM, "it is a database or a backup of one", str(path))
+
+
+#: Paths of the databases of this process.
+_databases: set[Path] = set()
+
+
+def refuse_database(path: Path) -> None:
+    """From now on, `RegularFile` refuses SQLite's database at `path` and its side files, by
+    whatever name or link they are reached."""
+    _databases.add(path.absolute())
+
+
+def is_database(file: os.stat_result) -> bool:
+    """Whether it is a database of this process, or one of its side files."""
+    for path in _databases:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            try:
+                if os.path.samestat(os.stat(f"{path}{suffix}"), file):
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+class RegularFile(io.FileIO):
+    """An unbuffered file for reading. Raises IsADirectoryError, NotRegular, DatabaseFile; and
+    TooSlow for reads more than `seconds` after opening. `is_resolved`: the path was resolved and
+    checked; LeadsOut is raised if a part of it has become a link since then."""
+
+    def __init__(self, path: Path, seconds: float = SECONDS, is_resolved: bool = False) -> None:
         self._deadline = time.monotonic() + seconds
+        if is_database(os.stat(path)):
+            raise DatabaseFile(path)
         try:
-            descriptor = os.open(path, _FLAGS)
+            descriptor = _open_without_links(path) if is_resolved else os.open(path, _FLAGS)
         except OSError as problem:
             if problem.errno in (errno.ENXIO, errno.ENODEV):  # a socket, a device without a driver
                 raise NotRegular(path) from problem
             raise
+        if is_database(os.fstat(descriptor)):  # a link that changed since the check above
+            raise DatabaseFile(path)  # the descriptor stays open, since closing it drops the locks
         try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
             if not stat.S_ISREG(mode):
                 raise NotRegular(path)
+            if os.pread(descriptor, 16, 0).startswith(_DATABASE_SIGNS):
+                raise DatabaseFile(path)
             super().__init__(descriptor, "rb", closefd=True)
         except BaseException:
             os.close(descriptor)
@@ -76,15 +122,39 @@ class RegularFile(io.FileIO):
             raise TooSlow()
 
 
-def open_regular(path: Path, seconds: float = SECONDS) -> io.BufferedReader:
+def _open_without_links(path: Path) -> int:
+    """Open an absolute path folder by folder, each relative to the one before: a name that is
+    exchanged for a link meanwhile is not followed. Raises LeadsOut."""
+    root, *folders, name = path.parts
+    parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            inner = os.open(folder, flags, dir_fd=parent)
+            os.close(parent)
+            parent = inner
+        return os.open(name, _FLAGS | os.O_NOFOLLOW, dir_fd=parent)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise LeadsOut(path) from problem
+        raise
+    finally:
+        os.close(parent)
+
+
+def open_regular(
+    path: Path, seconds: float = SECONDS, is_resolved: bool = False
+) -> io.BufferedReader:
     """`path.open("rb")` for a path named by a dataset. Raises as `RegularFile`, and OSError."""
-    return io.BufferedReader(RegularFile(path, seconds), buffer_size=1 << 16)
+    return io.BufferedReader(RegularFile(path, seconds, is_resolved), buffer_size=1 << 16)
 
 
-def read_regular(path: Path, most: int | None = None, seconds: float = SECONDS) -> bytes:
+def read_regular(
+    path: Path, most: int | None = None, seconds: float = SECONDS, is_resolved: bool = False
+) -> bytes:
     """The whole file. Raises ValueError if it has more than `most` bytes, and as
     `open_regular`."""
-    with open_regular(path, seconds) as file:
+    with open_regular(path, seconds, is_resolved) as file:
         size = os.fstat(file.fileno()).st_size
         if most is not None and size > most:
             raise ValueError(f"it has {size:,} bytes")
@@ -100,4 +170,48 @@ def read_within(folder: Path, path: Path, most: int) -> bytes:
     resolved = path.resolve()
     if not resolved.is_relative_to(folder.resolve()):
         raise LeadsOut(path)
-    return read_regular(resolved, most)
+    return read_regular(resolved, most, is_resolved=True)
+
+
+@contextmanager
+def replacement(path: Path, flushed: bool = True) -> Iterator[Path]:
+    """A new, empty file beside `path`, which takes its place as a whole when the block ends; if it
+    raises, nothing changes. `flushed`: it is on the disk then. A link at either place is not
+    followed. Raises DatabaseFile, and OSError."""
+    _refuse_database_at(path)
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)  # left by a kill
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    try:
+        yield part
+        if flushed:
+            _flush(part)
+        os.replace(part, path)
+        if flushed:
+            _flush(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_for_append(path: Path) -> io.BufferedWriter:
+    """`path.open("ab")`. Raises DatabaseFile, and OSError for a link."""
+    _refuse_database_at(path)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "ab")
+
+
+def _refuse_database_at(path: Path) -> None:
+    try:
+        file = os.stat(path)
+    except OSError:
+        return
+    if is_database(file):
+        raise DatabaseFile(path)

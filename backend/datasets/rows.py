@@ -1,6 +1,7 @@
 """A row of a table, independent of the file format."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,41 @@ class TableRow:
     number: int | None
     values: dict[str, Any] | None
     problem: str = ""
+
+
+class UniqueNames(dict[str, Any]):
+    """An object of JSON; `twice`: a name that it has twice, so that one value would be lost."""
+
+    twice: str | None = None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in self:
+            self.twice = name
+        super().__setitem__(name, value)
+
+    def row(self, number: int) -> TableRow:
+        """The object as a row, or the problem with it."""
+        if self.twice is None:
+            return TableRow(number, self)
+        return TableRow(number, None, f"This object has the field '{self.twice[:80]}' twice.")
+
+
+def unique_names(pairs: Iterable[tuple[str, Any]]) -> UniqueNames:
+    """The `object_pairs_hook` of `json`."""
+    values = UniqueNames()
+    for name, value in pairs:
+        values[name] = value
+    return values
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The object in a text. Raises ValueError if there is none, or if it has a name twice."""
+    values = json.loads(text, object_pairs_hook=unique_names)
+    if not isinstance(values, UniqueNames):
+        raise ValueError("it holds no object")
+    if values.twice is not None:
+        raise ValueError(f"it has the field '{values.twice[:80]}' twice")
+    return values
 
 
 def check_names(names: Sequence[str], file: str) -> None:

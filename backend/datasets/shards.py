@@ -8,23 +8,33 @@ import re
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, cast
 
+from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import Embedded, shown
-from backend.datasets.columns import CAPTION_NAMES, IMAGE_ENDINGS
+from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, tar_member, zip_member
 from backend.datasets.csv_table import csv_rows
+from backend.datasets.export_row import MARK
+from backend.datasets.file_endings import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.on_disk import SeenIds
 from backend.datasets.regular_files import read_regular
-from backend.datasets.rows import TableRow
+from backend.datasets.rows import TableRow, json_object
 from backend.datasets.tables import jsonl_rows
-from backend.datasets.text_files import decoded_lines, decoded_text, encoding_of, opened
+from backend.datasets.text_files import decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
 
-_TEXT_ENDINGS = (".txt", ".caption", ".text", ".cap")
 #: Maximum bytes of a sample's caption or metadata; larger members are not read.
 _MOST_TEXT = 4_000_000
+#: Maximum number of members of a tar that are taken together as one key's samples.
+_MOST_MEMBERS = 1000
+#: A multiple of a tar's blocks.
+_READ_AT_ONCE = 1 << 20
 _SPLIT = re.compile(r"(train|test|val|valid|validation)(?:[-_.\d].*)?")
 _NO_PATHS = (*CAPTION_NAMES, "id", "split")
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
@@ -32,7 +42,12 @@ _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
 
 def shards_of(folder: Path) -> list[Path]:
     """The tar shards of a folder, or of its subfolders (train, test, …), in order."""
-    return sorted(folder.glob("*.tar")) or sorted(folder.glob("*/*.tar"))
+    for pattern in ("*.tar", "*/*.tar"):
+        tars = (path for path in folder.glob(pattern) if not is_hidden(path.name))
+        if shards := sorted(path for path in tars if not (path.parent / MARK).is_file()
+                            or path.parent == folder):  # fmt: skip
+            return shards
+    return []
 
 
 def saved_tables(folder: Path) -> list[Path]:
@@ -75,50 +90,217 @@ def _inside(folder: Path, name: Any) -> str:
     return name
 
 
-def tar_rows(
-    path: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
-) -> Iterator[TableRow]:
+def tar_rows(path: Path, texts: TextReader) -> Iterator[TableRow]:
     """One row per sample: consecutive members with the same name up to the first dot of the last
-    path component.
+    path component, or up to the last dot where that gives a picture with a text.
 
     The caption is in `.txt`, or in a column of `.json`; the split is inferred from the name of the
-    tar or its folder. A truncated or damaged tar gives the samples before the damage, then a
-    problem. `encoding`, `note`: for the texts, see `text_files.decoded_text`.
+    tar or its folder. A sample in which it is uncertain which text belongs to which picture gives a
+    problem. A truncated or damaged tar gives the samples before the damage, then a problem; tars
+    that were joined are read one after the other.
     """
     split = split_of(path)
-    sample: dict[str, Any] = {}
-    key: str | None = None
     number = 0
+    with closing(SeenIds()) as keys:
+        try:
+            for group in _groups(path):
+                for values in [_UNSORTED] if _is_torn(group, keys) else _samples(group, texts):
+                    number += 1
+                    if isinstance(values, str):
+                        yield TableRow(number, None, values)
+                    else:
+                        place = {"split": split} if split and "split" not in values else {}
+                        yield TableRow(number, {**values, **place})
+        except _Damaged as problem:
+            if not problem.has_members:
+                raise DatasetFormatError(
+                    f"'{path.name}' is not a tar archive: {problem}."
+                ) from problem
+            yield TableRow(number + 1, None, f"The tar ends prematurely here: {problem}.")
+
+
+_UNSORTED = (
+    "Other files of this sample stand elsewhere in the tar, which is not sorted: write the files "
+    "of each sample one after the other (tar --sort=name)."
+)
+
+
+def _is_torn(group: list["_TarMember"], keys: SeenIds) -> bool:
+    """Whether a picture or a text is missing, and the sample's name occurred before."""
+    stems = {member.stem for member in group}
+    occurred = keys.add(stems.pop() if len(stems) == 1 else group[0].key) is not None
+    has_picture = any(member.is_picture for member in group)
+    has_text = any(member.text is not None for member in group)
+    return occurred and not (has_picture and has_text)
+
+
+class _Damaged(ValueError):
+    """A tar that cannot be read to its end; the message says why."""
+
+    has_members = False
+
+
+def _groups(path: Path) -> Iterator[list["_TarMember"]]:
+    """The members of a tar, in groups that follow each other and may be samples of one key. Raises
+    _Damaged."""
+    group: list[_TarMember] = []
+    has_members = False
     try:
-        with opened(path) as raw, _opened_tar(raw) as archive:
-            while (member := archive.next()) is not None:
-                archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
-                if not member.isfile():
-                    continue
-                sample_key, ending = _key_and_ending(member.name)
-                if sample_key != key:
-                    if key is not None:
-                        number += 1
-                        yield _sample(number, key, sample, split, encoding, note)
-                    key, sample = sample_key, {}
-                # For `k.image.jpg` and `k.caption.txt` the last extension counts.
-                ending = PurePosixPath(ending).suffix or ending
-                if ending in IMAGE_ENDINGS and "image" not in sample:
-                    inner = tar_member(member.offset_data, member.size, member.name)
-                    sample["image"] = Embedded(f"{path.name}{SEPARATOR}{inner}")
-                elif ending in (*_TEXT_ENDINGS, ".json") and member.size <= _MOST_TEXT:
-                    file = archive.extractfile(member)
-                    sample[ending] = file.read() if file is not None else b""
-            _check_end(raw, archive.offset)
+        with opened(path) as raw:
+            start: int | None = 0
+            while start is not None:
+                raw.seek(start)
+                with _opened_tar(raw) as archive:
+                    while (entry := archive.next()) is not None:
+                        archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
+                        if not entry.isfile() or is_hidden(entry.name):
+                            continue
+                        member = _tar_member(path, archive, entry)
+                        has_members = True
+                        if group and not member.continues(group):
+                            yield group
+                            group = []
+                        if len(group) <= _MOST_MEMBERS:
+                            group.append(member)
+                    start = _next_archive(raw, archive.offset)
+                if group:
+                    yield group
+                    group = []
     except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as problem:
         endless = isinstance(problem, RecursionError)
-        reason = "it consists of headers without end" if endless else problem
-        if key is None:
-            raise DatasetFormatError(f"'{path.name}' is not a tar archive: {reason}.") from problem
-        yield TableRow(number + 1, None, f"The tar ends prematurely here: {reason}.")
+        damage = _Damaged("it consists of headers without end" if endless else str(problem))
+        damage.has_members = has_members
+        raise damage from problem
+
+
+@dataclass(frozen=True)
+class _TarMember:
+    """A file in a tar. `key`: its name up to the first dot, `stem`: up to the last one, `ending`:
+    the rest after the key; `text`: the content of a text, None for other files."""
+
+    name: str
+    key: str
+    stem: str
+    ending: str
+    address: Embedded
+    text: bytes | None
+
+    @property
+    def suffix(self) -> str:
+        """For `k.image.jpg` and `k.caption.txt` the last extension counts."""
+        return PurePosixPath(self.ending).suffix or self.ending
+
+    @property
+    def is_picture(self) -> bool:
+        return self.suffix in PICTURES
+
+    @property
+    def is_caption(self) -> bool:
+        return self.text is not None and self.suffix in CAPTIONS
+
+    def continues(self, group: "list[_TarMember]") -> bool:
+        """Whether this member may belong to the sample of the members before it. `k.01.jpg` and
+        `k.01.txt` are a sample of their own; what follows under another stem begins the next."""
+        first = group[0]
+        return self.key == first.key and (
+            self.stem == group[-1].stem or first.stem == first.key or not _is_complete(group)
+        )
+
+
+def _is_complete(group: list[_TarMember]) -> bool:
+    """Whether the members share a stem and contain a picture and a text."""
+    return (
+        len({member.stem for member in group}) == 1
+        and any(member.is_picture for member in group)
+        and any(member.text is not None for member in group)
+    )
+
+
+def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
+    key, ending = _key_and_ending(entry.name)
+    name = PurePosixPath(entry.name)
+    stem = str(name.with_suffix("")) if name.suffix and ending else key
+    inner = tar_member(entry.offset_data, entry.size, entry.name)
+    text = None
+    last = PurePosixPath(ending).suffix or ending
+    if last in (*CAPTIONS, ".json") and entry.size <= _MOST_TEXT:
+        file = archive.extractfile(entry)
+        text = file.read() if file is not None else b""
+    address = Embedded(f"{path.name}{SEPARATOR}{inner}")
+    return _TarMember(entry.name, key, stem, ending, address, text)
+
+
+def _samples(group: list[_TarMember], texts: TextReader) -> Iterator[dict[str, Any] | str]:
+    """The columns of each sample among consecutive members of one key, or the problem with it."""
+    key = shown(group[0].key, 80)
+    if len(group) > _MOST_MEMBERS:
+        yield (
+            f"More than {_MOST_MEMBERS:,} files are named '{key}' up to the first dot, and which "
+            "text belongs to which picture is uncertain. Rename them."
+        )
         return
-    if key is not None:
-        yield _sample(number + 1, key, sample, split, encoding, note)
+    endings = [member.ending for member in group]
+    period = next((n for n, ending in enumerate(endings) if ending in endings[:n]), len(endings))
+    if endings != endings[:period] * (len(endings) // period):
+        names = ", ".join(dict.fromkeys(shown(member.name, 80) for member in group[:6]))
+        yield (
+            f"Files of the sample '{key}' occur twice ({names}), and which text belongs to which "
+            "picture is uncertain. Give every sample a name of its own."
+        )
+        return
+    for start in range(0, len(group), period):
+        sample = group[start : start + period]
+        try:
+            yield _columns(sample, texts)
+        except DatasetFormatError as problem:
+            yield str(problem)
+        except (ValueError, RecursionError) as problem:
+            yield f"The text of the sample '{key}' is broken: {problem}."
+
+
+def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
+    """The columns of one sample. Raises DatasetFormatError if its picture or its text is uncertain,
+    and ValueError if a text is broken."""
+
+    def name(member: _TarMember) -> str:
+        return f"{shown(member.key, 80)}{member.ending}"
+
+    picture = _only([m for m in sample if m.is_picture], "pictures", texts.note)
+    if picture is None and (other := [m for m in sample if m.suffix in UNREADABLE_PICTURES]):
+        raise DatasetFormatError(unreadable_picture(other[0].name))
+    captions = [m for m in sample if m.is_caption]
+    if len({member.text for member in captions}) == 1:
+        captions = captions[:1]
+    caption = _only(captions, "texts", texts.note)
+    metadata = _only([m for m in sample if m.suffix == ".json" and m.text is not None],
+                     "metadata files", texts.note)  # fmt: skip
+    text = texts.decoded(metadata.text or b"", name(metadata)) if metadata else "{}"
+    values = json_object(text)
+    if caption is not None:
+        values = {**values, "caption": texts.captions(caption.text or b"", name(caption))}
+    elif not any(name.lower() in CAPTION_NAMES for name in values):
+        values["caption"] = ""  # this sample's problem, not the shard's
+    if "id" not in values:
+        stems = {member.stem for member in sample}
+        values["__key__"] = stems.pop() if len(stems) == 1 else sample[0].key
+    return {**values, "image": picture.address if picture else ""}
+
+
+def _only(members: list[_TarMember], what: str, note: Callable[[str], None]) -> _TarMember | None:
+    """The one member, or the one with a plain ending (`k.jpg` beside `k.mask.jpg`); None if there
+    is none. Raises DatasetFormatError if several remain."""
+    plain = [member for member in members if member.stem == member.key] or members
+    if len(plain) > 1:
+        names = ", ".join(f"'{shown(member.name, 80)}'" for member in plain[:4])
+        raise DatasetFormatError(
+            f"This sample has several {what} ({names}), and which of them is meant is uncertain. "
+            "Keep one, or give every pair a name of its own."
+        )
+    for member in members:
+        if member is not plain[0]:
+            note(f"Files '*{shown(member.ending, 80)}' are left out: their samples have a "
+                 f"'*{plain[0].ending}'.")  # fmt: skip
+    return plain[0] if plain else None
 
 
 class _Reads:
@@ -139,41 +321,19 @@ def _opened_tar(raw: IO[bytes]) -> tarfile.TarFile:
     return tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:")
 
 
-def _check_end(raw: IO[bytes], offset: int) -> None:
-    """Raise ValueError unless the tar ends where the library stopped: it treats a damaged header as
-    the end, and the rest would silently be missing."""
+def _next_archive(raw: IO[bytes], offset: int) -> int | None:
+    """Where the next archive begins, if several were joined; None if there is none. Raises
+    ValueError unless the tar ends where the library stopped: it treats a damaged header as the end,
+    and the rest would silently be missing."""
     raw.seek(offset)
-    if raw.read(tarfile.BLOCKSIZE).strip(b"\0"):
-        raise ValueError(f"the header at byte {offset:,} is damaged")
-
-
-def _sample(
-    number: int,
-    key: str,
-    sample: dict[str, Any],
-    split: str | None,
-    encoding: str | None,
-    note: Callable[[str], None],
-) -> TableRow:
-    def text_in(ending: str) -> str:
-        return decoded_text(sample[ending], shown(key, 80) + ending, encoding, note)
-
-    try:
-        values: dict[str, Any] = json.loads(text_in(".json") if ".json" in sample else "{}")
-        if not isinstance(values, dict):
-            raise ValueError("it holds no object")
-        text = next((text_in(e) for e in _TEXT_ENDINGS if e in sample), None)
-        if text is not None:
-            values = {**values, "caption": text}
-        elif not any(name.lower() in CAPTION_NAMES for name in values):
-            values["caption"] = ""  # this sample's problem, not the shard's
-    except DatasetFormatError as problem:
-        return TableRow(number, None, str(problem))
-    except (ValueError, RecursionError) as problem:
-        return TableRow(number, None, f"The text of the sample '{key[:80]}' is broken: {problem}.")
-    known = {"__key__": key} if "id" not in values else {}
-    place = {"split": split} if split and "split" not in values else {}
-    return TableRow(number, {**values, **known, **place, "image": sample.get("image", "")})
+    while block := raw.read(_READ_AT_ONCE):
+        if rest := block.lstrip(b"\0"):
+            start = raw.tell() - len(rest)
+            start -= start % tarfile.BLOCKSIZE
+            if start == offset:
+                raise ValueError(f"the header at byte {offset:,} is damaged")
+            return start
+    return None
 
 
 def _key_and_ending(name: str) -> tuple[str, str]:
@@ -218,53 +378,83 @@ def _zip_tables(
     delimiter: str | None,
     note: Callable[[str], None],
 ) -> Iterator[TableRow]:
-    tables = [name for name in archive.namelist() if PurePosixPath(name).name in _METADATA]
-    if not tables:
+    counts = Counter(archive.namelist())
+    by_folder: dict[PurePosixPath, list[str]] = {}
+    for name in sorted(name for name in counts if PurePosixPath(name).name in _METADATA):
+        if not is_hidden(name):
+            by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
+    if not by_folder:
         raise DatasetFormatError(
             f"'{path.name}' holds no metadata.jsonl or metadata.csv. Give the table of the "
             f"captions, and the zip with --image-root."
         )
-    members = set(archive.namelist())
-    for table in sorted(tables):
+    for tables in by_folder.values():
+        table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))
+        for other in others:
+            note(f"'{shown(other)}' is not read, because '{shown(table)}' is in the same folder.")
+        if counts[table] > 1:
+            yield TableRow(None, None, f"'{shown(table)}' occurs several times in the zip.")
+            continue
         try:
-            about = zip_member(archive, table)
-        except (ValueError, NotImplementedError) as problem:
-            raise DatasetFormatError(
-                f"'{shown(table)}' in '{path.name}' cannot be read: {problem}. Unpack the zip and "
-                "give its folder."
-            ) from problem
-        folder = PurePosixPath(table).parent
-        split = split_of(PurePosixPath(table))
-        try:
-            with archive.open(about) as raw:
-                detected = encoding_of(raw, shown(table), encoding)
-                if detected.note:
-                    note(detected.note)
-                lines = decoded_lines(raw, detected.name)
-                rows = (
-                    jsonl_rows(lines)
-                    if table.endswith(".jsonl")
-                    else csv_rows(lines, delimiter, shown(table))
-                )
-                for row in rows:
-                    yield _zipped(row, path, folder, members, split)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
-                RuntimeError, ValueError) as problem:  # fmt: skip
-            yield TableRow(
-                None, None, f"'{shown(table)}' in the zip cannot be unpacked to its end: {problem}."
+            yield from _zip_table(archive, path, table, counts, encoding, delimiter, note)
+        except DatasetFormatError as problem:
+            if len(by_folder) == 1:
+                raise
+            yield TableRow(None, None, str(problem))
+
+
+def _zip_table(
+    archive: zipfile.ZipFile,
+    path: Path,
+    table: str,
+    counts: Counter[str],
+    encoding: str | None,
+    delimiter: str | None,
+    note: Callable[[str], None],
+) -> Iterator[TableRow]:
+    try:
+        about = zip_member(archive, table)
+    except (ValueError, NotImplementedError) as problem:
+        raise DatasetFormatError(
+            f"'{shown(table)}' in '{path.name}' cannot be read: {problem}. Unpack the zip and give "
+            "its folder."
+        ) from problem
+    folder = PurePosixPath(table).parent
+    split = split_of(PurePosixPath(table))
+    try:
+        with archive.open(about) as raw:
+            detected = encoding_of(raw, shown(table), encoding)
+            if detected.note:
+                note(detected.note)
+            lines = decoded_lines(raw, detected.name)
+            rows = (
+                jsonl_rows(lines)
+                if table.endswith(".jsonl")
+                else csv_rows(lines, delimiter, shown(table))
             )
+            for row in rows:
+                yield _zipped(row, path, folder, counts, split)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
+            RuntimeError, ValueError) as problem:  # fmt: skip
+        yield TableRow(
+            None, None, f"'{shown(table)}' in the zip cannot be unpacked to its end: {problem}."
+        )
 
 
 def _zipped(
-    row: TableRow, path: Path, folder: PurePosixPath, members: set[str], split: str | None
+    row: TableRow, path: Path, folder: PurePosixPath, counts: Counter[str], split: str | None
 ) -> TableRow:
-    """The row, with cells that name members of the zip replaced by their addresses."""
+    """The row, with cells that name members of the zip replaced by their addresses; a problem if a
+    name occurs several times (`counts`)."""
     if row.values is None:
         return row
     values = {"split": split, **row.values} if split else dict(row.values)
     for column, value in values.items():
         if column.strip().lower() in _NO_PATHS:
             continue  # a caption may equal the name of a member
-        if isinstance(value, str) and str(folder / value) in members:
+        if isinstance(value, str) and str(folder / value) in counts:
+            if counts[str(folder / value)] > 1:
+                message = f"'{shown(value)}' occurs several times in the zip."
+                return TableRow(row.number, None, message)
             values[column] = f"{path.name}{SEPARATOR}{folder / value}"
     return TableRow(row.number, values)

@@ -7,23 +7,22 @@
 Subfolders are read too; one named train, validation or test is a split.
 """
 
-import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import shown
-from backend.datasets.columns import CAPTION_NAMES, IMAGE_ENDINGS
+from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.export_row import MARK
+from backend.datasets.file_endings import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.image_texts import captions_in
 from backend.datasets.regular_files import read_within
-from backend.datasets.rows import TableRow
+from backend.datasets.rows import TableRow, json_object
 from backend.datasets.shards import named_split
-from backend.datasets.text_files import decoded_text
 from backend.errors import DatasetFormatError, ImageError
 
-#: Extensions of caption files; the first that exists is used.
-CAPTION_ENDINGS = (".txt", ".caption", ".text", ".cap")
 #: Maximum file size in bytes. A caption has at most 20,000 characters.
 _MOST_TEXT = 4_000_000
 #: Common text files that are not captions.
@@ -33,10 +32,7 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
     return any(
-        _caption_file(name, names) or PurePosixPath(name).stem + ".json" in names
-        for _, names in _folders(folder)
-        for name in names
-        if _is_image(name)
+        _owners(names, CAPTIONS) or _owners(names, (".json",)) for _, names in _folders(folder)
     )
 
 
@@ -45,28 +41,76 @@ def has_images(folder: Path) -> bool:
     return any(_is_image(name) for _, names in _folders(folder) for name in names)
 
 
-def sidecar_rows(
-    folder: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
-) -> Iterator[TableRow]:
-    """One row per image, sorted by folder and name, and a problem per caption without an image.
-
-    `encoding`, `note`: for the texts, see `text_files.decoded_text`. The row number is the position
-    in that order.
-    """
+def sidecar_rows(folder: Path, texts: TextReader) -> Iterator[TableRow]:
+    """One row per image, sorted by folder and name, and a problem per caption without an image. The
+    row number is the position in that order."""
     number = 0
     for place, names in _folders(folder):
-        taken: set[str] = set()
-        for name in sorted(name for name in names if _is_image(name)):
+        captions, metadata = _owners(names, CAPTIONS), _owners(names, (".json",))
+        beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
+        for kind, owners in enumerate((captions, metadata)):
+            for text, pictures in owners.items():
+                for picture in pictures:
+                    beside[picture][kind].append(text)
+        for picture, (own_captions, own_metadata) in beside.items():
             number += 1
-            text = _caption_file(name, names)
-            taken.add(text)
-            yield _row(number, place, name, text, names, folder, encoding, note)
-        for name in sorted(names - taken):
-            path = PurePosixPath(name)
-            if path.suffix.lower() in CAPTION_ENDINGS and path.stem.lower() not in _NO_CAPTIONS:
-                number += 1
-                shown_path = shown((place / name).relative_to(folder).as_posix())
-                yield TableRow(number, None, f"There is no image for the caption '{shown_path}'.")
+            shared = [t for t in (*own_captions, *own_metadata)
+                      if len({**captions, **metadata}[t]) > 1]  # fmt: skip
+            if problem := _uncertain(picture, (own_captions, own_metadata), shared):
+                yield TableRow(number, None, problem)
+            else:
+                json_file = own_metadata[0] if own_metadata else ""
+                caption = own_captions[0] if own_captions else ""
+                yield _row(number, place, picture, caption, json_file, folder, texts)
+        for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
+            number += 1
+            stem = PurePosixPath(name).stem
+            other = next((stem + e for e in UNREADABLE_PICTURES if stem + e in names), "")
+            shown_path = shown((place / name).relative_to(folder).as_posix())
+            yield TableRow(
+                number,
+                None,
+                unreadable_picture(other)
+                if other
+                else f"There is no image for the caption '{shown_path}'.",
+            )
+
+
+def _owners(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
+    """The pictures that each text with one of the endings may belong to: those with its name (a.jpg
+    of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in case alone."""
+    pictures: list[dict[str, list[str]]] = [{}, {}, {}, {}]
+    texts = []
+    for name in sorted(names):
+        if name.lower().endswith(endings):
+            texts.append(name)
+        if _is_image(name):
+            stem = PurePosixPath(name).stem
+            keys = (name, stem, name.lower(), stem.lower())
+            for by_key, key in zip(pictures, keys, strict=True):
+                by_key.setdefault(key, []).append(name)
+    owners = {}
+    for text in texts:
+        stem = PurePosixPath(text).stem
+        keys = (stem, stem, stem.lower(), stem.lower())
+        owning = (by_key.get(key) for by_key, key in zip(pictures, keys, strict=True))
+        if of := next(filter(None, owning), None):
+            owners[text] = of
+    return owners
+
+
+def _uncertain(picture: str, texts: Iterable[list[str]], shared: list[str]) -> str:
+    """Why it is uncertain which text belongs to the picture; "" if it is not."""
+    name, stem = shown(picture), shown(PurePosixPath(picture).stem)
+    if shared:
+        return (
+            f"'{shown(shared[0])}' may belong to '{name}' or to another picture named '{stem}'. "
+            f"Name the text after its picture: '{name}.txt'."
+        )
+    if several := next((files for files in texts if len(files) > 1), None):
+        listed = ", ".join(f"'{shown(text)}'" for text in several)
+        return f"Beside '{name}' are several texts ({listed}). Keep the one with its caption."
+    return ""
 
 
 def metadata_rows(folder: Path) -> Iterator[TableRow]:
@@ -95,20 +139,22 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
-    """Each folder with the names of its files, in order; hidden ones are skipped."""
+    """Each folder with the names of its files, in order; hidden ones and exports are skipped."""
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield Path(place), {name for name in files if not name.startswith(".")}
+        if MARK in files and Path(place) != folder:
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
+        yield Path(place), {name for name in files if not is_hidden(name)}
 
 
 def _is_image(name: str) -> bool:
-    return name.lower().endswith(IMAGE_ENDINGS)
+    return name.lower().endswith(PICTURES)
 
 
-def _caption_file(name: str, names: set[str]) -> str:
-    """The name of the image's caption file: a.txt, or a.jpg.txt in some datasets; "" if none."""
-    stem = PurePosixPath(name).stem
-    return next((n + e for n in (stem, name) for e in CAPTION_ENDINGS if n + e in names), "")
+def _is_caption(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix.lower() in CAPTIONS and path.stem.lower() not in _NO_CAPTIONS
 
 
 def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
@@ -118,35 +164,35 @@ def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
 
 
 def _row(
-    number: int, place: Path, name: str, text: str, names: set[str], folder: Path,
-    encoding: str | None, note: Callable[[str], None],
+    number: int, place: Path, picture: str, caption: str, metadata: str, folder: Path,
+    texts: TextReader,
 ) -> TableRow:  # fmt: skip
-    values = _known(place, name, folder)
-    beside = PurePosixPath(name).stem + ".json"
-    read = ""
+    """The row of a picture; `caption` and `metadata`: the names of its files, "" without one."""
+    values = _known(place, picture, folder)
+    more: dict[str, Any] = {}
+    file = metadata
     try:
-        more: dict[str, Any] = {}
-        if (read := beside) in names:
-            content = read_within(folder, place / beside, _MOST_TEXT)
-            more = json.loads(decoded_text(content, shown(beside), encoding, note))
-            if not isinstance(more, dict):
-                raise ValueError("it holds no object")
-        if read := text:
-            content = read_within(folder, place / text, _MOST_TEXT)
-            plain = decoded_text(content, shown(text), encoding, note)
-            # A final newline, written by editors and scripts, is not part of the caption.
-            more = {**more, "caption": plain.removesuffix("\n").removesuffix("\r")}
+        if metadata:
+            content = read_within(folder, place / metadata, _MOST_TEXT)
+            more = json_object(texts.decoded(content, shown(metadata)))
+        if file := caption:
+            content = read_within(folder, place / caption, _MOST_TEXT)
+            text = texts.captions(content, shown(caption))
+            if isinstance(text, str):
+                # A final newline, written by editors and scripts, is not part of the caption.
+                text = text.removesuffix("\n").removesuffix("\r")
+            more = {**more, "caption": text}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        return TableRow(number, None, f"'{shown(read)}' cannot be read: {reason}.")
+        return TableRow(number, None, f"'{shown(file or metadata)}' cannot be read: {reason}.")
     if not any(key.strip().lower() in CAPTION_NAMES for key in more):
-        shown_path = shown(values["file_name"])
-        stem = shown(PurePosixPath(name).stem)
+        stem = shown(PurePosixPath(picture).stem)
         return TableRow(
             number,
             None,
-            f"'{shown_path}' has no caption: there is no {stem}.txt or {stem}.caption.",
+            f"'{shown(values['file_name'])}' has no caption: there is no {stem}.txt or "
+            f"{stem}.caption.",
         )
     return TableRow(number, {**more, **values})

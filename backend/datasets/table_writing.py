@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.containers import ImageFile, Member
+from backend.datasets.containers import ImageFile, Member, file_of
+from backend.datasets.escaped_cells import escaped
 from backend.datasets.export_images import ImageCopies
 from backend.datasets.export_row import COLUMNS, FIELDS, ExportRow, arrow_values, json_values
 from backend.datasets.export_target import Target
-from backend.datasets.formulas import no_formula
 
 _ROW_GROUP = 5_000
 
@@ -50,7 +50,7 @@ def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
                 value = getattr(row, name)
                 cells.append(" ".join(value) if name == "tags" else "" if value is None else value)
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
-            writer.writerow([no_formula(cell) for cell in (*cells, extra)])
+            writer.writerow([escaped(cell) for cell in (*cells, extra)])
             target.changes.packed |= row.extra.keys()
             count += 1
     paths.report()
@@ -89,7 +89,7 @@ class _Paths:
             return self._copies.once(image, "images", "path")
         self._left = True
         try:
-            return Path(os.path.relpath(image, self._out)).as_posix()
+            return Path(os.path.relpath(file_of(image), self._out)).as_posix()
         except ValueError:  # on another Windows drive
             return str(image)
 

@@ -16,16 +16,13 @@ from backend.datasets.arrow_cells import embedded_columns, image_cell, value_of
 from backend.datasets.arrow_streams import arrow_table
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
+from backend.datasets.file_endings import TABLES, TEXT_TABLES
 from backend.datasets.parquet_table import parquet_rows
 from backend.datasets.regular_files import NotRegular
-from backend.datasets.rows import TableRow, check_names
+from backend.datasets.rows import TableRow, UniqueNames, check_names, unique_names
 from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
 
-__all__ = ["ENDINGS", "TableRow", "csv_rows", "jsonl_rows", "row_count", "rows_of"]
-
-ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-_TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 _BATCH = 2000
 
 
@@ -38,7 +35,7 @@ def rows_of(
     detects them.
     """
     ending = path.suffix.lower()
-    if ending in _TEXTS:
+    if ending in TEXT_TABLES:
         with opened(path) as raw:
             lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
             if ending in (".jsonl", ".ndjson"):
@@ -52,12 +49,12 @@ def rows_of(
     elif ending == ".arrow":
         yield from _arrow(path)
     else:
-        raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(ENDINGS)}.")
+        raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
 
 
 def text_encoding(path: Path, given: str | None = None) -> Encoding | None:
     """The encoding of a table in a text file; None for other tables. Raises as `encoding_of`."""
-    if path.suffix.lower() not in (*_TEXTS, ".json"):
+    if path.suffix.lower() not in (*TEXT_TABLES, ".json"):
         return None
     with opened(path) as raw:
         return encoding_of(raw, path.name, given)
@@ -72,7 +69,7 @@ def row_count(path: Path) -> int | None:
                 return int(pq.ParquetFile(raw).metadata.num_rows)
         except (pa.ArrowException, OSError, ValueError, DatasetFormatError):
             return None
-    if ending not in _TEXTS:
+    if ending not in TEXT_TABLES:
         return None
     with opened(path) as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
@@ -88,36 +85,17 @@ def jsonl_rows(lines: Iterable[TextLine]) -> Iterator[TableRow]:
         if not line.text.strip():
             continue
         try:
-            value = json.loads(line.text, object_pairs_hook=_object)
+            value = json.loads(line.text, object_pairs_hook=unique_names)
         except (ValueError, RecursionError) as problem:
             reason = getattr(problem, "msg", "") or (
                 "nested too deeply" if isinstance(problem, RecursionError) else "a number too long"
             )
             yield TableRow(number, None, f"This line is not a JSON object: {reason}.")
             continue
-        if not isinstance(value, dict):
+        if not isinstance(value, UniqueNames):
             yield TableRow(number, None, "This line is JSON, but not an object with named fields.")
             continue
-        if isinstance(value, _Ambiguous):
-            yield TableRow(number, None, f"This line has the field '{value.twice[:80]}' twice.")
-            continue
-        yield TableRow(number, value)
-
-
-class _Ambiguous(dict[str, Any]):
-    """An object with a duplicate name."""
-
-    twice = ""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) == len(pairs):
-        return made
-    names = [name for name, _ in pairs]
-    ambiguous = _Ambiguous(made)
-    ambiguous.twice = next(name for name in names if names.count(name) > 1)
-    return ambiguous
+        yield value.row(number)
 
 
 def _arrow(path: Path) -> Iterator[TableRow]:

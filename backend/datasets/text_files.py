@@ -259,8 +259,7 @@ def known_encoding(given: str) -> str:
     """The normalised name for `codecs`. Raises DatasetFormatError if there is no such encoding."""
     try:
         codec = codecs.lookup(given)
-        if not codec._is_text_encoding:
-            raise LookupError
+        "".encode(given)  # LookupError for a codec of bytes, such as hex
     except (LookupError, ValueError) as problem:
         raise DatasetFormatError(
             f"There is no encoding '{given}' (--encoding). Usual ones: utf-8, cp1252, latin-1, "

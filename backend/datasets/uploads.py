@@ -36,6 +36,7 @@ class Uploads:
         self.folder = folder
         self.limit = limit
         self._taken: dict[str, tuple[int, int]] = {}  # bytes and files, by upload
+        self._received: dict[str, tuple[float, int]] = {}  # day and bytes, by sender
         self._lock = threading.Lock()
 
     def begin(self) -> str:
@@ -74,6 +75,18 @@ class Uploads:
             part.unlink(missing_ok=True)
             if not is_there:
                 self._taken.pop(upload, None)  # forces a recount
+
+    def admit(self, sender: str, size: int) -> None:
+        """Count a picture that is kept elsewhere for a day; each sender has the limit of an upload
+        for them. Raises SettingsError if it is exceeded, or the disk full."""
+        today = time.time() // ABANDONED
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            day, received = self._received.get(sender, (today, 0))
+            received = size + (received if day == today else 0)
+            if received <= self.limit:
+                self._received[sender] = today, received
+        self._check(received, 1)
 
     def path_of(self, upload: str) -> Path:
         """The path to import: the uploaded file or folder if there is only one, else the whole
@@ -123,9 +136,12 @@ class Uploads:
                 )
             taken, count = self._taken[upload]
             self._taken[upload] = taken, count = taken + size, count + files
+        self._check(taken, count)
+
+    def _check(self, taken: int, count: int) -> None:
         if taken > self.limit:
             raise SettingsError(
-                f"The upload is larger than {self.limit / 1e9:,.0f} GB. Ask the server's "
+                f"The upload is larger than {self.limit / 1e9:,g} GB. Ask the server's "
                 "administrator to put the files there, and import them by their path."
             )
         if count > MOST_FILES:

@@ -15,34 +15,13 @@ from pathlib import Path
 
 from backend.datasets import earlier_export
 from backend.datasets.card import finished_card
+from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, exportable
 from backend.datasets.export_target import Target
-from backend.datasets.folder_writing import write_coco, write_imagefolder, write_sidecars
-from backend.datasets.shard_writing import (
-    write_parquet_images,
-    write_saved_dataset,
-    write_webdataset,
-)
-from backend.datasets.table_writing import write_csv, write_jsonl, write_parquet
 from backend.errors import ExportError
 from db.processes import is_running
 
-_WRITERS: dict[str, Callable[[Iterable[ExportRow], Target], int]] = {
-    "imagefolder": write_imagefolder,
-    "sidecar": write_sidecars,
-    "coco": write_coco,
-    "csv": write_csv,
-    "jsonl": write_jsonl,
-    "parquet": write_parquet,
-    "webdataset": write_webdataset,
-    "parquet-images": write_parquet_images,
-    "huggingface": write_saved_dataset,
-}
-FORMATS = tuple(_WRITERS)
-#: Sharded formats: an interrupted export is resumed by the next one.
-_RESUMABLE = ("webdataset", "parquet-images", "huggingface")
-#: Column names reserved by a format, including those reserved by all formats.
-_RESERVED = {"coco": RESERVED | {"image_id", "pair_id"}}
+FORMATS = tuple(EXPORT_FORMATS)
 
 log = logging.getLogger(__name__)
 
@@ -52,28 +31,26 @@ def write_dataset(
     out: Path,
     *,
     format: str,
-    card: str,
+    card: str | Callable[[], str],
     overwrite: bool = False,
     source_root: Path,
-    expected: int | None = None,
     files: Mapping[str, str] | None = None,
 ) -> int:
     """Write `rows` and the card into the folder `out`; return the number of rows.
 
-    * imagefolder, sidecar, coco: folders of images (`folder_writing`).
-    * csv, jsonl, parquet: one table with relative image paths (`table_writing`).
-    * webdataset, parquet-images, huggingface: shards that contain the images (`shard_writing`).
-    * `files`: additional text files to write, by name.
+    `format`: one of EXPORT_FORMATS. `card`: its text, or what returns it once all rows are written.
+    `files`: additional text files to write, by name.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is not an export to
-    overwrite), an image is missing, or the number of rows is not `expected`.
+    overwrite) or an image is missing; ImageError if one is not as it was imported. So does an
+    error in `rows`.
     """
     if format not in FORMATS:
         raise ExportError(f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}.")
     out = out.expanduser().absolute()
     root = source_root.resolve()
     part = _sibling(out, f"part.{format.replace('-', '_')}")
-    is_resumable = format in _RESUMABLE
+    is_resumable = EXPORT_FORMATS[format].is_resumable
     try:
         _clear_up(out, part if is_resumable else None)
         _check_target(out, overwrite)
@@ -87,15 +64,11 @@ def write_dataset(
         for name, text in (files or {}).items():
             (part / name).write_text(text, encoding="utf-8")
         target = Target(part, out, root)
-        reserved = _RESERVED.get(format, RESERVED)
+        reserved = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved) for row in rows)
-        written = _WRITERS[format](clean, target)
-        if expected is not None and written != expected:
-            raise ExportError(
-                f"{written} pairs were written where {expected} were counted: verdicts changed "
-                "meanwhile. Nothing was kept; export again."
-            )
-        text = finished_card(card, target.files, target.changes)
+        written = EXPORT_FORMATS[format].load_writer()(clean, target)
+        whole = card if isinstance(card, str) else card()
+        text = finished_card(whole, target.files, target.changes)
         (part / "README.md").write_text(text, encoding="utf-8")
         earlier_export.write_checksums(part)
         if out.exists():

@@ -1,14 +1,20 @@
 """An export as a zip, streamed: it is never stored as a whole, in memory or on disk."""
 
 import io
+import math
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from backend.datasets.earlier_export import SUMS, listed
+from backend.datasets.regular_files import open_regular
 from backend.errors import ExportError
 
 _PIECE = 1 << 20
+#: The times that a zip can hold.
+_EARLIEST, _LATEST = (1980, 1, 1, 0, 0, 0), (2107, 12, 31, 23, 59, 58)
 
 
 def zipped(folder: Path) -> Iterator[bytes]:
@@ -28,12 +34,16 @@ def _pieces(folder: Path, names: list[str]) -> Iterator[bytes]:
     sink = _Sink()
     with ZipFile(sink, "w", ZIP_STORED, allowZip64=True) as archive:
         for name in names:
-            path = folder / name
-            entry = ZipInfo.from_file(path, name, strict_timestamps=False)
-            with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
-                while piece := source.read(_PIECE):
-                    target.write(piece)
-                    yield sink.taken()
+            # Since the check, a file may have become a link, which is not followed.
+            with open_regular(folder.resolve() / name, math.inf, is_resolved=True) as source:
+                file = os.fstat(source.fileno())
+                changed = max(time.localtime(file.st_mtime)[:6], _EARLIEST)
+                entry = ZipInfo(name, min(changed, _LATEST))
+                entry.file_size, entry.external_attr = file.st_size, (file.st_mode & 0xFFFF) << 16
+                with archive.open(entry, "w", force_zip64=True) as target:
+                    while piece := source.read(_PIECE):
+                        target.write(piece)
+                        yield sink.taken()
     yield sink.taken()
 
 

@@ -1,23 +1,29 @@
-"""One edit applied to many captions: find and replace, a prefix, a suffix. Pure functions.
+"""One edit applied to many captions: find and replace, a prefix, a suffix.
 
-Patterns use the `regex` package because it supports timeouts: catastrophic backtracking, as with
-(a+)+$, is aborted after `SECONDS` with an error message.
+The edit runs in a process of its own (`bulk_edit_process.py`), with limits on time and memory: an
+expression such as a{100000000} takes all memory when it is compiled, (a+)+$ all time when it is
+searched for, and neither can be interrupted within a process that serves others.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-import regex
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from backend.errors import SettingsError
 
-#: Timeout per caption. Any sensible expression takes microseconds.
-SECONDS = 1.0
+#: Seconds for compiling the expression, and for each caption. Any sensible expression takes
+#: microseconds.
+COMPILE_SECONDS, CAPTION_SECONDS = 5, 1.0
+#: Address space of the process, in bytes; it needs 50 MB. macOS does not limit it.
+MEMORY = 768 * 2**20
 LONGEST_FIND = 1_000
-#: An edit that would make a caption longer than this is rejected, before it exhausts memory.
+#: An edit that would make a caption longer than this is rejected.
 LONGEST_RESULT = 20_000
-_NO_SENSE = (regex.error, IndexError, RecursionError, OverflowError)
+_PROCESS = Path(__file__).with_name("bulk_edit_process.py")
 
 
 @dataclass(frozen=True)
@@ -34,29 +40,63 @@ class BulkEdit:
     suffix: str = ""
 
 
-def editor(edit: BulkEdit) -> Callable[[str], str]:
-    """The edit as a function of a caption.
+def edited(edit: BulkEdit, captions: Sequence[str], seconds: float) -> list[str]:
+    """The captions after the edit.
 
-    Raises SettingsError for an edit that does nothing or an invalid expression. The returned
-    function raises it if a caption takes too long to edit or would become too long.
+    Raises SettingsError for an edit that does nothing, an invalid expression, and a caption that
+    takes too long to edit or would become too long; TimeoutError after `seconds` for all captions.
 
-    >>> editor(BulkEdit(find="colour", replace="color", prefix="A photo: "))("a colour")
-    'A photo: a color'
+    >>> edited(BulkEdit(find="colour", replace="color", prefix="A photo: "), ["a colour"], 10)
+    ['A photo: a color']
     """
     _check(edit)
-    pattern = _compiled(edit) if edit.find else None
+    request = {
+        "edit": asdict(edit),
+        "captions": list(captions),
+        "limits": {
+            "memory": MEMORY, "compile": COMPILE_SECONDS, "caption": CAPTION_SECONDS,
+            "length": LONGEST_RESULT,
+        },
+    }  # fmt: skip
+    try:
+        done = subprocess.run(
+            # -P: keep this folder off sys.path, so that its modules cannot shadow installed ones.
+            [sys.executable, "-P", str(_PROCESS)],
+            input=json.dumps(request).encode("ascii"), capture_output=True, check=False,
+            timeout=seconds,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    if done.returncode == -signal.SIGALRM:
+        raise SettingsError(
+            f"The expression takes more than {COMPILE_SECONDS} s to compile: it is too large. Use "
+            "smaller repetitions than {100000}, and do not nest them."
+        )
+    if done.returncode < 0:  # ended by the system: out of memory, or of its stack
+        raise SettingsError(_TOO_MUCH_MEMORY)
+    if done.returncode:
+        raise RuntimeError(f"The edit's process failed: {done.stderr.decode(errors='replace')}")
+    answer = json.loads(done.stdout)
+    if "captions" in answer:
+        return list(answer["captions"])
+    raise SettingsError(_refusal(**answer))
 
-    def edited(caption: str) -> str:
-        text = caption if pattern is None else _replaced(pattern, edit, caption)
-        if edit.prefix and not text.startswith(edit.prefix):
-            text = edit.prefix + text
-        if edit.suffix and not text.endswith(edit.suffix):
-            text += edit.suffix
-        if len(text) > LONGEST_RESULT and text != caption:
-            raise _too_long(caption)
-        return text
 
-    return edited
+_TOO_MUCH_MEMORY = (
+    f"The edit takes more than {MEMORY // 2**20} MB of memory. Simplify the expression: use "
+    "smaller repetitions than {100000}, and do not nest them."
+)
+
+
+def _refusal(problem: str, caption: str = "", reason: str = "") -> str:
+    shown = f"“{caption[:60]}”"
+    return {
+        "invalid": f"The expression is invalid: {reason}.",
+        "memory": _TOO_MUCH_MEMORY,
+        "time": f"The expression takes more than {CAPTION_SECONDS:g} s for the caption {shown}: it "
+        "tries too many combinations. Avoid nested repetition such as (a+)+.",
+        "length": f"The caption {shown} would have more than {LONGEST_RESULT:,} characters.",
+    }[problem]
 
 
 def _check(edit: BulkEdit) -> None:
@@ -70,52 +110,3 @@ def _check(edit: BulkEdit) -> None:
             raise SettingsError(f"The {name} has at most {LONGEST_FIND:,} characters.")
         if "\0" in text:
             raise SettingsError(f"The {name} holds a NUL character.")
-
-
-def _compiled(edit: BulkEdit) -> Any:
-    flags = regex.VERSION0 | (regex.IGNORECASE if edit.ignore_case else 0)
-    try:
-        pattern = regex.compile(edit.find if edit.is_regex else regex.escape(edit.find), flags)
-        if edit.is_regex:  # replacements are parsed only on a match, so expand an empty one
-            regex.compile(f"{'()' * pattern.groups}{_named(pattern)}").match("").expand(
-                edit.replace
-            )
-    except _NO_SENSE as problem:
-        raise _invalid_expression(problem) from None
-    return pattern
-
-
-def _named(pattern: Any) -> str:
-    return "".join(f"(?P<{name}>)" for name in pattern.groupindex)
-
-
-def _invalid_expression(problem: Exception) -> SettingsError:
-    return SettingsError(f"The expression is invalid: {problem}.")
-
-
-def _replaced(pattern: Any, edit: BulkEdit, caption: str) -> str:
-    grown = len(caption)
-
-    def put(match: Any) -> str:
-        nonlocal grown
-        text = str(match.expand(edit.replace)) if edit.is_regex else edit.replace
-        grown += len(text) - len(match.group())
-        if grown > LONGEST_RESULT + len(caption):
-            raise _too_long(caption)
-        return text
-
-    try:
-        return str(pattern.sub(put, caption, timeout=SECONDS))
-    except _NO_SENSE as problem:
-        raise _invalid_expression(problem) from None
-    except TimeoutError:
-        raise SettingsError(
-            f"The expression takes more than {SECONDS:g} s for the caption “{caption[:60]}”: it "
-            "tries too many combinations. Avoid nested repetition such as (a+)+."
-        ) from None
-
-
-def _too_long(caption: str) -> SettingsError:
-    return SettingsError(
-        f"The caption “{caption[:60]}” would have more than {LONGEST_RESULT:,} characters."
-    )

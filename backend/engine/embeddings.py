@@ -1,26 +1,30 @@
 """Sentence embeddings without a download: all-MiniLM-L6-v2, bundled with a package.
 
-The only module that depends on this package. Other sentence-transformers models can be used too.
+The only module that depends on this package. Any other encoder in the published layout of
+sentence-transformers can be used too: a transformer, its pooling, and perhaps a normalisation.
 """
 
 import importlib.resources
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from backend.engine.sentence_model import SentenceModel
 
 #: Dimension of the embedded model's vectors.
 MEANING_WIDTH = 384
 
 
-def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float32]:
-    """Unit vectors, shape [captions, 384] for the embedded model. Not thread-safe."""
-    vectors = _load(model).encode(
-        list(captions), batch_size=64, normalize_embeddings=True, show_progress_bar=False
-    )
-    return np.asarray(vectors, np.float32)
+def embed(captions: Sequence[str], folder: str | None = None) -> NDArray[np.float32]:
+    """Unit vectors, shape [captions, 384] for the embedded model. Not thread-safe.
+
+    `folder`: another model's. Raises ModelUnavailable, OutOfMemory.
+    """
+    return _load(folder or embedded_model()).encode(captions)
 
 
 def embedded_model() -> str:
@@ -29,7 +33,7 @@ def embedded_model() -> str:
 
 
 @lru_cache(maxsize=2)
-def _load(model: str | None) -> Any:
-    from backend.engine import hub  # imports torch
+def _load(folder: str) -> "SentenceModel":
+    from backend.engine.sentence_model import SentenceModel  # imports torch
 
-    return hub.load_sentence_model(model or embedded_model())
+    return SentenceModel(folder)

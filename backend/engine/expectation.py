@@ -10,11 +10,11 @@ to right. Words that make the caption wrong are improbable:
 The log-probability of a word of several tokens is the sum of theirs. Its *distance* is how much
 higher that sum would be for the most likely tokens; 0 if the caption's own are the most likely.
 This module is model-independent: a captioner supplies `TokenReading`s
-(`backend.engine.correction.captioner`).
+(`engine/correction/captioner.py`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -24,8 +24,6 @@ from backend.engine.captions import Caption
 
 if TYPE_CHECKING:
     from PIL import Image
-
-    from backend.engine.trajectories.trajectory import Trajectory
 
 FloatArray = NDArray[np.float32]
 
@@ -158,47 +156,6 @@ def expectations_in(captioner: Reader, pairs: Sequence[tuple[Any, str]]) -> list
             for (_, text), reading in zip(part, readings, strict=True)
         ]
     return result
-
-
-def with_expectations(
-    captioner: Reader | None, images: Sequence["Image.Image"], trajectories: Sequence["Trajectory"]
-) -> list["Trajectory"]:
-    """The trajectories with the captioner's expectations added; unchanged without a captioner.
-
-    `images`: the image of each trajectory."""
-    if captioner is None or not trajectories:
-        return list(trajectories)
-    captions = [trajectory.caption.text for trajectory in trajectories]
-    added = expectations(captioner, list(zip(images, captions, strict=True)))
-    return _with(trajectories, added)
-
-
-def with_expectations_in(
-    captioner: Reader, memories: Sequence[Any], trajectories: Sequence["Trajectory"]
-) -> list["Trajectory"]:
-    """`with_expectations` for images that are already encoded (`Reader.encode`)."""
-    captions = [trajectory.caption.text for trajectory in trajectories]
-    added = expectations_in(captioner, list(zip(memories, captions, strict=True)))
-    return _with(trajectories, added)
-
-
-def _with(trajectories: Sequence["Trajectory"], added: Sequence[Expectation]) -> list["Trajectory"]:
-    return [
-        replace(trajectory, expectation=e)
-        for trajectory, e in zip(trajectories, added, strict=True)
-    ]
-
-
-def with_expectations_of(
-    trajectories: Sequence["Trajectory"], captioner: str
-) -> list["Trajectory"]:
-    """The trajectories with this captioner's expectations only; those of others are removed."""
-    return [
-        trajectory
-        if trajectory.expectation is None or trajectory.expectation.captioner == captioner
-        else replace(trajectory, expectation=None)
-        for trajectory in trajectories
-    ]
 
 
 def signals_of(expectation: Expectation | None) -> CaptionSignals:

@@ -6,7 +6,7 @@ on request); and any exception of a library becomes a `ModelUnavailable` that st
 failed, why, and what to do, or an `OutOfMemory`.
 
 Importing this module makes torchvision importable (`torchvision_compat`), so modules that use
-transformers, open_clip or sentence-transformers import it first (`tests/engine/test_hub.py`).
+transformers or open_clip import it first (`tests/engine/test_hub.py`).
 """
 
 from collections.abc import Iterator
@@ -79,18 +79,6 @@ def load_weights(
             f"(the first: {sorted(missing)[0]}). {advice}".rstrip()
         )
     return loaded.eval()
-
-
-def load_sentence_model(name: str, device: str = "cpu") -> Any:
-    """A `SentenceTransformer`. Raises ModelUnavailable."""
-    what, advice = "The sentence model", "Give a directory or hub name of sentence-transformers."
-    _check_place(what, name, advice)
-    with explained(what, name, advice):
-        from sentence_transformers import SentenceTransformer
-
-        return SentenceTransformer(
-            name, device=device, trust_remote_code=False, **from_cache(what, name)
-        )
 
 
 def read_tensors(path: Path) -> Any:

@@ -7,14 +7,15 @@ weights are present; an interrupted download does not count.
 import re
 from pathlib import Path
 
+from backend.engine.presets import OPEN_CLIP_HUB as OPEN_CLIP_HUB
 from backend.engine.presets import pinned
 
 #: Hub names: NAME or OWNER/NAME. Everything else is a path or uses a prefix such as open_clip:.
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-#: Prefix of an open_clip model that is named by its repository on the hub.
-OPEN_CLIP_HUB = "open_clip:hf-hub:"
+#: Files of open_clip's weights, in the library's own order of preference.
+OPEN_CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 #: Supported weights files, in order of preference.
-WEIGHTS = ("model.safetensors", "open_clip_model.safetensors", "pytorch_model.bin")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin", *OPEN_CLIP_WEIGHTS)
 #: Sharded weights. Other libraries' weights and the model page's files are not downloaded.
 _SHARDS = re.compile(r"(model|pytorch_model)-\d+-of-\d+\.(safetensors|bin)")
 _SMALL = (".json", ".txt", ".model", ".jinja")
@@ -75,16 +76,19 @@ def is_whole(snapshot: Path) -> bool:
     return is_tokenizer or (has_configuration and any(name in files for name in WEIGHTS))
 
 
-def needed(files: list[str]) -> list[str]:
+def needed(files: list[str], for_open_clip: bool = False) -> list[str]:
     """The files of a repository that loading a model requires: weights in one format, and the small
-    files.
+    files. `for_open_clip`: open_clip loads it; many repositories hold weights for both libraries.
 
     >>> needed(["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5"])
     ['config.json', 'model.safetensors']
+    >>> needed(["config.json", "model.safetensors", "open_clip_pytorch_model.bin"], True)
+    ['config.json', 'open_clip_pytorch_model.bin']
     """
     top = [name for name in files if "/" not in name]
     small = [name for name in top if name.endswith(_SMALL)]
-    weights = [name for name in WEIGHTS if name in top][:1]
+    order = (*OPEN_CLIP_WEIGHTS, *WEIGHTS) if for_open_clip else WEIGHTS
+    weights = [name for name in order if name in top][:1]
     if not weights:
         shards = [name for name in top if _SHARDS.fullmatch(name)]
         safe = [name for name in shards if name.endswith(".safetensors")]

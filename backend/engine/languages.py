@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from backend.engine.english import FUNCTION_WORDS
+from backend.engine.english.function_words import FUNCTION_WORDS
 
 #: A caption with this share of its letters in a second script mixes languages.
 _SECOND_SCRIPT = 0.25

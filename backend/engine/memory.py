@@ -36,7 +36,7 @@ def _function(name: str) -> Any:
 _mallopt, _malloc_trim = _function("mallopt"), _function("malloc_trim")
 
 
-def keep_little() -> None:
+def limit_heap() -> None:
     """Fix the thresholds for the whole process; call before any computation."""
     if _mallopt is not None:
         _mallopt(_M_MMAP_THRESHOLD, OWN_PAGES)

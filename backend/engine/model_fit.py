@@ -5,6 +5,7 @@ mismatched one; scores are then silently meaningless. The check covers the actua
 token ids of a plain sentence, and the pixels of a picture.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from backend.errors import ModelMismatch
 
 #: Words in the vocabulary of every caption tokenizer.
 _SENTENCE = "a photo of a dog on a red boat"
+#: Capitals, punctuation, another script, an emoji, nothing at all, and more words than fit.
+PROBES = (_SENTENCE, "A_Dog's photo, été &amp; 犬 🐕!", "", "Red boats. " * 150)
 #: Embedding tables are padded, by a few rows (CLIP, BERT) to a few percent (chat models).
 _LEAST_KNOWN = 0.9
 #: Maximum share of unknown tokens; a model with a small vocabulary need not know every word.
@@ -39,6 +42,20 @@ def check_tokenizer(
             f"The tokenizer of '{name}' does not belong to its model: {fault}. Put the original "
             "tokenizer files (tokenizer.json, tokenizer_config.json) into the directory."
         )
+
+
+def check_ids(
+    name: str, reading: Sequence[Sequence[int]], library: Sequence[Sequence[int]]
+) -> None:
+    """Raises ModelMismatch if we would read `PROBES` differently from the model's library.
+
+    `reading`, `library`: the ids of each text, padding included."""
+    for text, ours, theirs in zip(PROBES, reading, library, strict=True):
+        if list(ours) != list(theirs):
+            raise ModelMismatch(
+                f"The text preparation of '{name}' is not supported: its library reads "
+                f"'{text[:40]}' as other tokens than this program. Choose another model."
+            )
 
 
 def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | None) -> str:

@@ -1,11 +1,13 @@
 """The published models that this program offers by a short name, with their metadata.
 
-Parameter counts, sizes and licences are from the models' own pages. A revision pins the hub commit
-to download, so that two machines produce the same scores.
+Parameter counts, sizes and licences are from the models' own pages; why these models:
+docs/models.md. A revision pins the hub commit to download, so that two machines produce the same
+scores.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from backend.bundled import MODELS
 
@@ -13,6 +15,10 @@ from backend.bundled import MODELS
 EMBEDDED_NAME = "embedded"
 EMBEDDED = MODELS / "scenes-blip-itm"
 EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
+#: Prefix of an open_clip model that is named by its repository on the hub.
+OPEN_CLIP_HUB = "open_clip:hf-hub:"
+#: Prefix of a vision-language model that is asked (`backend.engine.scoring.vqa`).
+ASKED = "vqa:"
 
 
 def memory_of(parameters: int) -> int:
@@ -22,14 +28,21 @@ def memory_of(parameters: int) -> int:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One model: `name` on the hub (or its directory), `download` in bytes, `revision` its commit,
-    "" for bundled models."""
+    """One model: `name` as in `--model`, `download` in bytes, `revision` the commit to download, ""
+    for bundled models and where only the hub's `main` is known; `width`: bytes of a weight in its
+    files."""
 
     name: str
     parameters: int
     download: int
     licence: str
-    revision: str
+    revision: str = ""
+    width: int = 4
+
+    @property
+    def repository(self) -> str:
+        """The model's name on the hub, or the directory of a bundled one."""
+        return self.name.removeprefix(OPEN_CLIP_HUB).removeprefix(ASKED)
 
     @property
     def memory(self) -> int:
@@ -38,10 +51,11 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Preset:
-    """A scorer with a short name, and the captioner that goes with it, if any.
+    """A scorer with a short name, and the captioner that goes with it; None: `without_captioner`
+    says why.
 
     `core_seconds`: processor seconds of one core for a thousand pairs, captioner included, measured
-    with random weights (`backend.lab.bench.preset_times`, BENCHMARKS.md "Clusters"): a first
+    with random weights (`research.bench.preset_times`, BENCHMARKS.md "Clusters"): a first
     estimate before this machine is probed.
     """
 
@@ -50,6 +64,7 @@ class Preset:
     scorer: Checkpoint
     captioner: Checkpoint | None = None
     core_seconds: float | None = None
+    without_captioner: str = ""
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -72,30 +87,52 @@ class Preset:
         return self.name == EMBEDDED_NAME
 
 
+_SIGLIP_2 = Checkpoint(
+    "google/siglip2-base-patch16-224",
+    375_187_970,
+    1_500_000_000,
+    "Apache 2.0",
+    "75de2d55ec2d0b4efc50b3e9ad70dba96a7b2fa2",
+)
+#: The captioner that `--captioner auto` adds to a scorer without one of its own.
+CAPTIONER = Checkpoint(
+    "Salesforce/blip-image-captioning-base",
+    247_400_000,
+    990_000_000,
+    "BSD 3-Clause",
+    "82a37760796d32b1411fe092ab5d4e227313294b",
+)
+#: Processor seconds of one core for what CAPTIONER adds to a thousand pairs, measured as
+#: `Preset.core_seconds`.
+CAPTIONER_CORE_SECONDS = 1836.0
+
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "fast",
-        "photographs, a first look; the fastest",
+        "photographs on a laptop, a first look; the fastest",
         Checkpoint(
-            "openai/clip-vit-base-patch32",
-            151_277_313,
+            OPEN_CLIP_HUB + "laion/CLIP-ViT-B-32-256x256-DataComp-s34B-b86K",
+            151_290_000,
             605_000_000,
             "MIT",
-            "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268",
+            "4afec35ffe57a943d569ff7ee888061830164da8",
         ),
-        core_seconds=346,
+        core_seconds=400,
+        without_captioner="it would take more time than the scorer",
     ),
     Preset(
         "balanced",
         "photographs: finer differences than fast, about twenty times its time",
-        Checkpoint(
-            "google/siglip-base-patch16-224",
-            203_155_970,
-            813_000_000,
-            "Apache 2.0",
-            "7fd15f0689c79d79e38b1c2e2e2370a7bf2761ed",
-        ),
-        core_seconds=7466,
+        _SIGLIP_2,
+        CAPTIONER,
+        core_seconds=9302,
+    ),
+    Preset(
+        "large",
+        "photographs on a workstation with an accelerator: the finest differences",
+        Checkpoint("google/siglip2-so400m-patch16-256", 1_135_670_962, 4_540_000_000, "Apache 2.0"),
+        CAPTIONER,
+        core_seconds=28_635,
     ),
     Preset(
         "thorough",
@@ -107,32 +144,34 @@ PRESETS: tuple[Preset, ...] = (
             "BSD 3-Clause",
             "7eaa90c11850c0b17fc38c6a11e7d88bd6ac231f",
         ),
-        Checkpoint(
-            "Salesforce/blip-image-captioning-base",
-            247_400_000,
-            990_000_000,
-            "BSD 3-Clause",
-            "82a37760796d32b1411fe092ab5d4e227313294b",
-        ),
+        CAPTIONER,
         core_seconds=4855,
     ),
     Preset(
         "multilingual",
         "captions in languages other than English",
+        _SIGLIP_2,
+        core_seconds=7466,
+        without_captioner="the captioners that are supported write English",
+    ),
+    Preset(
+        "vlm",
+        "few pairs and fine errors (relations, counts, negations), on a card of 24 GB: a "
+        "vision-language model is asked",
         Checkpoint(
-            "google/siglip-base-patch16-256-multilingual",
-            370_626_050,
-            1_480_000_000,
+            ASKED + "Qwen/Qwen2.5-VL-7B-Instruct",
+            8_292_166_656,
+            16_600_000_000,
             "Apache 2.0",
-            "8952a4eafcde3cb7ab46b1dd629b33f8784ca9c6",
+            width=2,
         ),
-        core_seconds=6740,
+        without_captioner="give it the same name to judge every word by the same model",
     ),
     Preset(
         EMBEDDED_NAME,
         "drawn scenes such as the demo's, and nothing else",
-        Checkpoint(str(EMBEDDED), 2_157_570, 0, "as this project", ""),
-        Checkpoint(str(EMBEDDED_CAPTIONER), 2_157_745, 0, "as this project", ""),
+        Checkpoint(str(EMBEDDED), 2_157_570, 0, "as this project"),
+        Checkpoint(str(EMBEDDED_CAPTIONER), 2_157_745, 0, "as this project"),
     ),
 )
 BY_NAME = {preset.name: preset for preset in PRESETS}
@@ -147,22 +186,33 @@ def checkpoints() -> Iterator[Checkpoint]:
 def pinned(name: str) -> str:
     """The pinned commit of a hub model; "" if none is pinned.
 
-    >>> pinned("openai/clip-vit-base-patch32")[:8], pinned("somebody/else")
-    ('3d74acf9', '')
+    >>> pinned("Salesforce/blip-itm-base-coco")[:8], pinned("somebody/else")
+    ('7eaa90c1', '')
     """
-    return next((c.revision for c in checkpoints() if c.name == name), "")
+    return next((c.revision for c in checkpoints() if c.repository == name), "")
 
 
 def asked_for_as(name: str) -> str:
-    """The name to download to get this model: the preset that contains it, else the model itself.
+    """What to download to get this hub model: the preset that scores with it, else the model
+    itself.
 
-    >>> asked_for_as("Salesforce/blip-image-captioning-base"), asked_for_as("somebody/else")
+    >>> asked_for_as("Salesforce/blip-itm-base-coco"), asked_for_as("somebody/else")
     ('thorough', 'somebody/else')
     """
-    matching = (p.name for p in PRESETS for c in p.checkpoints if c.name == name)
-    return next(matching, name)
+    return next((p.name for p in PRESETS if name in (p.scorer.name, p.scorer.repository)), name)
 
 
 def preset_of(model: str) -> Preset | None:
     """The preset with this name or this scorer; None if there is none."""
     return BY_NAME.get(model) or next((p for p in PRESETS if p.scorer.name == model), None)
+
+
+def captioner_for(model: str) -> str:
+    """The captioner that `--captioner auto` gives to a scorer, by the scorer's name or preset:
+    the bundled one to bundled scorers, CAPTIONER to all others.
+
+    >>> captioner_for("fast"), captioner_for("somebody/else") == captioner_for("thorough")
+    ('Salesforce/blip-image-captioning-base', True)
+    """
+    embedded = model == EMBEDDED_NAME or Path(model).resolve().parent == MODELS.resolve()
+    return str(EMBEDDED_CAPTIONER) if embedded else CAPTIONER.name

@@ -6,7 +6,7 @@ concurrently took several times as long as one after the other. Waiting threads 
 a model too small to gain from a second thread gets one. Tokenizers use the calling thread: their
 batches are the candidates of one caption, and distributing these took twice the processor time.
 
-Nothing here imports torch: `let_waiting_threads_sleep` must come first. Environment variables
+Nothing here imports torch: `set_passive_wait` must come first. Environment variables
 override them (`OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`; `OMP_NUM_THREADS`;
 `TOKENIZERS_PARALLELISM`).
 """
@@ -24,7 +24,7 @@ _WAITING = {
 }
 
 
-def let_waiting_threads_sleep(environment: MutableMapping[str, str] = os.environ) -> None:
+def set_passive_wait(environment: MutableMapping[str, str] = os.environ) -> None:
     """Set the wait policy, and one thread for tokenizers; call before torch is imported, as OpenMP
     reads it when loaded."""
     for name, value in _WAITING.items():

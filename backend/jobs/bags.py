@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.datasets.formulas import no_formula
+from backend.datasets.escaped_cells import escaped
+from backend.datasets.regular_files import replacement
 from backend.datasets.text_files import text_of
 from backend.engine.specificity.bags import (
     LARGEST,
@@ -85,7 +86,8 @@ def make_bags(
         _write_csv(out / "bags.csv", made, ids)
         first = {row: pictures[names[row]] for bags in made.values() for bag in bags
                  for row in bag.members}  # fmt: skip
-        (out / "bags.html").write_text(contact_sheet(made, first, thumbnail), encoding="utf-8")
+        with replacement(out / "bags.html") as part:
+            part.write_text(contact_sheet(made, first, thumbnail), encoding="utf-8")
     except OSError as problem:
         raise ExportError(f"{out} cannot be written: {problem.strerror or problem}.") from problem
     return BagsReport(
@@ -126,10 +128,10 @@ def _struck(path: Path | None) -> set[str]:
 
 
 def _write_csv(path: Path, made: dict[int, list[Bag]], ids: Sequence[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["size", "bag", "alpha", "place", "id"])
         for size, bags in made.items():
             for number, bag in enumerate(bags, 1):
                 for place, row in enumerate(bag.members):
-                    writer.writerow([size, number, f"{bag.alpha:.4f}", place, no_formula(ids[row])])
+                    writer.writerow([size, number, f"{bag.alpha:.4f}", place, escaped(ids[row])])

@@ -33,6 +33,8 @@ from db.queries.queue import QueueFilter, QueueRow
 from db.queries.suggestions import Attempt
 
 _PAGE = 24
+#: Verdicts after which nothing is added to a caption.
+_NOT_ENRICHED = ("drop", "wrong")
 _CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
 
@@ -175,8 +177,8 @@ class BoostWork:
                 known = suggestion_queries.attempted(
                     session, [row.pair_id for row in page.rows], self.name, self.corrector.run.id
                 )
-            standing = [row for row in page.rows if row.decision != "drop"]
-            yield from ((row, "dropped") for row in page.rows if row.decision == "drop")
+            standing = [row for row in page.rows if row.decision not in _NOT_ENRICHED]
+            yield from ((row, "judged wrong") for row in page.rows if row.decision in _NOT_ENRICHED)
             yield from ((row, "asked before") for row in standing if row.pair_id in known)
             new = [row for row in standing if row.pair_id not in known]
             yield from self.corrector.contexts(new)
@@ -318,7 +320,7 @@ def _looks_wrong(row: QueueRow) -> bool:
 
 
 def _is_trusted(pair: PairRow) -> bool:
-    if pair.decision == "drop":
+    if pair.decision in _NOT_ENRICHED:
         return False
     decided = pair.decision in RIGHT_NOW
     return decided or pair.p_error is None or pair.p_error <= WRONG_FROM

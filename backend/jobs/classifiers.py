@@ -69,7 +69,7 @@ def classifier_captioner(engine: Engine, classifier: Classifier | None) -> "Capt
     return captioner if captioner and captioner.identity == classifier.captioner else None
 
 
-def as_far_as_read(
+def steps_needed_by(
     classifier: Classifier | None, exploring: Exploring, words: bool = False
 ) -> Exploring:
     """How to compute trajectories that only this classifier will read: without the later steps,

@@ -28,14 +28,14 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.language_models import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import (
-    as_far_as_read,
     classifier_captioner,
     classifier_in_use,
     judging,
+    steps_needed_by,
     suspects_by,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.later_steps import judge_suggestions, unjudged, whole_of
+from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stored_suggestions import in_order, to_save
@@ -216,21 +216,23 @@ class PairCorrector:
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Each pair with its context, or with the reason why it cannot be corrected."""
         with self.store.reading() as session:
-            stored = trajectory_queries.trajectories_of(
+            trajectories = trajectory_queries.trajectories_of(
                 session, self.run.id, [row.pair_id for row in rows]
             )
         for row in rows:
-            if row.pair_id not in stored:
+            if row.pair_id not in trajectories:
                 yield row, "not scored"
                 continue
             image = self._image(row)
             if image is None:
                 yield row, "image unreadable"
                 continue
-            trajectory = to_trajectory(row.caption, stored[row.pair_id])
+            trajectory = to_trajectory(row.caption, trajectories[row.pair_id])
             with self.engine.lock:
                 state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
-            trajectory = whole_of(self.store, self.engine, self.run, row.pair_id, state, trajectory)
+            trajectory = complete_trajectory(
+                self.store, self.engine, self.run, row.pair_id, state, trajectory
+            )
             suspects = suspects_by(self.classifier, trajectory, row.p_error)
             yield row, CorrectionContext(image, state, trajectory, suspects, row.p_error)
 
@@ -290,7 +292,7 @@ class PairCorrector:
     ) -> list[Suggestion]:
         return judge.judge(
             self.engine.scorer, context, proposals, judging(self.classifier),
-            exploring=as_far_as_read(self.classifier, exploring_of(self.run)), keep=keep,
+            exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
             classifier_captioner=classifier_captioner(self.engine, self.classifier),
         )  # fmt: skip
 

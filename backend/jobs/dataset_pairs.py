@@ -6,6 +6,7 @@ run computes nothing.
 
 import zipfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,9 @@ class DatasetPairs:
                 pairs = pair_queries.pairs_after(session, self._dataset_id, after, PART)
             if not pairs:
                 return
-            path = folder / f"{pairs[0].id}-{pairs[-1].id}.npz"
+            # A caption or a picture may change, and pairs may be hidden.
+            content = repr([(pair.id, pair.image_path, pair.caption) for pair in pairs])
+            path = folder / f"{sha256(content.encode('utf-8', 'replace')).hexdigest()[:32]}.npz"
             yield _read(path) or self._embedded(pairs, path, embed)
             after = pairs[-1].id
             done += len(pairs)

@@ -11,10 +11,11 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of, cold_start
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import reads_later_steps
-from backend.engine.expectation import with_expectations_of
-from backend.engine.noise.word_kinds import kind_of
+from backend.engine.english.word_kinds import kind_of
 from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.trajectories.word_expectations import with_expectations_of
+from backend.errors import SettingsError
 from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
@@ -46,12 +47,29 @@ _RENEWED_AT_ONCE = 100
 _Suspects = tuple[tuple[int, int, float], ...]
 
 
-def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> dict[str, object]:
+def check_detector(store: Store, dataset_id: int) -> None:
+    """Raise SettingsError if the classifier in use has learnt from verdicts: scoring does not
+    replace such a one."""
+    with store.reading() as session:
+        active = classifier_queries.active(session, dataset_id)
+        name = dataset_queries.get_dataset(session, dataset_id).name
+    if active is not None and active.basis != "injected":
+        raise SettingsError(
+            f"'{name}' is ranked by '{active.name}', which has learnt from verdicts. To train "
+            f"another detector on them, run: train '{name}' --detector NAME --adopt. To score new "
+            "pairs with the classifier in use, leave out --detector."
+        )
+
+
+def detect(
+    store: Store, workers: Workers, run: RunRow, progress: Progress, anew: bool = False
+) -> dict[str, object]:
     """Compute the missing probabilities of error and suspect words; returns the classifier's
     report.
 
     A dataset without a classifier gets one by cold start. Pairs added later are judged by the
-    classifier in use: one that a curator has adopted is never replaced unasked.
+    classifier in use: one that a curator has adopted is never replaced unasked. `anew`: a cold
+    start with another detector than that of the settings is repeated, from the scores in the store.
     """
     dataset_id, detector = run.dataset_id or 0, workers.engine.settings.detector
     with store.reading() as session:
@@ -62,6 +80,8 @@ def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> d
     if not drawn:
         return {}
     fits = active is None or not lacks_steps or not _is_outgrown(store, active)
+    if anew and active is not None and active.report.get("requested", "best") != detector:
+        fits = False
     if active is not None and fits and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
@@ -82,7 +102,7 @@ def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> d
             detector=detector,
             whole=whole,
         )
-        report = {**result.report, "run": run.id, "verdicts": 0}
+        report = {**result.report, "requested": detector, "run": run.id, "verdicts": 0}
 
         suspects = _suspects_of(trajectories, result.p_error.tolist(), result.classifier)
 
@@ -245,8 +265,8 @@ def _renewed(
         if active is None or active.id != classifier_id:
             return False
         pair_queries.lock_pairs(session, ids)
-        known = detection_queries.detections_of(session, ids)
-        kept = [replace(row, run_id=known.get(pair.id, row).run_id) for pair, row in rows]
+        detections = detection_queries.detections_of(session, ids)
+        kept = [replace(row, run_id=detections.get(pair.id, row).run_id) for pair, row in rows]
         detection_queries.save_suspects(session, kept)
         signal_queries.save_suspect_words(
             session, {pair.id: _most_suspect(pair.caption, row) for pair, row in rows}

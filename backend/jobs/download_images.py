@@ -18,6 +18,12 @@ from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_images import ENDING_OF
 from backend.datasets.fetching import Fetcher, FetchError, Limits
 from backend.datasets.images import ImageLimits, decode, opened_image
+from backend.datasets.regular_files import (
+    open_for_append,
+    open_regular,
+    read_regular,
+    replacement,
+)
 from backend.datasets.tables import TableRow, row_count, rows_of
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, SettingsError
 from backend.progress import Progress, no_progress
@@ -68,8 +74,8 @@ def download(
     try:
         with (
             DaemonPool(_WORKERS) as pool,
-            done.open("ab") as good,
-            failed.open("ab") as bad,
+            open_for_append(done) as good,
+            open_for_append(failed) as bad,
         ):
             numbered = islice(rows, at_most)
             while batch := list(islice(numbered, _AT_ONCE)):
@@ -94,14 +100,15 @@ def _check_folder(out: Path, table: Path) -> None:
     mark = out / "download.json"
     wanted = {"table": str(table.resolve())}
     if mark.is_file():
-        if json.loads(mark.read_text("utf-8")) != wanted:
+        if json.loads(read_regular(mark)) != wanted:
             raise SettingsError(
                 f"{out} already contains the download of another table. Choose a new folder."
             )
     elif any(out.iterdir()):
         raise SettingsError(f"{out} contains other files. Choose an empty or a new folder.")
     else:
-        mark.write_text(json.dumps(wanted), encoding="utf-8")
+        with replacement(mark) as part:
+            part.write_text(json.dumps(wanted), encoding="utf-8")
 
 
 def _rows_in(path: Path) -> Iterator[int]:
@@ -109,7 +116,7 @@ def _rows_in(path: Path) -> Iterator[int]:
     if not path.is_file():
         return
     whole = 0
-    with path.open("rb") as file:
+    with open_regular(path, math.inf) as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
@@ -191,9 +198,8 @@ def _kept(out: Path, row: int, data: bytes, ending: str) -> str:
     name = f"images/{row // _A_FOLDER:05d}/{row:09d}{ending}"
     target = out / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(".part")
-    part.write_bytes(data)
-    os.replace(part, target)
+    with replacement(target, flushed=False) as part:
+        part.write_bytes(data)
     return name
 
 

@@ -8,12 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.address_proofs import split_proof
 from backend.datasets.card import dataset_card
 from backend.datasets.containers import ImageFile, locate
+from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import ExportRow
+from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
-from backend.errors import ExportError, SettingsError, UnsafePath
-from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
+from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
+from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ProblemView, TwoStage
 from backend.jobs.two_stage_selection import Chosen, check_two_stage, choose
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -21,10 +24,12 @@ from backend.verdicts import ENRICHED
 from backend.version import VERSION
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
+from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import picture_quality as quality_queries
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
+from db.queries import verdicts as verdict_queries
 from db.queries.pairs import PairRow
 
 _ALLOWED = {
@@ -36,6 +41,12 @@ _ALLOWED = {
 }
 #: Pairs whose enrichments are looked up together.
 _AT_ONCE = 1000
+#: Pairs whose pictures are checked together, by this many threads.
+_OPENED_AT_ONCE, _WORKERS = 256, 4
+#: Why pairs are left out whose picture is gone, cannot be decoded, or is another one.
+UNREADABLE = "picture cannot be read, or is not the one that was imported"
+#: Number of these pairs that a report lists.
+_MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class ExportDecision:
     """The decision on one pair. `left_out_because` is empty for a pair that stays."""
 
     caption: str
-    #: Origin of the caption: human, corrected, or the kind of an enrichment.
+    #: Origin of the caption: human, corrected, edited (in bulk), or the kind of an enrichment.
     kind: str = "human"
     tags: tuple[str, ...] = ()
     left_out_because: str = ""
@@ -86,21 +97,28 @@ def decide_export(
     specificity: float | None = None,
     not_selected: str = "",
     enrichment: Enrichment | None = None,
+    edited: str | None = None,
 ) -> ExportDecision:
     """Apply `choice` to one pair: the single rule behind counts, files and card.
 
     A verdict always overrides the threshold: a curator has looked, the detector only estimates.
     `not_selected`: why a two-stage selection leaves the pair out; a verdict and the threshold take
-    precedence. `enrichment`: the accepted or suggested one.
+    precedence. `enrichment`: the accepted or suggested one. `edited`: the text of a bulk edit in
+    effect, which replaces the caption under every verdict but a correction.
 
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", None, None, 0.95).left_out_because
     'probability of error above 0.9'
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", "correct", None, 0.95).left_out_because
     ''
+    >>> decide_export(ExportChoice(), "A dog", "wrong", None, 0.95)  # a label leaves nothing out
+    ExportDecision(caption='A dog', kind='human', tags=('wrong',), left_out_because='')
     """
-    if decision is None and corrected_caption is not None:
-        # Edited in bulk: not reviewed, and the suggestions are based on another text.
-        caption, enrichment = corrected_caption, None
+    if edited is not None and decision != "correction":
+        # Without enrichments: they are based on another text.
+        plain = decide_export(choice, edited, decision, None, p_error, specificity, not_selected)
+        return replace(plain, kind="edited")
+    if decision == "correction" and edited is not None and corrected_caption == edited:
+        return ExportDecision(edited, "edited")
     if decision == "correction":
         accepted = enrichment.kind if enrichment is not None and enrichment.accepted else ""
         return ExportDecision(corrected_caption or caption, accepted or "corrected")
@@ -115,6 +133,8 @@ def decide_export(
         if choice.dropped == "tag":
             return ExportDecision(caption, tags=("wrong",))
         return ExportDecision(caption, left_out_because="decided: wrong, drop")
+    if decision == "wrong":
+        return ExportDecision(caption, tags=("wrong",))
     if decision == "abstract":
         if choice.abstract == "leave out":
             return ExportDecision(caption, left_out_because="decided: abstract")
@@ -172,24 +192,31 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 
 
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
-    """A preview of an export; writes nothing."""
+    """A preview of an export; writes nothing, and opens no picture."""
     check_choice(choice)
     tally = _Tally()
-    chosen = _chosen(store, dataset_id, choice)
-    for pair, enrichment in _pairs(store, dataset_id, choice):
-        tally.add(pair.judgement, _decide(choice, pair, chosen, enrichment))
+    for pair, decided in _decisions(store, dataset_id, choice):
+        tally.add(pair.judgement, decided)
     return tally.counts()
 
 
 def remaining(
     store: Store, dataset_id: int, choice: ExportChoice
 ) -> Iterator[tuple[PairRow, ExportDecision]]:
-    """The pairs that an export would write, in import order, with their captions."""
-    chosen = _chosen(store, dataset_id, choice)
-    for pair, enrichment in _pairs(store, dataset_id, choice):
-        decided = _decide(choice, pair, chosen, enrichment)
+    """The pairs that an export would write if it can read their pictures, in import order, with
+    their captions."""
+    for pair, decided in _decisions(store, dataset_id, choice):
         if not decided.left_out_because:
             yield pair, decided
+
+
+def _decisions(
+    store: Store, dataset_id: int, choice: ExportChoice
+) -> Iterator[tuple[PairRow, ExportDecision]]:
+    """The requested pairs in import order, each with what an export does with it."""
+    chosen = _chosen(store, dataset_id, choice)
+    for pair, enrichment, edited in _pairs(store, dataset_id, choice):
+        yield pair, _decide(choice, pair, chosen, enrichment, edited)
 
 
 def export(
@@ -202,41 +229,91 @@ def export(
     overwrite: bool = False,
     progress: Progress = no_progress,
 ) -> ExportReport:
-    """Write the remaining pairs and the dataset card.
+    """Write the remaining pairs and the dataset card. Pairs whose picture cannot be read, or is not
+    the one that was imported, are left out and reported.
 
     `facts` are lines for the card (model, detector, …). Raises ExportError if nothing would stay,
-    if the target exists, or if the number written is not the number counted.
+    if the target exists, or if the number of pairs is not the number counted.
     """
-    counts = _checked_counts(store, dataset_id, choice, format)
+    planned = _checked_counts(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = quality_queries.all_issues(session, dataset_id)
     _check_images(store, out)
     root = Path(dataset.root)
-    card = dataset_card(
-        name=dataset.name,
-        created=datetime.now(UTC),
-        version=VERSION,
-        facts={**facts, **_choice_in_words(choice)},
-        counts=counts,
-    )
-    written = 0
+    tally = _Tally()
+    unreadable = 0
+    first: list[ProblemView] = []
 
     def rows() -> Iterator[ExportRow]:
-        nonlocal written
-        for pair, decided in remaining(store, dataset_id, choice):
-            written += 1
-            if written % 50 == 0:
-                progress(written, counts.kept, "Writing")
-            yield _row(pair, decided, root, pictures.get(pair.id, ()))
+        nonlocal unreadable
+        decisions = _decisions(store, dataset_id, choice)
+        while batch := list(islice(decisions, _OPENED_AT_ONCE)):
+            kept = [pair.image_path for pair, decided in batch if not decided.left_out_because]
+            images = _open_images(root, kept)
+            with store.reading() as session:
+                own_tags = tag_queries.of_pairs(session, [pair.id for pair, _ in batch])
+            for pair, decided in batch:
+                image = images.get(pair.image_path, "")
+                if not decided.left_out_because and isinstance(image, str):
+                    decided = replace(decided, left_out_because=UNREADABLE)
+                    unreadable += 1
+                    if len(first) < _MOST_SHOWN:
+                        first.append(_unreadable(pair, image))
+                tally.add(pair.judgement, decided)
+                if not decided.left_out_because and not isinstance(image, str):
+                    about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
+                    yield _row(pair, decided, image, *about)
+            progress(tally.kept, planned.kept, "Writing")
+        if tally.kept + unreadable != planned.kept:
+            raise ExportError(
+                f"{tally.kept + unreadable} pairs were read where {planned.kept} were counted: "
+                "verdicts changed meanwhile. Nothing was kept; export again."
+            )
+        if not tally.kept:
+            raise ExportError(
+                f"None of the {unreadable} pictures can be exported. {first[0].message} Nothing "
+                "was kept."
+            )
 
-    write_dataset(
-        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
-        expected=counts.kept,
-    )  # fmt: skip
-    progress(written, counts.kept, "Written")
-    card = (out / "README.md").read_text(encoding="utf-8")
-    return ExportReport(out.resolve(), format, counts, written, card)
+    def card() -> str:
+        return dataset_card(
+            name=dataset.name,
+            created=datetime.now(UTC),
+            version=VERSION,
+            facts={**facts, **_choice_in_words(choice)},
+            counts=tally.counts(),
+        )
+
+    written = write_dataset(
+        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root
+    )
+    progress(written, planned.kept, "Written")
+    text = (out / "README.md").read_text(encoding="utf-8")
+    return ExportReport(
+        out.resolve(), format, tally.counts(), written, text, unreadable, tuple(first)
+    )
+
+
+def _open_images(root: Path, names: Sequence[str]) -> dict[str, ImageFile | str]:
+    """The images by name; for those that cannot be exported, the reason."""
+
+    def check(name: str) -> ImageFile | str:
+        try:
+            image = locate(root, name)
+            check_imported(image)
+        except (ImageError, UnsafePath) as problem:
+            return str(problem)
+        return image
+
+    distinct = list(dict.fromkeys(names))
+    with DaemonPool(_WORKERS) as pool:
+        return dict(zip(distinct, pool.map(check, distinct), strict=True))
+
+
+def _unreadable(pair: PairRow, reason: str) -> ProblemView:
+    name, _ = split_proof(pair.image_path)
+    return ProblemView(name, None, "unreadable image", reason, pair.external_id)
 
 
 def _checked_counts(
@@ -258,11 +335,17 @@ def _checked_counts(
     return counts
 
 
-def _row(pair: PairRow, decided: ExportDecision, root: Path, issues: Sequence[str]) -> ExportRow:
+def _row(
+    pair: PairRow,
+    decided: ExportDecision,
+    image: ImageFile,
+    issues: Sequence[str],
+    own_tags: Sequence[str],
+) -> ExportRow:
     """`issues`: of the pair's picture, by `picture_quality`."""
     return ExportRow(
         id=pair.external_id,
-        image_path=_image(root, pair.image_path),
+        image_path=image,
         caption=decided.caption,
         original_caption=pair.caption,
         caption_kind=decided.kind,
@@ -277,6 +360,7 @@ def _row(pair: PairRow, decided: ExportDecision, root: Path, issues: Sequence[st
         weakest=pair.weakest,
         specificity=pair.specificity,
         tags=decided.tags,
+        own_tags="; ".join(own_tags) or None,
         extra=pair.extra,
     )
 
@@ -287,7 +371,11 @@ def _chosen(store: Store, dataset_id: int, choice: ExportChoice) -> Chosen | Non
 
 
 def _decide(
-    choice: ExportChoice, pair: PairRow, chosen: Chosen | None, enrichment: Enrichment | None
+    choice: ExportChoice,
+    pair: PairRow,
+    chosen: Chosen | None,
+    enrichment: Enrichment | None,
+    edited: str | None,
 ) -> ExportDecision:
     reason = chosen.reason_of(pair.id) if chosen is not None else ""
     return decide_export(
@@ -299,21 +387,15 @@ def _decide(
         pair.specificity,
         reason,
         enrichment,
+        edited,
     )
-
-
-def _image(root: Path, name: str) -> ImageFile:
-    try:
-        return locate(root, name)
-    except UnsafePath as problem:
-        raise ExportError(f"{problem} Nothing was kept.") from problem
 
 
 class _Tally:
     """Running counts; kept plus left out equals the total by construction."""
 
     def __init__(self) -> None:
-        self.kept = self.corrected = self.tagged = self.enriched = 0
+        self.kept = self.corrected = self.edited = self.tagged = self.enriched = 0
         self.left_out: Counter[str] = Counter()
         self.by_decision: Counter[str] = Counter()
 
@@ -324,7 +406,8 @@ class _Tally:
             return
         self.kept += 1
         self.corrected += decided.kind == "corrected"
-        self.enriched += decided.kind not in ("human", "corrected")
+        self.edited += decided.kind == "edited"
+        self.enriched += decided.kind not in ("human", "corrected", "edited")
         self.tagged += bool(decided.tags)
 
     def counts(self) -> ExportCounts:
@@ -336,13 +419,14 @@ class _Tally:
             left_out=dict(self.left_out),
             by_decision=dict(self.by_decision),
             enriched=self.enriched,
+            edited=self.edited,
         )
 
 
 def _pairs(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, Enrichment | None]]:
-    """The requested pairs, each with its accepted or suggested enrichment."""
+) -> Iterator[tuple[PairRow, Enrichment | None, str | None]]:
+    """The requested pairs, each with its accepted or suggested enrichment and its edited text."""
     with store.reading() as session:
         run = run_queries.latest_run(session, dataset_id, "score")
         pairs = (
@@ -352,7 +436,10 @@ def _pairs(
         )
         while batch := list(islice(pairs, _AT_ONCE)):
             enrichments = _enrichments(store, choice, batch, run.id if run else None)
-            yield from ((pair, enrichments.get(pair.id)) for pair in batch)
+            edited = verdict_queries.edited_texts(
+                session, [p.id for p in batch if p.verdict_version]
+            )
+            yield from ((p, enrichments.get(p.id), edited.get(p.id)) for p in batch)
 
 
 def _enrichments(
@@ -403,7 +490,10 @@ def _check_images(store: Store, out: Path) -> None:
 def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
     if choice is None:
         return {}
-    words = f"the {choice.align:.0%} with the highest match, then {choice.keep:.0%} by {choice.by}"
+    words = (
+        f"the {choice.align:.0%} with the highest match, then {choice.keep:.0%} by "
+        f"{choice.criterion}"
+    )
     if choice.splits:
         named = ", ".join(f"'{split}'" for split in choice.splits)
         words += f", of the split{'s' * (len(choice.splits) > 1)} {named}"

@@ -1,15 +1,21 @@
-"""`score --out`: one row per pair, for further processing.
+"""`score --out` and `--features`: one row per pair, for further processing.
 
-Columns: `id` (the dataset's own), `s_0` (higher is a better match), `p_error` (higher is worse),
-`icc` (higher is more concrete), `specificity` (log-probability, at most 0; higher is more
+A file's ending decides its form: .jsonl, .parquet, or .csv, whose lists are JSON in a cell and
+whose null is an empty cell.
+
+`--features` has the columns `id` and `backend.engine.detection.features.NAMES`, which the detectors
+read; steps beyond the end of a trajectory are null. Pairs without a trajectory are left out.
+
+Columns of `--out`: `id` (the dataset's own), `s_0` (higher is a better match), `p_error` (higher is
+worse), `icc` (higher is more concrete), `specificity` (log-probability, at most 0; higher is more
 specific), `suspects` (a list of [start, end, score] in characters of the caption; higher is more
 suspect), `support` (how strongly the image supports its phrases; low is hollow), `weakest` (the
 lowest support of a phrase), `phrases` (a list of start, end, kind and pas: the drop in s if the
 phrase is replaced by nonsense). Unknown values are null.
 """
 
+import csv
 import json
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,8 +24,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.engine.phrases.spans import KINDS
+from backend.datasets.escaped_cells import escaped
+from backend.datasets.regular_files import replacement
+from backend.engine.detection.features import NAMES, feature_matrix
+from backend.engine.english.phrases import KINDS
 from backend.errors import ExportError
+from backend.jobs.stored_trajectories import latest_batches
 from backend.store import Store
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
@@ -51,6 +61,8 @@ _SCHEMA = pa.schema(
         ),
     ]
 )
+_FEATURES = pa.schema([("id", pa.string()), *((name, pa.float64()) for name in NAMES)])
+_ENDINGS = (".jsonl", ".parquet", ".csv")
 _ROW_GROUP = 5_000
 #: Pairs read per batch, with two statements.
 _AT_ONCE = 1_000
@@ -58,8 +70,8 @@ _AT_ONCE = 1_000
 
 def check(out: Path) -> None:
     """Raise ExportError if `out` has the wrong ending or its folder does not exist."""
-    if out.suffix not in (".jsonl", ".parquet"):
-        raise ExportError(f"'{out.name}' must end in .jsonl or .parquet.")
+    if out.suffix not in _ENDINGS:
+        raise ExportError(f"'{out.name}' must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}.")
     if not out.resolve().parent.is_dir():
         raise ExportError(f"The folder {out.resolve().parent} does not exist. Create it first.")
     if out.is_dir():
@@ -67,21 +79,25 @@ def check(out: Path) -> None:
 
 
 def write(store: Store, dataset_id: int, out: Path) -> int:
-    """Write all pairs of the dataset; the file is written atomically. Returns the number of
-    rows."""
+    """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
+    return _write(score_rows(store, dataset_id), _SCHEMA, out)
+
+
+def write_features(store: Store, dataset_id: int, out: Path) -> int:
+    """Write the features of all scored pairs, like `write`."""
+    return _write(feature_rows(store, dataset_id), _FEATURES, out)
+
+
+def _write(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> int:
     check(out)
-    temporary = out.with_name(f".{out.name}.part")
+    writers = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
     try:
-        rows = score_rows(store, dataset_id)
-        written = _jsonl(rows, temporary) if out.suffix == ".jsonl" else _parquet(rows, temporary)
-        os.replace(temporary, out)
+        with replacement(out) as part:
+            return writers[out.suffix](rows, schema, part)
     except OSError as problem:
         raise ExportError(
             f"{out} could not be written: {problem.strerror or problem}."
         ) from problem
-    finally:
-        temporary.unlink(missing_ok=True)
-    return written
 
 
 def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
@@ -109,6 +125,15 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
             after = pairs[-1].id
 
 
+def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
+    """All scored pairs in order of import, as dictionaries of `id` and the features."""
+    for pairs, trajectories in latest_batches(store, dataset_id):
+        for pair, values in zip(pairs, feature_matrix(trajectories).tolist(), strict=True):
+            # NaN, beyond the end of a trajectory, is the only value that differs from itself.
+            cells = (value if value == value else None for value in values)
+            yield {"id": pair.external_id, **dict(zip(NAMES, cells, strict=True))}
+
+
 def _phrases(rows: list[PhraseRow] | None) -> list[dict[str, Any]] | None:
     if rows is None:
         return None
@@ -118,7 +143,7 @@ def _phrases(rows: list[PhraseRow] | None) -> list[dict[str, Any]] | None:
     ]
 
 
-def _jsonl(rows: Iterator[dict[str, Any]], path: Path) -> int:
+def _jsonl(rows: Iterator[dict[str, Any]], _schema: pa.Schema, path: Path) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
@@ -127,10 +152,25 @@ def _jsonl(rows: Iterator[dict[str, Any]], path: Path) -> int:
     return count
 
 
-def _parquet(rows: Iterator[dict[str, Any]], path: Path) -> int:
+def _csv(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:
     count = 0
-    with pq.ParquetWriter(path, _SCHEMA) as writer:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(schema.names)
+        for row in rows:
+            writer.writerow([_cell(row[name]) for name in schema.names])
+            count += 1
+    return count
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list) else escaped(value)
+
+
+def _parquet(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:
+    count = 0
+    with pq.ParquetWriter(path, schema) as writer:
         while group := list(islice(rows, _ROW_GROUP)):
-            writer.write_table(pa.Table.from_pylist(group, _SCHEMA))
+            writer.write_table(pa.Table.from_pylist(group, schema))
             count += len(group)
     return count

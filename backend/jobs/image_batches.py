@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from PIL import Image
 
+from backend.datasets.address_proofs import split_proof
 from backend.datasets.containers import locate
 from backend.datasets.daemon_pool import DaemonPool, result_of
 from backend.datasets.images import load_image
@@ -27,13 +28,16 @@ _WORKERS = 4
 
 
 def open_picture(root: Path, name: str) -> Image.Image | str:
-    """The image, or a message if it cannot be read."""
+    """The image, or a message if it cannot be read. Its `info` has the picture's metadata, as
+    Pillow reads them, and its name in the dataset as `file_name`, for scorers that use them."""
     try:
-        return load_image(locate(root, name))
+        image = load_image(locate(root, name))
+        image.info["file_name"] = split_proof(name)[0]
+        return image
     except (ImageError, UnsafePath) as problem:
         return str(problem)
     except OSError as problem:
-        return f"'{name}' cannot be opened: {problem.strerror or problem}."
+        return f"'{split_proof(name)[0]}' cannot be opened: {problem.strerror or problem}."
 
 
 def open_ahead(

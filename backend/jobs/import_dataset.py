@@ -3,28 +3,44 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from shlex import quote
+from typing import Self, TypeVar
 
 from sqlalchemy.orm import Session
 
 from backend.datasets import gzipped, hub_datasets
+from backend.datasets.address_proofs import split_proof
 from backend.datasets.containers import relative_name
-from backend.datasets.reading import Problem, SourcePair, read_dataset
+from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
 from backend.datasets.typed_path import typed_path
-from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
+from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
+from backend.jobs.compare_source import (
+    Comparer,
+    Comparison,
+    FirstImport,
+    content_key,
+    has_derived_id,
+    revision,
+)
+from backend.jobs.relocate_dataset import look_for_pictures
 from backend.jobs.reports import ImportReport, ProblemView
+from backend.jobs.vectors import forget_meanings
 from backend.progress import Progress, no_progress
+from backend.settings import default_data_directory
 from backend.store import Store
 from db.errors import MissingRow
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
-from db.queries.datasets import NewProblem
-from db.queries.pairs import NewPair
+from db.queries import source_changes as change_queries
+from db.queries.datasets import DatasetRow, NewProblem
+from db.queries.pairs import AddedPairs, NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
 BATCH: int = 500
@@ -32,8 +48,18 @@ BATCH: int = 500
 #: Problems included in a report; the others are in the store.
 SHOWN_PROBLEMS = 20
 
+#: Folders near a source in which missing images are looked for.
+_MOST_FOLDERS = 200
+
+#: Folders of the data folder that hold what the program computed or put away, not datasets.
+_OWN_FOLDERS = ("answers", "deleted", "neighbours", "nonces", "ray", "search", "thumbnails")
+
 #: Problems that are stored: a file of a few bytes may expand to a billion empty rows.
 MOST_PROBLEMS = 1_000_000
+
+#: What may happen to pairs whose row changed, and to those whose row is gone.
+UPDATES = ("keep", "take")
+GONE = ("keep", "hide")
 
 Result = TypeVar("Result")
 
@@ -43,24 +69,35 @@ def import_dataset(
     path: str | Path,
     name: str | None = None,
     progress: Progress = no_progress,
-    fetched: Path = Path("fetched"),
-    **columns: Any,
+    data_directory: Path | None = None,
+    update: str = "keep",
+    gone: str = "keep",
+    options: ReadOptions = DETECTED,
 ) -> ImportReport:
     """Read `path` into the dataset `name` (default: the folder's or file's name).
 
-    Importing again adds new rows and leaves everything else, including verdicts, unchanged. A new
-    dataset whose import fails, or without any valid row, leaves nothing behind; an interrupted
-    import keeps the pairs read so far, if there are any, and importing again continues.
-    `hf:OWNER/DATASET` is fetched from the Hugging Face hub into the folder `fetched` first, and
-    compressed tars are unpacked there.
-    `columns` go to `backend.datasets.reading.read_dataset`. Raises DatasetNotFound and
-    DatasetFormatError.
+    Importing again adds new rows. Rows that changed since (`update`): 'keep' leaves their pairs as
+    they are, 'take' takes the new captions and splits. Pairs without a row (`gone`): 'keep' or
+    'hide'. Verdicts stay with their pairs in any case. A new dataset whose import fails, or
+    without any valid row, leaves nothing behind; an interrupted import keeps the pairs read so
+    far, if there are any, and importing again continues.
+    `hf:OWNER/DATASET` is fetched from the Hugging Face hub into the folder `fetched` of the data
+    folder first, and compressed tars are unpacked there.
+    Raises DatasetNotFound, DatasetFormatError, and SettingsError for an unknown choice.
     """
+    if update not in UPDATES or gone not in GONE:
+        raise SettingsError(
+            f"--update is one of ask, {', '.join(UPDATES)}; --gone is one of {', '.join(GONE)}."
+        )
+    data_directory = data_directory or default_data_directory()
+    fetched = data_directory / "fetched"
     if str(path).startswith(hub_datasets.PREFIX):
         name = name or str(path).removeprefix(hub_datasets.PREFIX).rpartition("/")[2]
         progress(0, 0, f"Fetching {path}")
         path = hub_datasets.fetch(str(path), fetched)
-    source = check_source(path)
+    source = check_source(path, data_directory)
+    if options.image_root:
+        check_source(options.image_root, data_directory)
     plain = gzipped.plain_name(source) if gzipped.is_gzipped_tar(source) else source.stem
     name = (name or (source.name if source.is_dir() else plain)).strip()
     if not name:
@@ -68,8 +105,15 @@ def import_dataset(
     if gzipped.gzipped_tars(source) and not (source.is_dir() and any(source.glob("*.tar"))):
         progress(0, 0, f"Unpacking {source.name}")
         source = gzipped.unpack(source, fetched)
-    reader = read_dataset(source, **columns)
+    reader = read_dataset(source, options)
     target = _Target(store, name, source, reader.root)
+    comparison = Comparison()
+    first = target.first_import()
+    if not target.is_new:
+        progress(0, 0, f"Comparing {name}")
+        rows = read_dataset(source, options, image_check="hash")
+        comparison = _compare(store, target.id, first, rows)
+    takes = update == "take"
     added = already_there = 0
     with _BadRows(target) as bad:
         reader.on_problem = bad.add
@@ -77,7 +121,11 @@ def import_dataset(
         try:
             while batch := list(islice(rows, BATCH)):
                 pairs = [_new_pair(pair, reader.root) for pair in batch]
-                result = target.write(partial(pair_queries.add_pairs, rows=pairs))
+                result = target.write(
+                    partial(
+                        _write_rows, rows=pairs, comparison=comparison, first=first, takes=takes
+                    )
+                )
                 added += result.added
                 already_there += result.already_there
                 done = added + already_there
@@ -85,26 +133,145 @@ def import_dataset(
                 total = max(reader.total, done) if reader.total else 0
                 progress(done, total, f"Reading {name}")
             if not added and not already_there and target.is_new:
-                raise DatasetFormatError(_nothing(name, bad))
+                is_upload = data_directory in source.parents
+                advice = "" if is_upload else _other_root(source, reader.missing)
+                raise DatasetFormatError(_nothing(name, bad) + advice)
             bad.save()
+            hidden = comparison.gone if gone == "hide" else []
+            target.write(lambda session, _: change_queries.set_hidden(session, hidden, True))
         except Exception:
             # Ctrl-C or a kill keeps what was committed, and the same command resumes.
             target.take_back()
             raise
-    notes = [*reader.notes, *bad.notes()]
+    changes = comparison.changes
+    if takes and changes.changed:
+        forget_meanings(store, data_directory, target.id)
+    notes = [*reader.notes, *bad.notes(), *_notes(comparison, takes, len(hidden))]
     return ImportReport(
-        target.id, name, added, already_there, bad.count, tuple(bad.first), tuple(notes)
-    )
+        target.id, name, added, already_there, bad.count, tuple(bad.first), tuple(notes),
+        changes=changes, update="take" if takes else "keep", hidden=len(hidden),
+        replaced=comparison.replaced, unproved=comparison.unproved,
+    )  # fmt: skip
 
 
-def check_source(path: str | Path) -> Path:
+def _compare(
+    store: Store, dataset_id: int, first: FirstImport, reader: DatasetReader
+) -> Comparison:
+    """Compare all rows of the source with the dataset; writes nothing."""
+    comparer = Comparer(store, dataset_id, first)
+    left_out: list[str] = []
+
+    def note(problem: Problem) -> None:
+        if problem.id:
+            left_out.append(problem.id)
+        else:
+            comparer.add_unread(problem.file)
+
+    reader.on_problem = note
+    rows = iter(reader)
+    while batch := list(islice(rows, BATCH)):
+        comparer.add((_new_pair(pair, reader.root) for pair in batch), left_out)
+        left_out.clear()
+    comparer.add((), left_out)
+    return comparer.result()
+
+
+def _write_rows(
+    session: Session,
+    dataset_id: int,
+    rows: Sequence[NewPair],
+    comparison: Comparison,
+    first: FirstImport,
+    takes: bool,
+) -> AddedPairs:
+    """Add new rows, revise known ones and show those that were hidden."""
+    stored = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
+    followed = comparison.followed
+    new, revisions = [], []
+    for row in rows:
+        known = stored.get(row.external_id)
+        if known is None and has_derived_id(row):
+            place, _ = split_proof(row.image_path)
+            known = followed.get(place) or followed.get(content_key(row))
+        if known is None:
+            new.append(row)
+        elif revised := revision(row, known, first, takes):
+            revisions.append(revised)
+    result = pair_queries.add_pairs(session, dataset_id, new)
+    change_queries.revise_pairs(session, revisions)
+    change_queries.set_hidden(session, [row.id for row in stored.values() if row.hidden], False)
+    return AddedPairs(result.added, len(rows) - result.added)
+
+
+def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
+    """What happened to rows that are not what they were."""
+    changes = comparison.changes
+    notes = []
+    if changes.changed and takes:
+        notes.append(
+            f"{changes.changed:,} rows changed in the source and were taken; verdicts stay. "
+            "Score the dataset again."
+        )
+    elif changes.changed:
+        notes.append(
+            f"{changes.changed:,} rows changed in the source; their pairs stay as they were. "
+            "To take the changes, import again with --update take."
+        )
+    if comparison.replaced and takes:
+        notes.append(
+            f"{comparison.replaced:,} pictures were replaced in the source. Their pairs are "
+            "undecided again, because their verdicts were about the old picture."
+        )
+    elif comparison.replaced:
+        notes.append(
+            f"{comparison.replaced:,} pictures were replaced in the source. Their pairs are "
+            "neither shown, scored nor exported until you take the changes or restore the files."
+        )
+    if comparison.unproved:
+        notes.append(
+            f"{comparison.unproved:,} pictures were imported by an earlier version, which did not "
+            "keep what identifies them, and their files were written since. "
+            + (
+                "They count as what they are now; verdicts stay. Score the dataset again."
+                if takes
+                else "Check that they are still the same. To accept them and score them again, "
+                "import again with --update take."
+            )
+        )
+    if changes.moved:
+        notes.append(
+            f"{changes.moved:,} pictures have moved in the source; their pairs show the new place. "
+            "Score the dataset again."
+        )
+    if changes.gone and hidden:
+        notes.append(
+            f"{hidden:,} pairs are gone from the source and hidden until their rows come back."
+        )
+    elif changes.gone:
+        notes.append(
+            f"{changes.gone:,} pairs are gone from the source and stay. To hide them from queue "
+            "and export, import again with --gone hide."
+        )
+    return notes
+
+
+def check_source(path: str | Path, data_directory: Path) -> Path:
     """The absolute path of the import source; sources on the Hugging Face hub are not resolved.
-    Raises DatasetNotFound, and SettingsError for an impossible path."""
+    Raises DatasetNotFound, SettingsError for an impossible path, and UnsafePath for the folder of
+    the program's own data, one that contains it, or a cache in it."""
     if str(path).startswith(hub_datasets.PREFIX):
         return Path(path)
     source = typed_path(path)
     if not os.path.exists(source):  # also False if the name is too long
         raise DatasetNotFound(f"There is no file or folder '{path}'. Give a path that exists.")
+    data = data_directory.resolve()
+    if data.is_relative_to(source) or any(
+        source.is_relative_to(data / folder) for folder in _OWN_FOLDERS
+    ):
+        raise UnsafePath(
+            f"'{path}' contains the program's own data (database and caches in {data}). Move the "
+            "dataset to a folder of its own."
+        )
     return source
 
 
@@ -116,33 +283,68 @@ def _nothing(name: str, bad: "_BadRows") -> str:
     return f"No row of '{name}' could be imported ({bad.count:,} were left out).{shown}"
 
 
+def _other_root(source: Path, names: Sequence[str]) -> str:
+    """Advice to name the folder in which the missing images are, if it is near the source: one
+    level above, below or beside it; "" if there is none."""
+    near = source if source.is_dir() else source.parent
+    folders = [near.parent, *(f for around in (near, near.parent) for f in _folders_in(around))]
+    for folder in folders:
+        if names and all((folder / name).is_file() for name in names):
+            return f" The pictures are in another folder: give --image-root {quote(str(folder))}."
+    return ""
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return [path for path in islice(folder.iterdir(), _MOST_FOLDERS) if path.is_dir()]
+    except OSError:
+        return []
+
+
 class _Target:
     """The target dataset. A new one is created together with its first pairs, and removed again
-    if the import fails. The same name for another folder is refused: its image paths would
-    point into the wrong root."""
+    if the import fails. The same name for another folder is refused, unless the dataset's pictures
+    are there now."""
 
     def __init__(self, store: Store, name: str, source: Path, root: Path) -> None:
         self._store, self._name, self._source, self._root = store, name, source, root
         self._id: int | None = None
         self.is_new = True
-        with store.writing() as session:
+        self._time = datetime.now(UTC)
+        with store.reading() as session:
             try:
-                known = dataset_queries.get_dataset(session, name)
-            except MissingRow:
+                dataset = dataset_queries.get_dataset(session, name)
+            except (MissingRow, NotFound):
                 return
-            if Path(known.root) != root:
-                raise SettingsError(
-                    f"The name '{name}' belongs to a dataset in {known.root}. "
-                    "Choose another name with --name."
-                )
-            dataset_queries.clear_problems(session, known.id)
+        self._time = dataset.created_at
+        if Path(dataset.root) != root:
+            self._follow(dataset)
+        with store.writing() as session:
+            dataset_queries.clear_problems(session, dataset.id)
         self.is_new = False
-        self._id = known.id
+        self._id = dataset.id
+
+    def _follow(self, known: DatasetRow) -> None:
+        """The dataset at its new root, if its pictures are there. Raises SettingsError."""
+        reason = "which is still there."
+        if not os.path.isdir(known.root):
+            checked, missing, example = look_for_pictures(self._store, known, self._root)
+            reason = "" if checked and not missing else f"and not to this one. {example}"
+        if reason:
+            raise SettingsError(
+                f"The name '{self._name}' belongs to a dataset in {known.root}, {reason} "
+                "Choose another name with --name."
+            )
+        with self._store.writing() as session:
+            dataset_queries.move_dataset(session, known.id, str(self._source), str(self._root))
 
     @property
     def id(self) -> int:
         assert self._id is not None
         return self._id
+
+    def first_import(self) -> FirstImport:
+        return FirstImport(self._root, self._time)
 
     @property
     def exists(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.bound import bound
+from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.typed_path import typed_path
 from backend.engine.correction import boosting
 from backend.engine.trajectories.depth import parse_depth
@@ -35,16 +36,16 @@ from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
 from backend.jobs.ray_cluster import Cluster
 from backend.jobs.reports import (
-    ClassifierView,
     CorrectionReport,
     DryRun,
     ExportChoice,
+    ExportCounts,
     ExportReport,
     ImportReport,
     JobView,
     ScoreReport,
     Selection,
-    TwoStage,
+    TrainReport,
 )
 from backend.jobs.runner import JobRunner
 from backend.jobs.workers import AUTOMATIC, Devices
@@ -56,16 +57,22 @@ from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import jobs as job_queries
 from db.queries import pairs as pair_queries
+from db.queries.blind_review import NOBODY
+from db.queries.classifiers import ClassifierRow
 from db.queries.jobs import JobRow
 from db.queries.queue import QueueFilter
 
 #: How often an interrupted job is restarted: it may be what crashes the program.
 MOST_ATTEMPTS = 3
+#: The key of the curator who started a job, beside its arguments and later its figures.
+_STARTER = "started_by"
 #: Validates the arguments of a background job and returns replacements for them. May raise.
 Guard = Callable[[str, dict[str, Any]], dict[str, Any]]
 #: (dataset, queue as text, name of a saved view): the pairs that these select when an export runs.
 #: `Review.select_pairs` in a workspace: queues are defined one level above.
 SelectPairs = Callable[[int, str, str | None], Selection | None]
+#: The same for each reader (see `Store.seen_by`).
+SelectPairsFor = Callable[[str | None], SelectPairs]
 
 
 class Jobs:
@@ -75,7 +82,8 @@ class Jobs:
     `backend.jobs.picture_quality`, `find_near_duplicates` in `backend.jobs.near_duplicates`,
     `draw_map` in `backend.jobs.picture_map`, `measure_specificity` in `backend.jobs.specificity`,
     `boost`, `boost_dry_run` and `booster` in `backend.jobs.boost_captions`, `train` and `adopt` in
-    `backend.jobs.retrain`, `check_score_file` and `write_scores` in `backend.jobs.export_scores`.
+    `backend.jobs.retrain`, `check_score_file`, `write_scores` and `write_features` in
+    `backend.jobs.export_scores`.
     """
 
     def __init__(
@@ -83,14 +91,16 @@ class Jobs:
         store: Store,
         engines: DatasetEngines,
         settings: Settings,
-        select_pairs: SelectPairs,
+        select_pairs_for: SelectPairsFor,
+        seen_by: tuple["Jobs", str] | None = None,
     ) -> None:
         self._store = store
+        self._base, self._reader = seen_by or (None, None)
         self._engines = engines
         self._settings = settings
-        self.guard: Guard | None = None
-        self._select_pairs = select_pairs
-        self.models = Models(store, engines)
+        self.guard: Guard | None = self._base.guard if self._base is not None else None
+        self._select_pairs_for = select_pairs_for
+        self.models = self._base.models if self._base is not None else Models(store, engines)
         of_dataset, of_queue = engines.of_dataset, self._engine_of_queue
         self.measure_support = engines.bound(support.measure_support, of_dataset)
         self.measure_specificity = engines.bound(specificity.measure_specificity, of_dataset)
@@ -100,22 +110,34 @@ class Jobs:
         self.boost = engines.bound(boost_captions.boost, of_queue)
         self.boost_dry_run = engines.bound(boost_captions.dry_run, of_queue)
         self.booster = bound(boost_captions.booster, engines.of_session)
-        self.train = engines.bound(retrain.train_candidate, of_dataset)
         self.adopt = bound(retrain.adopt, store)
-        self.export_counts = bound(export_dataset.count, store)
         self.check_score_file = export_scores.check
         self.write_scores = bound(export_scores.write, store)
+        self.write_features = bound(export_scores.write_features, store)
+
+    def seen_by(self, reader: str) -> "Jobs":
+        """The same jobs for one of several curators: what they start counts and writes verdicts as
+        far as they see them, and exports of others are hidden from them. See `Store.seen_by`."""
+        store = self._store.seen_by(reader)
+        base = self._base or self
+        return Jobs(store, self._engines, self._settings, self._select_pairs_for, (base, reader))
 
     def _engine_of_queue(self, filter: QueueFilter) -> Engine:
         return self._engines.of_dataset(filter.dataset_id)
 
-    def _engine_with(self, dataset_id: int, model: str | None, trajectories: str | None) -> Engine:
+    def _engine_with(
+        self,
+        dataset_id: int,
+        model: str | None,
+        trajectories: str | None,
+        captioner: str | None = None,
+    ) -> Engine:
         """The dataset's engine, or that of another model. Raises SettingsError."""
         engine = self._engines.of_dataset(dataset_id, model)
-        if trajectories is None:
-            return engine
-        chosen = parse_depth(trajectories).name
-        return engine.with_settings(dataclasses.replace(engine.settings, trajectories=chosen))
+        chosen: dict[str, Any] = {"captioner": captioner} if captioner else {}
+        if trajectories is not None:
+            chosen["trajectories"] = parse_depth(trajectories).name
+        return engine.with_settings(dataclasses.replace(engine.settings, **chosen))
 
     def score(
         self,
@@ -126,17 +148,21 @@ class Jobs:
         model: str | None = None,
         download: bool = False,
         anyway: bool = False,
+        anew: bool = False,
         trajectories: str | None = None,
+        captioner: str | None = None,
     ) -> ScoreReport:
-        """See `backend.jobs.score_dataset.score_dataset`; with the dataset's own model, or with
-        `model` (a preset, a hub name, a directory), which becomes its own. `download`: download it
-        first. `trajectories`: which pairs get whole ones, as in `depth.parse_depth`; by default as
+        """See `backend.jobs.score_dataset.score_dataset`; with the dataset's own model and
+        captioner, or with others, which become its own. `model`: a preset, a hub name or a
+        directory; `captioner`: as in `Settings`. `download`: download them first if they are not
+        here. `trajectories`: which pairs get whole ones, as in `depth.parse_depth`; by default as
         the dataset was scored before, or by its size."""
-        if model and download:
-            model_download.download(model, progress)
-        engine = self._engine_with(dataset_id, model, trajectories)
+        engine = self._engine_with(dataset_id, model, trajectories, captioner)
+        for name in (model, engine.settings.captioner_model) if download else ():
+            if name and not self.models.view(name).is_here:
+                model_download.download(name, progress)
         return score_dataset.score_dataset(
-            self._store, engine, dataset_id, progress, suggestions, cluster, anyway
+            self._store, engine, dataset_id, progress, suggestions, cluster, anyway, anew
         )
 
     def estimate(
@@ -148,10 +174,11 @@ class Jobs:
         suggestions: bool = True,
         trajectories: str | None = None,
         cluster: Cluster | Devices | None = None,
+        captioner: str | None = None,
     ) -> Estimate:
         """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments,
         but without the cluster: the speed of its machines is unknown."""
-        engine = self._engine_with(dataset_id, model, trajectories)
+        engine = self._engine_with(dataset_id, model, trajectories, captioner)
         devices = cluster if isinstance(cluster, Devices) else None
         return estimate.estimate(
             self._store, engine, dataset_id, progress, anyway, suggestions, devices
@@ -162,12 +189,13 @@ class Jobs:
         path: str | Path,
         name: str | None = None,
         progress: Progress = no_progress,
-        **columns: Any,
+        update: str = "keep",
+        gone: str = "keep",
+        options: ReadOptions = DETECTED,
     ) -> ImportReport:
         """See `backend.jobs.import_dataset.import_dataset`."""
-        fetched = self._settings.data_directory / "fetched"
         return import_dataset.import_dataset(
-            self._store, path, name, progress, fetched=fetched, **columns
+            self._store, path, name, progress, self._settings.data_directory, update, gone, options
         )
 
     def _estimate_job(
@@ -176,9 +204,17 @@ class Jobs:
         report = self.estimate(dataset_id, progress, cluster=AUTOMATIC, **arguments)
         return _figures(report) | {"seconds": report.seconds}
 
-    def _import_job(self, progress: Progress, **arguments: Any) -> dict[str, Any]:
+    def _import_job(
+        self,
+        progress: Progress,
+        path: str,
+        name: str | None = None,
+        update: str = "keep",
+        gone: str = "keep",
+        **options: Any,
+    ) -> dict[str, Any]:
         """Import, then check whether the model that would score the dataset knows its pictures."""
-        report = self.import_dataset(progress=progress, **arguments)
+        report = self.import_dataset(path, name, progress, update, gone, ReadOptions(**options))
         return _figures(report) | {"asks_for_model": self.needs_model(report.dataset_id)}
 
     def needs_model(self, dataset_id: int) -> str:
@@ -230,14 +266,21 @@ class Jobs:
         report = self.boost(queue, self.booster(boosting.KINDS), calibrate=False)  # someone waits
         return report.stopped or next(iter(report.outcomes), "nothing to enrich")
 
-    def classifiers(self, dataset_id: int) -> list[ClassifierView]:
+    def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""
         with self._store.reading() as session:
-            rows = classifier_queries.list_classifiers(session, dataset_id)
-        return [
-            ClassifierView(r.id, r.name, r.kind, r.basis, r.active, r.created_at, r.report)
-            for r in rows
-        ]
+            return classifier_queries.list_classifiers(session, dataset_id)
+
+    def train(
+        self, dataset_id: int, progress: Progress = no_progress, seed: int = 0
+    ) -> TrainReport:
+        """See `backend.jobs.retrain.train_candidate`."""
+        engine = self._engines.of_dataset(dataset_id)
+        return retrain.train_candidate(self._store, engine, dataset_id, progress, seed)
+
+    def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
+        """See `backend.jobs.export_dataset.count`."""
+        return export_dataset.count(self._store, dataset_id, choice)
 
     def export(
         self,
@@ -255,7 +298,7 @@ class Jobs:
             self._store, dataset_id, choice, target, format, facts, overwrite, progress
         )
 
-    def _export_job(
+    def export_selected(
         self,
         dataset_id: int,
         progress: Progress,
@@ -267,7 +310,7 @@ class Jobs:
         """An export whose pairs are selected when it runs: a queue as text survives a restart,
         and a million ids need not be stored."""
         if queue or view is not None:
-            only = self._select_pairs(dataset_id, queue, view)
+            only = self._select_pairs_for(self._reader)(dataset_id, queue, view)
             choice = dataclasses.replace(choice, only=only)
         return self.export(dataset_id, choice, progress=progress, **arguments)
 
@@ -277,28 +320,41 @@ class Jobs:
     def background(self) -> JobRunner:
         """The runner of this process; created on first use, because it marks the unfinished jobs of
         an earlier process."""
-        return JobRunner(self._store)
+        return self._base.background if self._base is not None else JobRunner(self._store)
 
     def job(self, job_id: int) -> JobView:
         """Raises NotFound."""
         with self._store.reading() as session:
-            return _views([job_queries.get_job(session, job_id)], session)[0]
+            return self._views([job_queries.get_job(session, job_id)], session)[0]
 
     def last_scoring(self, dataset_id: int) -> JobView | None:
         """The newest background job that scores the dataset, whatever its status."""
         with self._store.reading() as session:
             job = job_queries.latest_job(session, "score", dataset_id)
-            return _views([job], session)[0] if job is not None else None
+            return self._views([job], session)[0] if job is not None else None
 
     def running(self) -> list[JobView]:
         """Background jobs queued or running, of all servers on this database, oldest first."""
         with self._store.reading() as session:
-            return _views(job_queries.running_jobs(session), session)
+            return self._views(job_queries.running_jobs(session), session)
 
     def recent(self, limit: int = 10) -> list[JobView]:
         """The newest `limit` background jobs and all unfinished ones, newest first."""
         with self._store.reading() as session:
-            return _views(job_queries.recent_jobs(session, limit), session)
+            return self._views(job_queries.recent_jobs(session, limit), session)
+
+    def _views(self, jobs: Sequence[JobRow], session: Session) -> list[JobView]:
+        """Stored jobs as pages see them; the names of their datasets are read in one query. Of the
+        exports of others, a reader sees only that they exist: they are full of verdicts."""
+        ids = {job.dataset_id for job in jobs if job.dataset_id is not None}
+        names = dataset_queries.names_of(session, ids) if ids else {}
+        views = []
+        for job in jobs:
+            view = _view(job, names)
+            if job.kind == "export" and self._reader not in (None, _starter(job)):
+                view = dataclasses.replace(view, message="", result={}, done=0, total=0)
+            views.append(view)
+        return views
 
     def cancel(self, job_id: int) -> None:
         """Stop a job at its next step; committed results are kept. Raises NotFound."""
@@ -311,7 +367,7 @@ class Jobs:
             job = job_queries.get_job(session, job_id)
         if job.status not in ("failed", "cancelled"):
             raise SettingsError(f"Job {job_id} is {job.status}: there is nothing to retry.")
-        by = self._start(job.kind, job.dataset_id, _restored(job.arguments))
+        by = self._start(job.kind, job.dataset_id, _restored(job.arguments), 0, self._reader)
         self.background.continued(job_id, by)
         return by
 
@@ -319,11 +375,19 @@ class Jobs:
         """Start `import`, `score`, `support`, `specificity`, `quality`, `duplicates`, `map`,
         `train`, `adopt`, `export`, `estimate`, or `download` and `probe` of a model in the
         background; its job id."""
-        return self._start(kind, dataset_id, arguments)
+        return self._start(kind, dataset_id, arguments, 0, self._reader)
 
     def _start(
-        self, kind: str, dataset_id: int | None, arguments: dict[str, Any], attempts: int = 0
+        self,
+        kind: str,
+        dataset_id: int | None,
+        arguments: dict[str, Any],
+        attempts: int = 0,
+        reader: str | None = None,
     ) -> int:
+        jobs = self if reader is None else self.seen_by(reader)
+        # The classifier is for everybody, so its training uses only what everybody may know.
+        common = self if reader is None else self.seen_by(NOBODY)
         works = {
             "import": lambda progress: self._import_job(progress, **arguments),
             "score": lambda progress: self.score(
@@ -336,9 +400,9 @@ class Jobs:
                 dataset_id or 0, progress, **arguments
             ),
             "map": lambda progress: self.draw_map(dataset_id or 0, progress),
-            "train": lambda progress: self.train(dataset_id or 0, progress),
+            "train": lambda progress: common.train(dataset_id or 0, progress),
             "adopt": lambda progress: {"pairs": self.adopt(progress=progress, **arguments)},
-            "export": lambda progress: self._export_job(dataset_id or 0, progress, **arguments),
+            "export": lambda progress: jobs.export_selected(dataset_id or 0, progress, **arguments),
             "estimate": lambda progress: self._estimate_job(dataset_id or 0, progress, **arguments),
             "download": lambda progress: model_download.download(arguments["model"], progress),
             "probe": lambda progress: self.models.probe(arguments["model"], progress),
@@ -348,12 +412,13 @@ class Jobs:
         if self.guard is not None:
             arguments |= self.guard(kind, arguments)
         if kind == "import":
-            import_dataset.check_source(arguments["path"])
+            for path in filter(None, (arguments["path"], arguments.get("image_root"))):
+                import_dataset.check_source(path, self._settings.data_directory)
         return self.background.start(
             kind,
             dataset_id,
-            lambda progress: _figures(works[kind](progress)),
-            _figures(arguments),
+            lambda progress: _figures(works[kind](progress)) | {_STARTER: reader},
+            _figures(arguments) | {_STARTER: reader},
             attempts,
             _uses(kind, dataset_id, arguments),
         )
@@ -369,9 +434,8 @@ class Jobs:
             why_not = f"It was interrupted {job.attempts + 1} times and will not be started again."
         else:
             try:
-                by = self._start(
-                    job.kind, job.dataset_id, _restored(job.arguments), job.attempts + 1
-                )
+                arguments, starter = _restored(job.arguments), _starter(job)
+                by = self._start(job.kind, job.dataset_id, arguments, job.attempts + 1, starter)
             except TracedError as problem:
                 why_not = explain(problem)
         self.background.continued(job.id, by, why_not)
@@ -382,42 +446,41 @@ class Jobs:
         )
 
 
+#: What a job uses alone, by its kind: models serve one job at a time, and a dataset is ranked by
+#: one. Imports, exports, duplicates and maps need neither.
+_EXCLUSIVE = {
+    "import": ("import of {path}",),
+    "export": ("export to {out}",),
+    "download": ("download of {model}",),
+    "probe": ("models",),
+    "estimate": ("models",),
+    "duplicates": ("duplicates of {dataset}",),
+    "map": ("map of {dataset}",),
+    "adopt": ("ranking of {dataset}",),
+}
+
+
 def _uses(kind: str, dataset_id: int | None, arguments: Mapping[str, Any]) -> frozenset[str]:
-    """Resources used exclusively by the job. Models serve one job at a time, and a dataset is
-    ranked by one job; imports, exports, duplicates and maps need neither."""
-    if kind == "import":
-        return frozenset({f"import of {arguments['path']}"})
-    if kind == "export":
-        return frozenset({f"export to {arguments['out']}"})
-    if kind == "download":
-        return frozenset({f"download of {arguments['model']}"})
-    if kind in ("probe", "estimate"):
-        return frozenset({"models"})
-    if kind in ("duplicates", "map"):  # they use stored vectors only
-        return frozenset({f"{kind} of {dataset_id}"})
-    ranking = f"ranking of {dataset_id}"
-    return frozenset({ranking} if kind == "adopt" else {ranking, "models"})
+    """Names of the resources that the job uses alone."""
+    names = _EXCLUSIVE.get(kind, ("ranking of {dataset}", "models"))
+    values = {**arguments, "dataset": dataset_id}
+    return frozenset(name.format_map(values) for name in names)
 
 
 def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A job's arguments as they were before they became JSON."""
-    restored = dict(arguments)
+    from pydantic import TypeAdapter
+
+    restored = {name: value for name, value in arguments.items() if name != _STARTER}
     if "choice" in restored:
-        given = dict(restored["choice"])
-        if given.get("two_stage"):
-            two_stage = dict(given["two_stage"])
-            if isinstance(two_stage.get("split"), list):
-                two_stage["split"] = tuple(two_stage["split"])
-            given["two_stage"] = TwoStage(**two_stage)
-        restored["choice"] = ExportChoice(**given)
+        restored["choice"] = TypeAdapter(ExportChoice).validate_python(restored["choice"])
     return restored
 
 
-def _views(jobs: Sequence[JobRow], session: Session) -> list[JobView]:
-    """Stored jobs as pages see them; the names of their datasets are read in one query."""
-    ids = {job.dataset_id for job in jobs if job.dataset_id is not None}
-    names = dataset_queries.names_of(session, ids) if ids else {}
-    return [_view(job, names) for job in jobs]
+def _starter(job: JobRow) -> str | None:
+    """The curator who started the job; None: an operator."""
+    name = job.result.get(_STARTER) or job.arguments.get(_STARTER)
+    return None if name is None else str(name)
 
 
 def _view(job: JobRow, names: Mapping[int, str]) -> JobView:
@@ -434,16 +497,8 @@ def _view(job: JobRow, names: Mapping[int, str]) -> JobView:
 
 
 def _figures(result: Any) -> dict[str, Any]:
-    """A job's result as plain JSON values."""
-    plain = dataclasses.asdict(result) if dataclasses.is_dataclass(result) else dict(result)
-    return {key: _plain(value) for key, value in plain.items()}
+    """A job's arguments or its report as plain JSON values."""
+    from pydantic_core import to_jsonable_python  # `--help` needs no pydantic
 
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = dataclasses.asdict(value)
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+    figures: dict[str, Any] = to_jsonable_python(result, fallback=str)
+    return figures

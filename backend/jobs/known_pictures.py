@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from backend.datasets.address_proofs import split_proof
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import ImageState
 from backend.errors import UnknownPictures
@@ -142,7 +143,7 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
             and trajectory_queries.get_trajectory(session, pair.id, run.id) is not None
         )
     if not is_scored:
-        check_picture(engine, image, pair.image_path)
+        check_picture(engine, image, split_proof(pair.image_path)[0])
 
 
 def why_unknown(model: str, picture: str = "It") -> str:

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from PIL import Image
 
-from backend.engine.expectation import with_expectations
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.trajectories.word_expectations import with_expectations
 from backend.jobs.classifiers import (
-    as_far_as_read,
     classifier_captioner,
     classifier_in_use,
     probabilities,
+    steps_needed_by,
 )
 from backend.jobs.stored_trajectories import exploring_of, to_row
 from backend.loaded_models import Engine
@@ -25,7 +25,7 @@ from db.queries.runs import RunRow
 from db.queries.suggestions import NewSuggestion, SuggestionRow
 
 
-def whole_of(
+def complete_trajectory(
     store: Store,
     engine: Engine,
     run: RunRow,
@@ -49,8 +49,8 @@ def whole_of(
 def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
     """The corrections of a scored pair that have no probability of error yet."""
     with store.reading() as session:
-        listed = suggestion_queries.list_suggestions(session, pair_id, run.id)
-    return [row for row in listed if row.p_before is not None and row.p_after is None]
+        suggestions = suggestion_queries.list_suggestions(session, pair_id, run.id)
+    return [row for row in suggestions if row.p_before is not None and row.p_after is None]
 
 
 def judge_suggestions(
@@ -63,13 +63,13 @@ def judge_suggestions(
     suggestions: Sequence[SuggestionRow],
 ) -> bool:
     """Compute and store the probability of error of each of the pair's corrections, by the
-    classifier in use; returns whether there is one. `state`: as for `whole_of`."""
+    classifier in use; returns whether there is one. `state`: as for `complete_trajectory`."""
     classifier = classifier_in_use(store, pair.dataset_id)
     if classifier is None or not suggestions:
         return False
     trajectories = engine.trajectories(
         [(state, suggestion.caption) for suggestion in suggestions],
-        exploring=as_far_as_read(classifier, exploring_of(run)),
+        exploring=steps_needed_by(classifier, exploring_of(run)),
     )
     with engine.lock:
         reader = classifier_captioner(engine, classifier)

@@ -7,14 +7,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.regular_files import open_regular, read_regular
 from backend.engine import hub_cache
 from backend.engine.presets import checkpoints
+from backend.engine.scoring.vqa.name import hub_name
 
 #: `model_type` of the configurations that scorers are made of; the cache is shared with programs
 #: that download models of every kind. The same as the families' (`engine/scoring/loading.py`),
 #: which cannot be imported without torch.
 MODEL_TYPES = frozenset({"clip", "metaclip_2", "siglip", "blip"})
-_OPEN_CLIP_WEIGHTS = "open_clip_model.safetensors"
 #: Bytes read of a model card: its licence is at the beginning.
 _CARD = 1 << 16
 #: Bytes per number, by the name of the precision in a configuration.
@@ -27,7 +28,7 @@ _LICENCE = re.compile(r"^license(?:_name)?:[ \t]*[\"']?([^\"'\n]{1,60})", re.MUL
 def downloaded_scorers() -> list[str]:
     """The complete scorers in the hub's cache, in the form accepted by `--model`; those of presets
     are left out."""
-    presets = {checkpoint.name for checkpoint in checkpoints()}
+    presets = {checkpoint.repository for checkpoint in checkpoints()}
     named = (_scorer_in(name) for name in hub_cache.names() if name not in presets)
     return [name for name in named if name]
 
@@ -37,7 +38,8 @@ def _scorer_in(name: str) -> str:
     snapshot = hub_cache.snapshot_of(name)
     if snapshot is None:
         return ""
-    if (snapshot / "open_clip_config.json").is_file() and (snapshot / _OPEN_CLIP_WEIGHTS).exists():
+    has_weights = any((snapshot / file).exists() for file in hub_cache.OPEN_CLIP_WEIGHTS)
+    if has_weights and (snapshot / "open_clip_config.json").is_file():
         return hub_cache.OPEN_CLIP_HUB + name
     return name if _is_scorer(_json(snapshot / "config.json")) else ""
 
@@ -50,8 +52,9 @@ def _is_scorer(configuration: dict[str, Any]) -> bool:
 
 
 def path_of(model: str) -> Path | None:
-    """The file or folder that `--model` names, also as in `open_clip:ARCHITECTURE@FILE`; None if
-    nothing is there."""
+    """The file or folder that `--model` names, also as in `open_clip:ARCHITECTURE@FILE` and
+    `vqa:FOLDER`; None if nothing is there."""
+    model = hub_name(model)
     _, _, file = model.partition("@") if ":" in model else ("", "", "")
     paths = (Path(text).expanduser() for text in (model, file) if text)
     return next((path for path in paths if os.path.exists(path)), None)
@@ -92,7 +95,7 @@ def _in_header(file: Path) -> int:
     """Numbers in a file of safetensors, without integers (positions); 0 if its header is
     damaged. The header's length is in the first eight bytes."""
     try:
-        with file.open("rb") as stored:
+        with open_regular(file) as stored:
             length = int.from_bytes(stored.read(8), "little")
             if length > min(_LONGEST_HEADER, file.stat().st_size):
                 return 0
@@ -112,8 +115,8 @@ def licence_in(folder: Path | None) -> str:
     if card is None or not card.is_file():
         return ""
     try:
-        with card.open(encoding="utf-8", errors="replace") as file:
-            head = file.read(_CARD)
+        with open_regular(card) as file:
+            head = file.read(_CARD).decode("utf-8", "replace")
     except OSError:
         return ""
     facts = head[4:].partition("\n---")[0] if head.startswith("---\n") else ""
@@ -123,7 +126,7 @@ def licence_in(folder: Path | None) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -1,12 +1,13 @@
 """Preview a deletion, delete and rename datasets, and set their guidelines."""
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from backend.datasets.address_proofs import split_proof
+from backend.datasets.regular_files import replacement
 from backend.errors import SettingsError
 from backend.jobs.reports import Deletion
 from backend.store import Store
@@ -20,7 +21,7 @@ from db.queries.verdict_history import Act
 LONGEST_GUIDELINES = 20_000
 
 
-def what_goes(store: Store, dataset_id: int) -> Deletion:
+def deletion_preview(store: Store, dataset_id: int) -> Deletion:
     """A preview of a deletion. The dataset's images are never touched."""
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
@@ -38,10 +39,9 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
     (`Deletion.verdict_file`): nothing is deleted unless that file is complete. Raises
     SettingsError while a job works on the dataset, or if the file cannot be written; NotFound.
     """
-    going = what_goes(store, dataset_id)
+    going = deletion_preview(store, dataset_id)
     with store.writing() as session:
         job_queries.fail_stale_jobs(session)
-    part: Path | None = None
     target = _free(folder, going.name)
     try:
         with store.writing(large=True) as session:
@@ -56,18 +56,13 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
             verdict_history.lock_dataset_pairs(session, dataset_id)
             acts = verdict_history.count_acts(session, dataset_id)
             if acts:
-                part = target.with_name(f".{target.name}.part")
-                _write(part, verdict_history.iterate_acts(session, dataset_id))
-                os.replace(part, target)
+                _write(target, verdict_history.iterate_acts(session, dataset_id))
             dataset_queries.delete_dataset(session, dataset_id)
     except OSError as problem:
         raise SettingsError(
             f"The verdicts cannot be saved in {target}: {problem.strerror or problem}. Nothing was "
             "deleted. Name another folder with --keep."
         ) from problem
-    finally:
-        if part is not None and part.is_file():
-            part.unlink()
     return Deletion(
         going.dataset_id, going.name, going.root, going.pairs, going.scored, going.reviewed, acts,
         str(target) if acts else "",
@@ -97,12 +92,13 @@ def set_guidelines(store: Store, dataset_id: int, text: str) -> None:
 
 def _write(path: Path, acts: Iterable[Act]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with replacement(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for act in acts:
-            values = {**asdict(act), "created_at": act.created_at.isoformat()}
+            values = asdict(act) | {
+                "image_path": split_proof(act.image_path)[0],
+                "created_at": act.created_at.isoformat(),
+            }
             file.write(json.dumps(values, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _free(folder: Path, name: str) -> Path:

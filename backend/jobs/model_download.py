@@ -21,6 +21,7 @@ from backend.engine.hub_cache import (
     snapshot_of,
 )
 from backend.engine.presets import pinned, preset_of
+from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import ModelUnavailable, NotFound, TracedError
 from backend.progress import Progress, no_progress
 
@@ -49,7 +50,8 @@ class RemoteFile:
 
 
 def repositories_of(model: str) -> tuple[str, ...]:
-    """The hub names for a value of `--model`: a preset, an open_clip name or a hub name.
+    """The hub names for a value of `--model`: a preset, an open_clip name, `vqa:` and a
+    hub name, or a hub name.
 
     Raises NotFound if there is nothing to download.
 
@@ -60,7 +62,7 @@ def repositories_of(model: str) -> tuple[str, ...]:
     if preset is not None and preset.is_embedded:
         raise NotFound("The embedded model comes with the program: there is nothing to download.")
     if preset is not None and model == preset.name:
-        return tuple(checkpoint.name for checkpoint in preset.checkpoints)
+        return tuple(checkpoint.repository for checkpoint in preset.checkpoints)
     if model.startswith(OPEN_CLIP_HUB):  # without importing open_clip
         return (model.removeprefix(OPEN_CLIP_HUB),)
     if model.startswith("open_clip:"):
@@ -68,8 +70,8 @@ def repositories_of(model: str) -> tuple[str, ...]:
 
         if name := hub_name_of(model):
             return (name,)
-    elif HUB_NAME.fullmatch(model) and not Path(model).exists():
-        return (model,)
+    elif HUB_NAME.fullmatch(hub_name(model)) and not Path(hub_name(model)).exists():
+        return (hub_name(model),)
     raise NotFound(f"'{model}' is not a model of the hub, so there is nothing to download.")
 
 
@@ -79,7 +81,10 @@ def download(model: str, progress: Progress = no_progress) -> DownloadReport:
     Raises NotFound and ModelUnavailable.
     """
     names = repositories_of(model)
-    done = sum(_download(name, progress) for name in names)
+    preset = preset_of(model)
+    scorer = preset.scorer.name if preset is not None else model
+    by_open_clip = {names[0]} if scorer.startswith("open_clip:") else set()
+    done = sum(_download(name, name in by_open_clip, progress) for name in names)
     return DownloadReport(tuple((name, commit_of(name)) for name in names), done)
 
 
@@ -104,11 +109,11 @@ def _folders(model: str) -> list[Path]:
     return folders
 
 
-def _download(name: str, progress: Progress) -> int:
+def _download(name: str, for_open_clip: bool, progress: Progress) -> int:
     if snapshot_of(name) is not None and pinned(name):
         return 0
     try:
-        commit, files = _listed(name, pinned(name) or "main")
+        commit, files = _listed(name, pinned(name) or "main", for_open_clip)
         total = sum(file.size for file in files)
         before = 0
         came = 0
@@ -126,17 +131,17 @@ def _download(name: str, progress: Progress) -> int:
     return came
 
 
-def _listed(name: str, revision: str) -> tuple[str, list[RemoteFile]]:
+def _listed(name: str, revision: str, for_open_clip: bool) -> tuple[str, list[RemoteFile]]:
     """The commit of a revision, and the files that a model is loaded from."""
     from huggingface_hub import HfApi
 
     info = HfApi().model_info(name, revision=revision, files_metadata=True)
     by_name = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    wanted = needed(list(by_name))
+    wanted = needed(list(by_name), for_open_clip)
     if not any(file.endswith((".safetensors", ".bin")) for file in wanted):
         raise ModelUnavailable(
             f"'{name}' contains no weights in a supported format (model.safetensors, "
-            "pytorch_model.bin)."
+            "pytorch_model.bin, or those of open_clip)."
         )
     return str(info.sha), [_remote(by_name[file]) for file in wanted]
 

@@ -27,8 +27,8 @@ class ModelView:
 
     Sizes in bytes; None: unknown until downloaded. `revision`: the pinned commit, or the downloaded
     one; "main" for a model that is neither pinned nor downloaded. `on_disk`: the size of its files
-    here, whether or not they are complete; None for the embedded model. `core_seconds`: see
-    `Preset`.
+    here, whether or not they are complete; None for the embedded model. `core_seconds` and
+    `without_captioner`: see `Preset`.
     """
 
     name: str
@@ -45,6 +45,7 @@ class ModelView:
     probe: Probe | None
     on_disk: int | None = None
     core_seconds: float | None = None
+    without_captioner: str = ""
 
     @property
     def seconds(self) -> float | None:
@@ -104,7 +105,7 @@ class Models:
         """See `backend.jobs.model_download.download`."""
         return model_download.download(model, progress)
 
-    def what_goes(self, model: str) -> Removal:
+    def deletion_preview(self, model: str) -> Removal:
         """A preview of the removal. Raises NotFound if no part of the model is on this machine."""
         freed = model_download.removable(model)
         going = set(_repositories(self.view(model).name))
@@ -119,7 +120,7 @@ class Models:
     def remove(self, model: str) -> Removal:
         """Delete a model from this machine; if it is the default, the embedded one replaces it.
         Raises NotFound."""
-        removal = self.what_goes(model)
+        removal = self.deletion_preview(model)
         model_download.remove(model)
         if removal.was_default:
             set_default_model(self._store, EMBEDDED_NAME)
@@ -140,13 +141,14 @@ class Models:
         """Raises SettingsError for a model that is not on this machine."""
         view = self.view(model)
         if not view.is_here:
-            raise SettingsError(_why_not_here(model))
+            raise SettingsError(_missing_model_message(model))
         set_default_model(self._store, view.name)
         return self.view(model)
 
 
 def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelView:
-    names = [checkpoint.name for checkpoint in preset.checkpoints]
+    names = [checkpoint.repository for checkpoint in preset.checkpoints]
+    commits = [commit_of(name) for name in names]
     return ModelView(
         preset.name,
         preset.scorer.name,
@@ -156,12 +158,13 @@ def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelVie
         preset.download,
         preset.memory,
         preset.scorer.licence,
-        preset.scorer.revision,
-        preset.is_embedded or all(commit_of(name) for name in names),
+        "" if preset.is_embedded else preset.scorer.revision or commits[0] or "main",
+        preset.is_embedded or all(commits),
         preset.name == default,
         measured,
         None if preset.is_embedded else sum(bytes_of(name) for name in names),
         preset.core_seconds,
+        preset.without_captioner,
     )
 
 
@@ -201,7 +204,7 @@ def _can_be_used(model: str) -> bool:
     return local_models.path_of(model) is not None or bool(_repositories(model))
 
 
-def _why_not_here(model: str) -> str:
+def _missing_model_message(model: str) -> str:
     path = local_models.path_of(model)
     if path is not None:
         return f"The folder '{path}' lacks config.json or weights. Give the folder of a model."

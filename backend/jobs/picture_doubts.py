@@ -20,17 +20,17 @@ from backend.engine.correction.doubting import (
     fitted,
     restored,
 )
-from backend.engine.correction.striking import without
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.engine.correction.transplants import Added, transplants
-from backend.engine.expectation import with_expectations
+from backend.engine.english.phrase_removal import without_phrase
+from backend.engine.english.phrase_swaps import Added, swap_phrases
+from backend.engine.english.phrases import Phrase
 from backend.engine.phrases.attribution import attribute_phrases
 from backend.engine.phrases.nonce import Nonces
-from backend.engine.phrases.spans import Phrase
+from backend.engine.trajectories.word_expectations import with_expectations
 from backend.jobs.classifiers import (
-    as_far_as_read,
     classifier_captioner,
     probabilities,
+    steps_needed_by,
     suspects_by,
 )
 from backend.jobs.correct_queue import PairCorrector
@@ -86,7 +86,7 @@ class PictureDoubts:
         if self.is_fitted:
             return self.rule
         rows = self._unsuspected()
-        added = self._transplants(rows, captions_of)
+        added = self._swapped_phrases(rows, captions_of)
         sides = zip(*added, strict=True)
         counts = [sum(len(each.phrases) for each in side if each) for side in sides]
         if min(counts, default=0) < LEAST_PHRASES:
@@ -129,7 +129,7 @@ class PictureDoubts:
         right = [row for row in page.rows if not is_wrong(judgement(row.decision, row.enriches))]
         return right[:CAPTIONS]
 
-    def _transplants(
+    def _swapped_phrases(
         self, rows: Sequence[QueueRow], captions_of: Callable[[QueueRow], Sequence[str]]
     ) -> list[tuple[Added | None, Added | None]]:
         """For each caption an addition from its own picture and one from another, None where there
@@ -144,7 +144,7 @@ class PictureDoubts:
         made: list[tuple[Added | None, Added | None]] = []
         for row in rows:
             others = [other.caption for other in rows if other.image_path != row.image_path]
-            same, foreign = transplants(captions_of(row), others, rng) if others else (None, None)
+            same, foreign = swap_phrases(captions_of(row), others, rng) if others else (None, None)
             made.append((read(same), read(foreign)))
         return made
 
@@ -159,11 +159,13 @@ class PictureDoubts:
         variants = [
             (context, variant)
             for context, text, phrases in requests
-            for variant in (text, *(without(text, p.start, p.end) for p in phrases))
+            for variant in (text, *(without_phrase(text, p.start, p.end) for p in phrases))
         ]
         trajectories = engine.trajectories(
             [(context.state, variant) for context, variant in variants],
-            exploring=as_far_as_read(corrector.classifier, exploring_of(corrector.run), words=True),
+            exploring=steps_needed_by(
+                corrector.classifier, exploring_of(corrector.run), words=True
+            ),
         )
         reader = classifier_captioner(engine, corrector.classifier)
         with engine.lock:

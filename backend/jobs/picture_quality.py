@@ -16,6 +16,7 @@ from typing import Any
 from PIL import Image
 
 from backend.engine import memory
+from backend.errors import missing_extra
 from backend.jobs.image_batches import open_ahead
 from backend.jobs.reports import PictureQualityReport
 from backend.progress import Progress, no_progress
@@ -87,6 +88,7 @@ def _waiting(store: Store, dataset_id: int) -> Iterator[Sequence[PairRow]]:
 
 def signals_of(picture: Image.Image) -> dict[str, Any]:
     """CleanVision's raw values of an RGB picture, by the names of their columns."""
+    manager = _manager()
     from cleanvision.issue_managers.duplicate_issue_manager import get_hash
 
     small = picture
@@ -94,7 +96,7 @@ def signals_of(picture: Image.Image) -> dict[str, Any]:
         small = picture.copy()
         small.thumbnail((_SIDE, _SIDE))
     measured: dict[str, Any] = {}
-    for issue, measure in _manager().image_properties.items():
+    for issue, measure in manager.image_properties.items():
         if issue in _NAMES and issue != "light":  # measured together with "dark"
             is_of_shape = issue in ("odd_size", "odd_aspect_ratio")
             measured |= measure.calculate(picture if is_of_shape else small)
@@ -141,6 +143,10 @@ def issues_of(signals: Sequence[tuple[SignalsRow, str]]) -> dict[str, list[int]]
 
 def _manager() -> Any:
     """CleanVision's properties with its default thresholds; imported late, because it is slow."""
-    from cleanvision.issue_managers.image_property_issue_manager import ImagePropertyIssueManager
-
+    try:
+        from cleanvision.issue_managers.image_property_issue_manager import (
+            ImagePropertyIssueManager,
+        )
+    except ImportError as problem:
+        raise missing_extra("The quality of pictures", "quality") from problem
     return ImagePropertyIssueManager()

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.bundled import IS_CHECKOUT
-from backend.engine.threads import let_waiting_threads_sleep
+from backend.engine.threads import set_passive_wait
 from backend.engine.trajectories.exploring import Exploring
-from backend.errors import SettingsError
+from backend.errors import SettingsError, missing_extra
 from backend.jobs.ray_worker import QUESTIONS, RESULTS, ScoringWorker
 from backend.loaded_models import Engine
 
@@ -128,9 +128,7 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as problem:
-        raise SettingsError(
-            "Ray is not installed. Install it with: pip install -r requirements-ray.txt"
-        ) from problem
+        raise missing_extra("--engine ray", "ray") from problem
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     # The newer reader of Parquet starts 32 processes to read the footers of a few small shards.
@@ -151,7 +149,7 @@ def _connect(ray: Any, cluster: Cluster) -> bool:
     if ray.is_initialized():
         return False
     quiet: dict[str, str] = {}
-    let_waiting_threads_sleep(quiet)
+    set_passive_wait(quiet)
     environment: dict[str, Any] = {"env_vars": {"PYTHONPATH": str(_ROOT), **quiet}}
     if cluster.address is not None:
         # A checkout is sent to the other machines; its dependencies must be installed there. If

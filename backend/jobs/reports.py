@@ -20,6 +20,19 @@ class ProblemView:
 
 
 @dataclass(frozen=True)
+class SourceChanges:
+    """Rows of a source compared with its last import. `changed`: another caption or split;
+    `moved`: the picture alone has another address; `gone`: pairs without a row, `same`: the rest.
+    """
+
+    new: int = 0
+    changed: int = 0
+    moved: int = 0
+    gone: int = 0
+    same: int = 0
+
+
+@dataclass(frozen=True)
 class ImportReport:
     dataset_id: int
     name: str
@@ -31,6 +44,14 @@ class ImportReport:
     notes: tuple[str, ...] = ()
     #: Why the dataset's model cannot score its pictures, "" if it can or was not checked.
     asks_for_model: str = ""
+    #: Of a dataset that existed before; `update`: whether changed rows were taken or kept as they
+    #: were; `hidden`: pairs hidden now because they are gone; `replaced`, `unproved`: see
+    #: `backend.jobs.compare_source.Comparison`.
+    changes: SourceChanges = SourceChanges()
+    update: str = "keep"
+    hidden: int = 0
+    replaced: int = 0
+    unproved: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +67,17 @@ class Deletion:
     reviewed: int
     acts: int
     verdict_file: str = ""
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """The new folder of a dataset; of the pictures `checked` there, some are `missing`."""
+
+    dataset_id: int
+    name: str
+    root: str
+    checked: int
+    missing: int
 
 
 @dataclass(frozen=True)
@@ -234,83 +266,6 @@ class BoostDryRun(DryRun):
 
 
 @dataclass(frozen=True)
-class CorrectorFigures:
-    """Results on captions that people have corrected: shares with a readable answer, with a
-    caption, and with exactly the accepted correction; mean rise of s and number of words changed
-    (None without a caption)."""
-
-    model: str
-    readable: float
-    corrected: float
-    same: float
-    rise_of_s: float | None
-    words_changed: float | None
-
-
-@dataclass(frozen=True)
-class DistillationReport:
-    """`examples`: trained on, of which `from_teacher` are the teacher's answers; `held_out`:
-    corrections that the untrained student, the student and the teacher were evaluated on."""
-
-    dataset_id: int
-    examples: int
-    from_teacher: int
-    held_out: int
-    losses: tuple[float, ...]
-    untrained: CorrectorFigures
-    student: CorrectorFigures
-    teacher: CorrectorFigures | None
-    model: Path
-
-
-@dataclass(frozen=True)
-class CaptionerFigures:
-    """Greedy captions of held-out pictures. `trained_on`: "cleaned" or "raw"; `pairs`: number of
-    training pairs; `rd100`: share that the judge retrieves among 99 random pictures (or all, if
-    fewer); `bags`: R@1 in bags of similar pictures, by size; `cider`: mean CIDEr-D against the
-    cleaned captions of the picture, None if it cannot be computed; `words`: mean length;
-    `distinct`: different words in all; `empty`: number of captions without a word."""
-
-    trained_on: str
-    pairs: int
-    rd100: float
-    bags: dict[int, float]
-    cider: float | None
-    words: float
-    distinct: int
-    empty: int
-
-
-@dataclass(frozen=True)
-class CaptionerReport:
-    """`figures`: of the captioner in `model`, trained on the cleaned dataset, then of one trained
-    on the raw dataset with the same recipe, if requested. `held_out`: pictures that neither was
-    trained on; `unreadable`: pictures that could not be opened."""
-
-    dataset_id: int
-    figures: tuple[CaptionerFigures, ...]
-    held_out: int
-    unreadable: int
-    judge: str
-    recipe: dict[str, Any]
-    model: Path
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ClassifierView:
-    """A trained classifier; `report`: its cross-validated metrics."""
-
-    id: int
-    name: str
-    kind: str
-    basis: str
-    active: bool
-    created_at: datetime
-    report: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class TrainReport:
     """A candidate classifier, trained but not adopted, compared with the one in use."""
 
@@ -336,7 +291,8 @@ class TwoStage:
 
     `least_phrases`: pairs with fewer tested phrases go last in stage two. `split`: only undecided
     pairs of this split, or of these, take part, None: all. `tag`: tag the pairs instead of leaving
-    any out.
+    any out. `seed`: of the random order; 0 is that of the queue. `scores`: a file of the user's own
+    scores, by which stage two selects instead of by `by`.
     """
 
     align: float = 0.7
@@ -345,6 +301,13 @@ class TwoStage:
     least_phrases: int = 0
     split: str | tuple[str, ...] | None = None
     tag: bool = False
+    seed: int = 0
+    scores: str = ""
+
+    @property
+    def criterion(self) -> str:
+        """What stage two goes by."""
+        return f"the scores in {Path(self.scores).name}" if self.scores else self.by
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -434,6 +397,8 @@ class ExportCounts:
     by_decision: dict[str, int]
     #: Kept with an enriched caption, accepted or only suggested.
     enriched: int = 0
+    #: Kept with a caption that was edited in bulk.
+    edited: int = 0
 
 
 @dataclass(frozen=True)
@@ -443,6 +408,10 @@ class ExportReport:
     counts: ExportCounts
     written: int
     card: str
+    #: Number of pairs left out because their picture cannot be shown to be the one that was
+    #: imported, and the first of them with the reason.
+    unreadable: int = 0
+    first_unreadable: tuple[ProblemView, ...] = ()
 
 
 @dataclass(frozen=True)

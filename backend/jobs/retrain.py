@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.retraining import Retrained, compare, retrain
 from backend.engine.detection.types import reads_later_steps
-from backend.engine.expectation import with_expectations_of
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import TrainingError
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.dataset_pairs import prepare_scorer
@@ -51,10 +51,16 @@ RENEWING, RENEWED = "being renewed", "renewed"
 
 
 def train_candidate(
-    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    progress: Progress = no_progress,
+    seed: int = 0,
 ) -> TrainReport:
     """Train on all verdicts that say right or wrong, and on injected noise.
 
+    `seed`: of the injected errors and of the folds; the same pairs, verdicts and seed give the same
+    classifier.
     Raises NotScored if the dataset is not scored with this session's model, and TrainingError if
     there are too few verdicts; the message says what is missing.
     """
@@ -89,11 +95,12 @@ def train_candidate(
         groups=[pair.image_path for pair in pairs],
         maximum_pairs=COLD_START_PAIRS,
         progress=progress,
+        seed=seed,
         detector=engine.settings.detector,
         whole=whole,
     )
     moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
-    report = {**result.report, **moved, "run": run.id, "verdicts": verdicts}
+    report = {**result.report, **moved, "run": run.id, "verdicts": verdicts, "seed": seed}
     with store.writing() as session:
         dataset_queries.lock(session, dataset_id)  # so that no two get the same number
         number = len(classifier_queries.list_classifiers(session, dataset_id))

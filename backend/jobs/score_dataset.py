@@ -23,7 +23,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.detect import detect, measure_disagreement
+from backend.jobs.detect import check_detector, detect, measure_disagreement
 from backend.jobs.expectations import remember_expectations
 from backend.jobs.known_pictures import (
     UNKNOWN,
@@ -87,13 +87,15 @@ def score_dataset(
     suggestions: bool = True,
     cluster: Cluster | Devices | None = None,
     anyway: bool = False,
+    anew: bool = False,
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
     `cluster`: where to compute: trajectories on machines, or everything that takes long in several
     processes of this one; None: in this process; `anyway`: also score pictures of a kind that the
     model does not know (remembered with the dataset); otherwise a few of them are left out, and a
-    dataset with many is refused. Raises ModelUnavailable, UnknownPictures, NotFound.
+    dataset with many is refused; `anew`: see `detect`. Raises ModelUnavailable, UnknownPictures,
+    NotFound, SettingsError.
     """
     started = time.monotonic()
     captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
@@ -103,16 +105,18 @@ def score_dataset(
     root = Path(dataset.root)
     if not anyway:
         with store.reading() as session:
-            earlier = run_queries.find_run(session, **what_run(engine, dataset_id))
+            earlier = run_queries.find_run(session, **run_key(engine, dataset_id))
         check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
     prepare_scorer(store, engine, dataset_id, progress)
     depth = depth_for(store, engine, dataset_id)
     detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
+    if anew:
+        check_detector(store, dataset_id)
     remember(store, engine, dataset_id, anyway, depth)
     run = _run(store, engine, dataset_id)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
-    known = familiarity_for(store, engine, dataset_id, anyway)
+    familiarity = familiarity_for(store, engine, dataset_id, anyway)
     units = units_left(store, engine, dataset_id, run.id, suggestions, depth)
     plan = _plan(engine, depth, units, distributed=isinstance(cluster, Cluster))
     progress = plan.reporting(progress)
@@ -122,7 +126,7 @@ def score_dataset(
     devices = decided(devices, engine, units[TRAJECTORIES] + units[COPIES])
     with Workers(engine, root, devices) as workers:
         waiting = _unscored(store, run, _at_once(workers))
-        work = _Work(TRAJECTORIES, exploring, waiting, total, before, known)
+        work = _Work(TRAJECTORIES, exploring, waiting, total, before, familiarity)
         done = _trajectories(store, run, work, workers, machines, progress)
         _list_left_out(store, run, done.left_out)
         completed = 0
@@ -131,7 +135,7 @@ def score_dataset(
         _concreteness(store, engine, dataset_id, total, progress)
         remember_meanings(store, engine, dataset_id, total, progress)
         remember_expectations(store, workers, run, total, progress)
-        report = detect(store, workers, run, progress)
+        report = detect(store, workers, run, progress, anew)
         selections = _to_complete(store, dataset_id, depth, total, suggestions)
         completed += _complete(store, run, WHOLE, selections, workers, machines, progress)
         suggested = suggest_likely(store, workers, run, progress) if suggestions else 0
@@ -186,7 +190,7 @@ def _to_complete(
     return selections
 
 
-def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
+def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
     """The fields that identify the run of this model with these settings."""
     info = engine.scorer.info
     exploring = replace(engine.exploring, auxiliary=bool(info.auxiliary))
@@ -248,7 +252,7 @@ def models_of(engine: Engine, depth: Depth) -> str:
 
 def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run of this model and these settings on this dataset: an earlier one, or a new one."""
-    what = what_run(engine, dataset_id)
+    what = run_key(engine, dataset_id)
     with store.writing() as session:
         run = run_queries.find_run(session, **what)
         if run is not None:

@@ -11,6 +11,7 @@ from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.jobs.stored_expectations import to_expectation
 from backend.store import Store
 from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
@@ -50,18 +51,30 @@ def _with_trajectories(
 
 
 def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
-    """All pairs that have a trajectory under this run, in import order, in batches: memory
-    use is independent of the dataset size."""
+    """All pairs that have a trajectory under this run, hidden ones too, in import order, in
+    batches: memory use is independent of the dataset size."""
     after = 0
     while True:
         with store.reading() as session:
-            batch = pair_queries.pairs_after(session, run.dataset_id or 0, after, AT_ONCE)
+            batch = pair_queries.pairs_after(
+                session, run.dataset_id or 0, after, AT_ONCE, with_hidden=True
+            )
             batch_with_trajectories = _with_trajectories(session, run, batch)
         if not batch:
             return
         after = batch[-1].id
         if batch_with_trajectories[0]:
             yield batch_with_trajectories
+
+
+def latest_batches(
+    store: Store, dataset_id: int
+) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
+    """`scored_batches` of the dataset's latest scoring; nothing if it was never scored."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
+    if run is not None:
+        yield from scored_batches(store, run)
 
 
 def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:

@@ -15,10 +15,10 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.classifiers import (
-    as_far_as_read,
     classifier_captioner,
     classifier_in_use,
     judging,
+    steps_needed_by,
     suspects_by,
 )
 from backend.jobs.scoring_stages import CORRECTIONS
@@ -99,10 +99,10 @@ def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str)
     ids = [pair.id for pair in pairs]
     with store.reading() as session:
         known = suggestion_queries.attempted(session, ids, proposer, run.id)
-        stored = trajectory_queries.trajectories_of(session, run.id, ids)
+        trajectories = trajectory_queries.trajectories_of(session, run.id, ids)
         return [
             pair for pair in pairs
-            if pair.id in stored
+            if pair.id in trajectories
             and pair.id not in known
             and not suggestion_queries.list_suggestions(session, pair.id, run.id)
         ]  # fmt: skip
@@ -198,7 +198,7 @@ def _suggest(
             list(contexts.values()),
             engine.captioner,
             judging(classifier),
-            exploring=as_far_as_read(classifier, exploring or engine.exploring),
+            exploring=steps_needed_by(classifier, exploring or engine.exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
             judged=judged,
         )

@@ -17,12 +17,12 @@ from PIL import Image
 
 from backend.engine import memory
 from backend.engine.captions import Caption
+from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases, check_scorer
 from backend.engine.phrases.lexicon import english_share, other_languages_share
 from backend.engine.phrases.nonce import NoncePools, Nonces
 from backend.engine.phrases.selection import pool_of
-from backend.engine.phrases.spans import KINDS, is_spaced
 from backend.engine.phrases.support import ALIGN_SHARE, Normalisation, PoolMoments
 from backend.errors import SettingsError
 from backend.jobs.image_batches import encode_opened, open_ahead
@@ -135,6 +135,10 @@ def _pools_for(
         notes.append("most captions are not English: phrases are recognised by English rules")
     if engine.scorer.info.limits:
         notes.append(engine.scorer.info.limits)
+    if in_use := sorted(pools.in_use()):
+        notes.append(
+            f"{len(in_use)} of {len(words)} nonces occur in text, if rarely: {', '.join(in_use)}"
+        )
     if pools.closed:
         notes.append("this model maps all nonces to one unknown token")
     return pools.without(used), other_languages, tuple(notes)

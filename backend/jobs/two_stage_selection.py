@@ -9,12 +9,15 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import compress
+from pathlib import Path
 from string import ascii_letters
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.noise.word_kinds import kind_of
+from backend.datasets.cells import shown
+from backend.datasets.score_file import read_scores
+from backend.engine.english.word_kinds import kind_of
 from backend.engine.phrases.selection import FEWEST, Selection, check_shares, pool_of, select
 from backend.engine.phrases.support import ALIGN_SHARE
 from backend.errors import SettingsError
@@ -24,6 +27,7 @@ from backend.jobs.support import KIND, normalisation_over, phrase_counts, suppor
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries.phrase_scores import EDITED, SelectionColumns
@@ -91,7 +95,8 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         in_splits = np.isin(columns.splits, numbers)
     # An edited caption stays: what was measured is the text that it replaces.
     takes_part, edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
-    needs_phrases = choice.by in ("support", "worst") or choice.least_phrases > 0
+    by_support = choice.by in ("support", "worst") and not choice.scores
+    needs_phrases = by_support or choice.least_phrases > 0
     advice = f"Score it first: python app.py score {name}" + " --support" * needs_phrases
     if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
         raise SettingsError(advice)
@@ -101,28 +106,57 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
             f"{int(takes_part.sum())}."
         )
     values, refitted = columns.value, False
-    if choice.by in ("support", "worst") and run is not None and choice.align != ALIGN_SHARE:
+    if choice.scores:
+        values = _scores_of(store, dataset_id, Path(choice.scores), columns.ids)
+    elif choice.by == "random" and choice.seed:
+        values = np.random.default_rng(choice.seed).random(len(columns.ids))
+    if by_support and run is not None and choice.align != ALIGN_SHARE:
         pool = pool_of(columns.s_0, takes_part, choice.align)
         scale = normalisation_over(store, run.id, columns.ids, pool)
         values = support_of(store, run.id, columns.ids, scale)[choice.by == "worst"]
         refitted = True
+    if np.isnan(values[takes_part]).all() and choice.scores:
+        raise SettingsError(f"No undecided pair has a score in '{choice.scores}'.")
     if np.isnan(values[takes_part]).all():
         raise SettingsError(_no_value(choice, run, advice))
     if choice.least_phrases and run is not None:
         few = phrase_counts(store, run.id, columns.ids) < choice.least_phrases
         values = np.where(few, np.nan, values)
-    align = 1.0 if choice.by == "random" else choice.align  # random samples from all pairs
+    is_random = choice.by == "random" and not choice.scores
+    align = 1.0 if is_random else choice.align  # random samples from all pairs
     selection = select(columns.s_0, values, takes_part, align, choice.keep)
     rest = 1 - choice.keep / align
     second = {
         "support": "hollow: support", "worst": "hollow: weakest phrase", "alignment": "match",
         "random": "random order", "specificity": "generic: specificity",
     }[choice.by]  # fmt: skip
+    if choice.scores:
+        second = f"scores in {Path(choice.scores).name}"
     reasons = (
         f"match in the lowest {1 - align:.0%}",
         f"{second} in the lowest {rest:.0%} of the rest",
     )
     return Chosen(columns, values, takes_part, selection, refitted, reasons, int(edited.sum()))
+
+
+def _scores_of(
+    store: Store, dataset_id: int, path: Path, ids: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The user's scores of these pairs, higher is better; NaN where the file has none."""
+    scores = read_scores(path)
+    with store.reading() as session:
+        names = pair_queries.ids_by_external_id(session, dataset_id, list(scores.by_id))
+    if missing := [name for name in scores.by_id if name not in names]:
+        raise SettingsError(
+            f"{len(missing)} of {len(scores.by_id)} ids in '{path.name}' are not in the dataset: "
+            + ", ".join(f"'{shown(name)}'" for name in missing[:5]) + "."
+        )  # fmt: skip
+    values = np.full(len(ids), 0.0 if scores.is_list else np.nan)
+    for name, pair_id in names.items():
+        row = int(np.searchsorted(ids, pair_id))
+        if row < len(ids) and ids[row] == pair_id:
+            values[row] = scores.by_id[name] * (-1 if scores.says_wrong else 1)
+    return values
 
 
 def _no_value(choice: TwoStage, run: RunRow | None, advice: str) -> str:
@@ -146,13 +180,15 @@ def report_on(
     notes = []
     if chosen.refitted:
         notes.append(f"support was normalised again over the top {choice.align:.0%}")
-    by_range = not (chosen.refitted or choice.least_phrases or choice.by == "random")
+    by_range = not (
+        chosen.refitted or choice.least_phrases or choice.by == "random" or choice.scores
+    )
     if not by_range:
         notes.append("the view holds the first stage only: the second is not a range of a column")
     if len(choice.splits) > 1:
         notes.append("a queue holds one split or all of them: the view holds the other splits too")
     if unknown := int(np.isnan(chosen.values[selection.pool]).sum()):
-        notes.append(f"{unknown} pairs of the first stage have no {choice.by} and go last")
+        notes.append(f"{unknown} pairs of the first stage have no {choice.criterion} and go last")
     if chosen.edited:
         notes.append(
             f"{chosen.edited} undecided captions were edited: they are kept, because their "

@@ -22,7 +22,7 @@ from db.queries.runs import RunRow
 def image_file(store: Store, engine: Engine, run: RunRow) -> Path:
     """The file for the vectors of the run's images; each scorer has its own."""
     name = f"images-{run.scorer_kind}-{run.revision}.vectors"
-    return _folder(store, engine, run.dataset_id or 0) / name
+    return _folder(store, engine.settings.data_directory, run.dataset_id or 0) / name
 
 
 def stored_images(store: Store, engine: Engine, run: RunRow | None) -> VectorFile:
@@ -66,12 +66,18 @@ def remember_meanings(
         progress(done, total, MEANINGS.name)
 
 
-def _folder(store: Store, engine: Engine, dataset_id: int) -> Path:
-    return engine.settings.data_directory / "search" / store.identity / str(dataset_id)
+def forget_meanings(store: Store, data_directory: Path, dataset_id: int) -> None:
+    """Delete the vectors of captions, because some captions are others now."""
+    (_folder(store, data_directory, dataset_id) / _MEANINGS).unlink(missing_ok=True)
+
+
+def _folder(store: Store, data_directory: Path, dataset_id: int) -> Path:
+    return data_directory / "search" / store.identity / str(dataset_id)
 
 
 def meanings_file(store: Store, engine: Engine, dataset_id: int) -> Path:
-    return _folder(store, engine, dataset_id) / "captions.vectors"
+    return _folder(store, engine.settings.data_directory, dataset_id) / _MEANINGS
 
 
 _BATCH = 500
+_MEANINGS = "captions.vectors"

@@ -27,6 +27,7 @@ from backend.engine import threads
 from backend.errors import OutOfMemory
 from backend.jobs.image_batches import HasImage, open_ahead, open_pictures
 from backend.loaded_models import Engine
+from backend.process_exit import leave_at_once
 from backend.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -244,7 +245,7 @@ def _end_with(ended: Connection) -> None:
     `Workers`, or by the system because the calling process was killed."""
     with suppress(EOFError, OSError):
         ended.recv()
-    os._exit(0)
+    leave_at_once()
 
 
 def _work(task: Task[Q, R], batch: Sequence[Q]) -> R:

@@ -11,22 +11,22 @@ from backend.engine.concreteness.contributions import Contribution
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
-from backend.engine.expectation import with_expectations
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.word_expectations import with_expectations
 from backend.errors import SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
-    as_far_as_read,
     classifier_captioner,
     classifier_in_use,
     judging,
     probabilities,
+    steps_needed_by,
     suspects_by,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.known_pictures import check_picture, check_picture_of
-from backend.jobs.later_steps import judge_suggestions, unjudged, whole_of
+from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
@@ -106,7 +106,7 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
     try:
         prepare_scorer(store, engine, pair.dataset_id)
         state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
-        whole_of(store, engine, run, pair_id, state, to_trajectory(pair.caption, row))
+        complete_trajectory(store, engine, run, pair_id, state, to_trajectory(pair.caption, row))
         is_judged = judge_suggestions(store, engine, run, pair, image, state, waiting)
     finally:
         engine.lock.release()
@@ -126,7 +126,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     exploring = _exploring(store, pair.dataset_id) or engine.exploring
     (trajectory,) = engine.trajectories(
         [(state, caption[:LONGEST_EDIT])], [pair_id],
-        as_far_as_read(classifier, exploring, words=True),
+        steps_needed_by(classifier, exploring, words=True),
     )  # fmt: skip
     with engine.lock:
         reader = classifier_captioner(engine, classifier)
@@ -189,7 +189,7 @@ def play(
             CorrectionContext(image, state, trajectory, suspects, p_error),
             engine.captioner,
             judging(classifier),
-            exploring=as_far_as_read(classifier, engine.exploring),
+            exploring=steps_needed_by(classifier, engine.exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
         )
         icc, words = engine.why_abstract(caption)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from backend.errors import SettingsError
 from backend.store import Store
+from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import verdicts as verdict_queries
 
@@ -21,6 +22,8 @@ def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> No
     never decided anything, listing those that exist: a misspelt name would be an empty queue."""
     if split := fields.get("split"):
         check_split(store, dataset_id, split)
+    if tag := fields.get("tag"):
+        _check_tag(store, dataset_id, tag)
     if curator := fields.get("decided_by"):
         _check_curator(store, curator)
 
@@ -37,6 +40,16 @@ def check_split(store: Store, dataset_id: int, name: str) -> None:
     if not splits:
         raise SettingsError(f"{missing}: the dataset has no splits.")
     raise SettingsError(f"{missing}.{_those('There are', name, splits)}")
+
+
+def _check_tag(store: Store, dataset_id: int, name: str) -> None:
+    with store.reading() as session:
+        tags = list(tag_queries.counts(session, dataset_id))
+    if name not in tags:
+        missing = f"There is no tag '{name[:80]}'"
+        if not tags:
+            raise SettingsError(f"{missing}: no pair has one yet.")
+        raise SettingsError(f"{missing}.{_those('There are', name, tags)}")
 
 
 def _check_curator(store: Store, name: str) -> None:

@@ -81,7 +81,7 @@ def keep_one(
         raise SettingsError("That picture was dropped: undo that first, or keep another picture.")
     versions = dict(seen)
     others = [row for row in rows if row.image_path != picture.image_path]
-    waiting = [(row.pair_id, versions.get(row.pair_id, -1)) for row in others if _is_open(row)]
+    waiting = [(row.pair_id, versions.get(row.pair_id, -1)) for row in others if row.is_open]
     left_alone = sum(row.decision is not None and row.decision not in _LEAVING for row in others)
     return _drop(store, settings, waiting, 1 if waiting else 0, left_alone, author)
 
@@ -108,7 +108,7 @@ def keep_in_all(
         for picture in group.pictures:
             if picture is not kept:
                 waiting += [(row.pair_id, row.verdict_version) for row in picture.rows
-                            if _is_open(row)]  # fmt: skip
+                            if row.is_open]  # fmt: skip
                 left_alone += sum(row.decision in RIGHT_NOW for row in picture.rows)
     groups = len(view.groups) if view is not None else 0
     if dry_run:
@@ -161,10 +161,6 @@ def _groups(rows: Sequence[MemberRow]) -> tuple[DuplicateGroup, ...]:
             )
         )
     return tuple(made)
-
-
-def _is_open(row: MemberRow) -> bool:
-    return row.decision is None
 
 
 def _doubt(picture: DuplicatePicture) -> float:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.datasets import images
+from backend.datasets.address_proofs import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine import concreteness
 from backend.engine.detection.reasons import Reasons, reasons_of
 from backend.engine.detection.types import SuspectWord
-from backend.engine.phrases.spans import KINDS, is_spaced
+from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
@@ -22,7 +23,6 @@ from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import picture_quality as quality_queries
-from db.queries import queue as queue_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
 from db.queries import specificity as specificity_queries
@@ -40,14 +40,9 @@ from db.queries.suggestions import SuggestionRow
 _LIKELY = 0.5
 
 
-def view_of(
-    store: Store, pair_id: int, reader: str | None = None, corrector: str | None = None
-) -> PairView:
-    """Everything about one pair, from the store alone: fast, no model is queried.
-
-    For a `reader` whose independent opinion is still pending, the others' verdicts are hidden.
-    `corrector`: the vision-language model that may be queried, if there is one.
-    """
+def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairView:
+    """Everything about one pair, from the store alone: fast, no model is queried. `corrector`: the
+    vision-language model that may be queried, if there is one."""
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
         stored = trajectory_queries.get_trajectory(session, pair_id)
@@ -64,28 +59,29 @@ def view_of(
         classifier = classifier_queries.active(session, pair.dataset_id) if is_judged else None
         # A caption without a phrase that can be tested has no support, and the page says so.
         phrases = phrase_queries.phrases_of(session, pair_id) if phrases_run else None
+        edited = verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
         marks, picture_issues = quality_queries.marks_and_issues(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
         has_retrieval = pair.specificity is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
-        blind = reader is not None and queue_queries.needs_opinion_of(
-            session, pair_id, reader, dataset.overlap_share, dataset.overlap_people
-        )
     trajectory = to_trajectory(pair.caption, stored) if stored is not None else None
     suspects = to_suspects(detection) if detection is not None else ()
+    image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
         pair_id=pair.id,
         dataset_id=pair.dataset_id,
         external_id=pair.external_id,
         caption=pair.caption,
         split=pair.split,
-        image_name=pair.image_path,
-        image_size=_image_size(dataset, pair.image_path),
+        image_name=split_proof(pair.image_path)[0],
+        image_size=image_size,
+        picture_problem=picture_problem,
+        image_path=pair.image_path,
         version=pair.verdict_version,
-        decision=None if blind else pair.decision,
-        corrected_caption=None if blind else pair.corrected_caption,
+        decision=pair.decision,
+        corrected_caption=pair.corrected_caption or edited.get(pair_id),
         s_0=pair.s_0,
         gain=pair.gain,
         p_error=pair.p_error,
@@ -95,7 +91,7 @@ def view_of(
         words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
         suspects=suspects,
         trajectory=trajectory,
-        wrong_words=() if blind else tuple(marks),
+        wrong_words=tuple(marks),
         likeness=Likeness(word, kind, *alike),
         disagreement=pair.disagreement,
         support=pair.support,
@@ -106,9 +102,9 @@ def view_of(
         may_ask=_may_ask(corrector, corrections),
         may_enrich=retrieval is not None and bool(_may_ask(corrector, richer)),
         enrichments=tuple(shown(pair.caption, row, row.id, row.provenance) for row in richer),
-        enriches=pair.enriches and not blind,
+        enriches=pair.enriches,
         reasons=_reasons(trajectory, classifier),
-        note="" if blind else pair.note,
+        note=pair.note,
         guidelines=dataset.guidelines,
         picture_issues=picture_issues,
         suggestions=tuple(
@@ -121,7 +117,6 @@ def view_of(
         history=tuple(
             VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note, v.enriches)
             for v in history
-            if not blind
         ),
     )
 
@@ -199,12 +194,15 @@ def _may_ask(corrector: str | None, made: Sequence[SuggestionRow]) -> str:
     return "" if any(row.proposer.startswith(name[:40]) for row in made if name) else name
 
 
-def _image_size(dataset: DatasetRow, relative: str) -> tuple[int, int] | None:
-    """Width and height, or None if the image is gone: the page says so instead of failing."""
+def _image_size(dataset: DatasetRow, relative: str) -> tuple[tuple[int, int] | None, str]:
+    """Width and height, and ""; or None and why the image cannot be shown: the page says so instead
+    of failing."""
     try:
-        return images.image_size(locate(Path(dataset.root), relative))
-    except (ImageError, UnsafePath, OSError):
-        return None
+        return images.image_size(locate(Path(dataset.root), relative)), ""
+    except ImageError as problem:
+        return None, str(problem)
+    except (UnsafePath, OSError):
+        return None, f"'{split_proof(relative)[0]}' cannot be opened."
 
 
 def looks_abstract(icc: float | None) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from backend.datasets.regular_files import read_regular
 from backend.errors import SettingsError
 from backend.jobs.reports import Selection
 from backend.review.known_values import check_split
@@ -20,7 +21,7 @@ _SHOWN = 5
 def read_ids(path: Path) -> list[str]:
     """Ids from a file, one per line; empty lines are skipped. Raises SettingsError."""
     try:
-        text = path.expanduser().read_bytes().decode("utf-8-sig")
+        text = read_regular(path.expanduser()).decode("utf-8-sig")
     except OSError as problem:
         raise SettingsError(
             f"The ids in '{path}' cannot be read: {problem.strerror or problem}."

@@ -1,11 +1,12 @@
 """A dataset as a plane: probability of error against concreteness or specificity; thresholds."""
 
 import math
+from dataclasses import replace
 
 from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.statistics.thresholds import thresholds
 from backend.review.queue_form import from_fields
-from backend.review.views import PlaneCell, PlanePoint, PlaneView, RegionView, ThresholdView
+from backend.review.views import PlanePoint, PlaneView, RegionView, ThresholdView
 from backend.store import Store
 from backend.verdicts import ENRICHED, RIGHT_OR_WRONG, is_wrong
 from db.queries import plane as plane_queries
@@ -56,7 +57,7 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
             return beyond(*from_fields(dataset_id, fields).ranges)
 
         return PlaneView(
-            cells=tuple(PlaneCell(c.p_error, c.up, c.pairs, c.undecided) for c in cells),
+            cells=tuple(cells),
             size=CELLS,
             points=tuple(
                 PlanePoint(
@@ -74,25 +75,16 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
                 for name, meaning, fields in _regions(measured)
             ),
             wrong=tuple(
-                ThresholdView(
-                    t.wanted, t.at, t.precision, t.low, t.high, t.decided, t.recall,
-                    beyond(Range("p_error", t.at, None)),
-                )
+                ThresholdView(**vars(t), waiting=beyond(Range("p_error", t.at, None)))
                 for t in thresholds(wrong)
             ),
             abstract=tuple(
-                ThresholdView(
-                    t.wanted, 1 - t.at, t.precision, t.low, t.high, t.decided, t.recall,
-                    beyond(Range("icc", None, 1 - t.at)),
-                )
-                for t in thresholds(abstract)
+                ThresholdView(**vars(t), waiting=beyond(Range("icc", None, t.at)))
+                for t in (replace(t, at=1 - t.at) for t in thresholds(abstract))
             ),
             generic=tuple(
-                ThresholdView(
-                    t.wanted, -t.at, t.precision, t.low, t.high, t.decided, t.recall,
-                    generic_below(-t.at),
-                )
-                for t in thresholds(generic)
+                ThresholdView(**vars(t), waiting=generic_below(t.at))
+                for t in (replace(t, at=-t.at) for t in thresholds(generic))
             ),
         )  # fmt: skip
 

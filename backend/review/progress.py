@@ -41,7 +41,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         flagged=flagged,
         remaining=remaining_errors(
             reached.point, reached.below, reached.sample, reached.wrong_in_sample,
-            reached.errors_found,
+            reached.errors_found, undecided=counts.total - counts.reviewed,
         ),
         calibration=tuple(calibration(decided)),
         errors_by_decided=tuple(errors_found(decided)),

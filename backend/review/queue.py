@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.errors import SettingsError
@@ -16,10 +16,10 @@ from backend.review.picture_map import check_region
 from backend.review.search import PairSearch
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import queue as queue_queries
 from db.queries import saved_views as view_queries
+from db.queries import verdicts as verdict_queries
 from db.queries.pairs import ReviewCounts
 from db.queries.queue import QueueFilter, QueuePage, QueueRow
 from db.queries.saved_views import ViewRow
@@ -32,23 +32,39 @@ MOST_COUNTED = 10_000
 LARGE, TOTALS_HOLD = 50_000, 3.0
 
 
-class Queue:
-    """Pairs in the order in which they are reviewed."""
+@dataclass(frozen=True)
+class QueueCaches:
+    """What all readers share: results of searches, and for each dataset when its pairs were counted
+    and their number."""
 
-    def __init__(self, store: Store, engine: Engine, settings: Settings) -> None:
+    search: PairSearch
+    totals: dict[int, tuple[float, int]] = field(default_factory=dict)
+
+
+class Queue:
+    """Pairs in the order in which they are reviewed. A row's `corrected_caption` is also the text
+    of a bulk edit that lies below a verdict without a text."""
+
+    def __init__(
+        self, store: Store, engine: Engine, settings: Settings, caches: QueueCaches | None = None
+    ) -> None:
         self._store = store
         self._settings = settings
-        self._search = PairSearch(store, engine)
-        self._totals: dict[int, tuple[float, int]] = {}
+        self._caches = caches or QueueCaches(PairSearch(store, engine))
 
     def queue_page(self, filter: QueueFilter, after: Any = None, limit: int = 24) -> QueuePage:
-        """The next pairs. For a reader of the overlap, the others' verdicts are hidden on pairs
-        that still need the reader's own opinion."""
+        """The next pairs."""
         with self._store.reading() as session:
             page = queue_queries.page(session, filter, after, limit)
-        if not _is_blind(filter):
-            return page
-        rows = (replace(row, decision=None, corrected_caption=None, note="") for row in page.rows)
+            edited = verdict_queries.edited_texts(
+                session, [row.pair_id for row in page.rows if row.verdict_version]
+            )
+        rows = (
+            row
+            if row.corrected_caption
+            else replace(row, corrected_caption=edited.get(row.pair_id))
+            for row in page.rows
+        )
         return replace(page, rows=tuple(rows))
 
     def queue_count(self, filter: QueueFilter, at_most: int | None = None) -> int:
@@ -56,24 +72,13 @@ class Queue:
         with self._store.reading() as session:
             return queue_queries.count(session, filter, at_most)
 
-    def handed(self, filter: QueueFilter, reader: str) -> QueueFilter:
-        """The same queue as seen by one of several curators."""
-        with self._store.reading() as session:
-            dataset = dataset_queries.get_dataset(session, filter.dataset_id)
-        return replace(
-            filter,
-            reader=reader,
-            overlap_share=dataset.overlap_share,
-            overlap_people=dataset.overlap_people,
-        )
-
     def search(self, dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
         """Pairs found by caption meaning, or by similarity to another pair (see
         `backend.review.search`), nearest first; None: no search was requested. Raises
         SettingsError if there is nothing to compare yet."""
         if like:
-            return self._search.like(dataset_id, like)
-        return self._search.by_meaning(dataset_id, meaning) if meaning else None
+            return self._caches.search.like(dataset_id, like)
+        return self._caches.search.by_meaning(dataset_id, meaning) if meaning else None
 
     def queue_fields(
         self, dataset_id: int, queue: str = "", view: str | None = None
@@ -163,12 +168,12 @@ class Queue:
     def counts(self, dataset_id: int) -> ReviewCounts:
         """How far the review of a dataset has come. Verdicts are always recounted; the number of
         pairs of a large dataset may be a few seconds old, because every key press needs it."""
-        counted_at, total = self._totals.get(dataset_id, (0.0, 0))
+        counted_at, total = self._caches.totals.get(dataset_id, (0.0, 0))
         is_known = total >= LARGE and time.monotonic() - counted_at <= TOTALS_HOLD
         with self._store.reading() as session:
             counts = pair_queries.review_counts(session, dataset_id, total if is_known else None)
         if not is_known:
-            self._totals[dataset_id] = (time.monotonic(), counts.total)
+            self._caches.totals[dataset_id] = (time.monotonic(), counts.total)
         return counts
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
@@ -187,7 +192,3 @@ class Queue:
     def delete_view(self, dataset_id: int, name: str) -> None:
         with self._store.writing() as session:
             view_queries.delete_view(session, dataset_id, name)
-
-
-def _is_blind(filter: QueueFilter) -> bool:
-    return filter.reader is not None and filter.review == "unreviewed"

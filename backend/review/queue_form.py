@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from backend.datasets.cells import text_problem
 from backend.engine.concreteness import ABSTRACT_THRESHOLD
+from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.map_region import Point, parse_region
-from backend.engine.noise.word_kinds import WORD_KINDS
 from backend.errors import SettingsError
 from backend.verdicts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.queries.queue import QueueFilter, Range
@@ -28,7 +28,7 @@ RANGES = {
 LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
 KEYS = (
     "review", "order", "text", "split", "decision", "decided_by",
-    "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates",
+    "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates", "tag",
     *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")),
 )  # fmt: skip
@@ -86,6 +86,7 @@ def from_fields(
         text=fields.get("text") or None,
         truncated=_YES_NO.get(fields.get("truncated", "")),
         picture=fields.get("picture") or None,
+        tag=fields.get("tag") or None,
         duplicates=_YES_NO.get(fields.get("duplicates", "")),
         region=_region(fields.get("map", "")),
         note=fields.get("note") or None,

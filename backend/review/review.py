@@ -7,11 +7,11 @@ from backend.datasets import images
 from backend.datasets.containers import ImageFile
 from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.stored_suggestions import in_order
-from backend.review import ask_models, bulk_edits, near_duplicates, picture_map
+from backend.review import ask_models, bulk_edits, labels, near_duplicates, picture_map, tags
 from backend.review.pair import image_path, suspects_of, view_of
 from backend.review.plane import plane_of
 from backend.review.progress import progress_of
-from backend.review.queue import Queue
+from backend.review.queue import Queue, QueueCaches
 from backend.review.verdicts import Verdicts
 from backend.review.views import PairView, PlaygroundResult
 from backend.settings import Settings
@@ -25,28 +25,41 @@ from db.queries.suggestions import SuggestionRow
 class Review(Queue, Verdicts):
     """The queue, single pairs, verdicts, and interactive model queries.
 
-    Bound here, documented elsewhere: `edit_captions` in `backend.review.bulk_edits`, `suggest`,
+    Bound here, documented elsewhere: `edit_captions` in `backend.review.bulk_edits`,
+    `apply_labels` and `undo_labels` in `backend.review.labels`, `tag_pairs`, `rename_tag` and
+    `tags` in `backend.review.tags`, `suggest`,
     `check_caption` and `why_abstract` in `backend.review.ask_models`, `progress` and `plane` in the
     modules of the same name, `map` and `map_region` in `picture_map`, `duplicates`, `keep_one` and
     `keep_in_all` in `near_duplicates`.
     """
 
-    def __init__(self, store: Store, engines: DatasetEngines, settings: Settings) -> None:
-        Queue.__init__(self, store, engines.of_session, settings)
+    def __init__(
+        self,
+        store: Store,
+        engines: DatasetEngines,
+        settings: Settings,
+        caches: QueueCaches | None = None,
+    ) -> None:
+        Queue.__init__(self, store, engines.of_session, settings, caches)
         self._engines = engines
-        self.suspects_of = bound(suspects_of, store)
         self.suggest = engines.bound(ask_models.suggest, engines.of_pair)
         self.check_caption = engines.bound(ask_models.check_caption, engines.of_pair)
         self.why_abstract = engines.bound(ask_models.why_abstract, engines.of_pair)
         self.complete = engines.bound(ask_models.complete, engines.of_pair)
+        self.map_region = picture_map.region_of
+        self.suspects_of = bound(suspects_of, store)
         self.edit_captions = bound(bulk_edits.edit_captions, store)
+        self.apply_labels = bound(labels.apply_labels, store)
+        self.undo_labels = bound(labels.undo_labels, store)
+        self.tag_pairs = bound(tags.tag_pairs, store)
+        self.rename_tag = bound(tags.rename_tag, store)
+        self.tags = bound(tags.tags_of, store)
         self.progress = bound(progress_of, store)
         self.plane = bound(plane_of, store)
         self.map = bound(picture_map.map_of, store)
-        self.map_region = picture_map.region_of
         self.duplicates = bound(near_duplicates.groups_of, store)
-        self.keep_one = bound(near_duplicates.keep_one, store, settings)
-        self.keep_in_all = bound(near_duplicates.keep_in_all, store, settings)
+        self.keep_one = bound(near_duplicates.keep_one, store, self._settings)
+        self.keep_in_all = bound(near_duplicates.keep_in_all, store, self._settings)
 
     def playground(
         self,
@@ -61,12 +74,14 @@ class Review(Queue, Verdicts):
         engine = self._engines.of_dataset_or_session(dataset_id, model)
         return ask_models.play(self._store, engine, image, caption, anyway)
 
-    def open_pair(self, pair_id: int, reader: str | None = None) -> PairView:
-        """Everything about one pair, from the store alone: fast, no model is queried.
+    def seen_by(self, reader: str) -> "Review":
+        """The same operations for one of several curators, see `Store.seen_by`."""
+        store = self._store.seen_by(reader)
+        return Review(store, self._engines, self._settings, self._caches)
 
-        For a `reader` whose independent opinion is still pending, the others' verdicts are hidden.
-        """
-        return view_of(self._store, pair_id, reader, self._settings.corrector)
+    def open_pair(self, pair_id: int) -> PairView:
+        """Everything about one pair, from the store alone: fast, no model is queried."""
+        return view_of(self._store, pair_id, self._settings.corrector)
 
     def image_path(self, pair_id: int) -> ImageFile:
         """The pair's image, checked to lie inside its dataset's root."""

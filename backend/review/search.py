@@ -69,14 +69,14 @@ class PairSearch:
 
     def _confused(self, dataset_id: int, pair_id: int) -> tuple[int, ...]:
         with self._store.reading() as session:
-            known = specificity_queries.get_retrieval(session, pair_id)
+            retrieval = specificity_queries.get_retrieval(session, pair_id)
             is_of_dataset = pair_queries.get_pair(session, pair_id).dataset_id == dataset_id
-        if known is None or not is_of_dataset:
+        if retrieval is None or not is_of_dataset:
             raise SettingsError(
                 "The specificity of this caption has not been measured. Run: python app.py score "
                 "NAME --specificity"
             )
-        return (pair_id, *known.better)
+        return (pair_id, *retrieval.better)
 
     def _answer(self, dataset_id: int, way: str, what: str, index: Nearest) -> tuple[int, ...]:
         key = (dataset_id, way, what, len(index))

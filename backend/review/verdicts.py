@@ -1,6 +1,7 @@
 """Give, undo and redo verdicts: each call is one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -10,6 +11,7 @@ from backend.review.views import fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
 from backend.verdicts import DECISIONS
+from db.queries import blind_review
 from db.queries import curators as curator_queries
 from db.queries import opinions as opinion_queries
 from db.queries import pairs as pair_queries
@@ -55,10 +57,8 @@ class Verdicts:
         who = author or self._settings.author
         note = _note(note)
         with self._store.writing() as session:
-            if fingerprint is not None:
-                pair = pair_queries.get_pair(session, pair_id)
-                if fingerprint != fingerprint_of(pair.external_id, pair.caption):
-                    raise SettingsError("The pair that you saw is no longer in the database.")
+            if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
+                raise SettingsError("The pair that you saw is no longer in the database.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
             else:
@@ -101,21 +101,25 @@ class Verdicts:
         decision: str,
         author: str | None = None,
         note: str = "",
+        fingerprints: Mapping[int, str] | None = None,
     ) -> Decided:
-        """The same verdict for many pairs, each as seen at its version; committed when this
-        returns, and one undo reverts it. Pairs that have changed since are skipped."""
+        """The same verdict for many pairs, each as seen at its version and, if its id is in
+        `fingerprints`, with that fingerprint; committed when this returns, and one undo reverts it.
+        Pairs that have changed since are skipped."""
         if decision not in DECISIONS or decision == "correction":
             raise SettingsError(f"'{decision}' cannot be given to many pairs at once.")
         if not seen:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
-            return verdict_queries.add_verdicts(
+            changed = _changed(session, fingerprints or {})
+            done = verdict_queries.add_verdicts(
                 session,
-                seen,
+                [(pair_id, version) for pair_id, version in seen if pair_id not in changed],
                 decision,
                 author=author or self._settings.author,
                 note=_note(note),
             )
+        return replace(done, passed_over=(*done.passed_over, *changed))
 
     def mark_word(self, pair_id: int, word: int, author: str | None = None) -> bool:
         """Toggle whether a word of the caption is marked as wrong; returns the new state."""
@@ -130,7 +134,8 @@ class Verdicts:
         """Undo the author's newest verdict, with all that were given together with it
         (`together`); None if there is none left."""
         with self._store.writing() as session:
-            return verdict_queries.undo_last(session, dataset_id, author or self._settings.author)
+            who = author or self._settings.author
+            return _shown(session, verdict_queries.undo_last(session, dataset_id, who))
 
     def undo_edit(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Undo the author's newest bulk edit, whatever they have decided since; later verdicts on
@@ -142,7 +147,26 @@ class Verdicts:
     def redo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Redo the last undone verdict; None if there is none."""
         with self._store.writing() as session:
-            return verdict_queries.redo_last(session, dataset_id, author or self._settings.author)
+            who = author or self._settings.author
+            return _shown(session, verdict_queries.redo_last(session, dataset_id, who))
+
+
+def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
+    """The pairs whose id, caption or picture is not what was seen (`fingerprint_of`), or which no
+    longer exist."""
+    rows = pair_queries.pairs_of(session, list(fingerprints))
+    stored = {row.id: fingerprint_of(row.external_id, row.caption, row.image_path) for row in rows}
+    return [pair_id for pair_id, seen in fingerprints.items() if stored.get(pair_id) != seen]
+
+
+def _shown(session: Session, act: VerdictRow | None) -> VerdictRow | None:
+    """The act without the decision in effect after it if the reader must not know that: undoing
+    one's opinion may bring another's verdict back."""
+    if act is None or blind_review.may_know_pair(session, act.pair_id):
+        return act
+    return replace(
+        act, decision=None, corrected_caption=None, suggestion_id=None, enriches=False, note=""
+    )
 
 
 def _note(text: str) -> str:
@@ -174,9 +198,12 @@ def _corrected(session: Session, pair_id: int, text: str | None, suggestion_id: 
 
 
 def _settles(session: Session, pair_id: int, seen_version: int, author: str) -> bool:
-    """Whether an adjudicator's verdict settles a disagreement between others. A disagreement
-    takes at least two verdicts: below that version there is nothing to check."""
+    """Whether an adjudicator's verdict settles a disagreement between others that they have seen;
+    a blind one is an opinion like any other. A disagreement takes at least two verdicts: below that
+    version there is nothing to check."""
     if seen_version < 2 or not curator_queries.is_adjudicator(session, author):
+        return False
+    if not blind_review.may_know_pair(session, pair_id):
         return False
     others = {
         (opinion.decision, opinion.corrected_caption)

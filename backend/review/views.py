@@ -7,12 +7,15 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.datasets.address_proofs import picture_key
 from backend.engine.detection.reasons import Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import Remaining
+from backend.engine.statistics.thresholds import Threshold
 from backend.engine.trajectories.trajectory import Trajectory
 from db.queries.near_duplicates import MemberRow
+from db.queries.plane import Cell
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ class PairView:
     caption: str
     split: str | None
     image_name: str
+    #: None if the picture cannot be shown; `picture_problem` says why.
     image_size: tuple[int, int] | None
     version: int
     decision: str | None
@@ -182,19 +186,22 @@ class PairView:
     picture_issues: tuple[str, ...] = ()
     #: The dataset's guidelines for curators, in Markdown; "": none.
     guidelines: str = ""
+    #: Why the picture cannot be shown; "" if it can.
+    picture_problem: str = ""
+    #: The address of the picture, with its proof; see `backend.datasets.containers`.
+    image_path: str = ""
 
     @property
     def fingerprint(self) -> str:
         """See `fingerprint_of`."""
-        return fingerprint_of(self.external_id, self.caption)
+        return fingerprint_of(self.external_id, self.caption, self.image_path)
 
 
-def fingerprint_of(external_id: str, caption: str) -> str:
-    """Distinguishes a pair from any other that might reuse its id: a verdict that arrives late
-    applies to the pair that its curator saw, or to none."""
-    return hashlib.sha256(f"{external_id}\0{caption}".encode(errors="surrogatepass")).hexdigest()[
-        :16
-    ]
+def fingerprint_of(external_id: str, caption: str, image_path: str) -> str:
+    """Distinguishes a pair from any other that might reuse its id, and from itself with another
+    caption or picture: a verdict that arrives late applies to what its curator saw, or to none."""
+    text = f"{external_id}\0{caption}\0{picture_key(image_path)}"
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -375,16 +382,6 @@ class DatasetsView:
 
 
 @dataclass(frozen=True)
-class PlaneCell:
-    """Pairs in a cell of the plane; cell 0 is at probability 0 and at ICC (or share) 0."""
-
-    p_error: int
-    up: int
-    pairs: int
-    undecided: int
-
-
-@dataclass(frozen=True)
 class PlanePoint:
     pair_id: int
     p_error: float
@@ -407,17 +404,10 @@ class RegionView:
 
 
 @dataclass(frozen=True)
-class ThresholdView:
-    """See `backend.engine.statistics.thresholds`. `at`: a probability of error (and
-    above), or an ICC (and below); `waiting`: undecided pairs beyond it."""
+class ThresholdView(Threshold):
+    """`at`: a probability of error (and above), or an ICC (and below); `waiting`: undecided pairs
+    beyond it."""
 
-    wanted: float
-    at: float
-    precision: float
-    low: float
-    high: float
-    decided: int
-    recall: float
     waiting: int
 
 
@@ -426,7 +416,7 @@ class PlaneView:
     """`size` cells a side; `points`: pairs sampled at random; `wrong`, `abstract`: thresholds
     chosen from verdicts, one for each attainable precision."""
 
-    cells: tuple[PlaneCell, ...]
+    cells: tuple[Cell, ...]
     size: int
     points: tuple[PlanePoint, ...]
     wrong: tuple[ThresholdView, ...]

@@ -28,7 +28,7 @@ def main() -> None:
     url = context.get_x_argument(as_dictionary=True).get("url")
     if not isinstance(url, str):
         raise SystemExit("Say which database: alembic -x url=sqlite:////path/name.db …")
-    with make_engine(parse_url(url)).begin() as connection:
+    with make_engine(parse_url(url), migrates=True).begin() as connection:
         migrate(connection)
 
 

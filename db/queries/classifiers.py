@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from db.errors import MissingRow
 from db.models import Classifier
 from db.queries.datasets import lock
-from db.queries.statements import record
+from db.queries.statements import columns_of, record
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,7 @@ class ClassifierRow:
     created_at: datetime
 
 
-_COLUMNS = (
-    Classifier.id,
-    Classifier.dataset_id,
-    Classifier.name,
-    Classifier.kind,
-    Classifier.basis,
-    Classifier.report,
-    Classifier.active,
-    Classifier.created_at,
-)
+_COLUMNS = columns_of(Classifier, ClassifierRow)
 
 
 def add_classifier(

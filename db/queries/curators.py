@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow, UnstorableText
 from db.models import ROLES, Curator, Login
-from db.queries.statements import check_text, record
+from db.queries.statements import check_text, columns_of, record
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,7 @@ class CuratorRow:
     created_at: datetime
 
 
-_COLUMNS = (
-    Curator.id,
-    Curator.name,
-    Curator.password_hash,
-    Curator.role,
-    Curator.active,
-    Curator.created_at,
-)
+_COLUMNS = columns_of(Curator, CuratorRow)
 
 
 def add_curator(session: Session, name: str, password_hash: str, role: str) -> CuratorRow:

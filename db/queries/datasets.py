@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
 from db.models import Base, Dataset, ImportProblem, Pair
-from db.queries.pairs import PAIR_COLUMNS, PairRow
-from db.queries.statements import check_text, record
+from db.queries.blind_review import pair_columns
+from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.statements import check_text, columns_of, record
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,7 @@ class NewProblem:
     external_id: str | None = None
 
 
-_COLUMNS = (
-    Dataset.id,
-    Dataset.name,
-    Dataset.source,
-    Dataset.root,
-    Dataset.note,
-    Dataset.guidelines,
-    Dataset.created_at,
-    Dataset.overlap_share,
-    Dataset.overlap_people,
-    Dataset.models,
-)
+_COLUMNS = columns_of(Dataset, DatasetRow)
 
 
 def create_dataset(
@@ -101,12 +91,16 @@ def names_of(session: Session, dataset_ids: Collection[int]) -> dict[int, str]:
 
 def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRow]:
     """A pair with the dataset that it belongs to, in one statement. Raises `MissingRow`."""
-    columns = (*PAIR_COLUMNS, *_COLUMNS)
-    query = select(*columns).join(Dataset, Dataset.id == Pair.dataset_id).where(Pair.id == pair_id)
+    of_pair = pair_columns(session, PAIR_FIELDS)
+    query = (
+        select(*of_pair, *_COLUMNS)
+        .join(Dataset, Dataset.id == Pair.dataset_id)
+        .where(Pair.id == pair_id)
+    )
     row: Sequence[Any] | None = session.execute(query).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
-    return PairRow(*row[: len(PAIR_COLUMNS)]), DatasetRow(*row[len(PAIR_COLUMNS) :])
+    return PairRow(*row[: len(of_pair)]), DatasetRow(*row[len(of_pair) :])
 
 
 def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from db.column_types import now
 from db.errors import MissingRow
 from db.models import Job
 from db.processes import is_running
-from db.queries.statements import record
+from db.queries.statements import columns_of, record
 
 UNFINISHED = ("queued", "running")
 
@@ -73,19 +73,7 @@ class JobRow:
 
 
 _ARGUMENTS, _ATTEMPTS, _CANCEL = "arguments", "attempts", "cancel"
-_COLUMNS = (
-    Job.id,
-    Job.kind,
-    Job.dataset_id,
-    Job.status,
-    Job.done,
-    Job.total,
-    Job.message,
-    Job.result,
-    Job.owner,
-    Job.created_at,
-    Job.updated_at,
-)
+_COLUMNS = columns_of(Job, JobRow)
 
 
 def create_job(

@@ -7,8 +7,9 @@ from sqlalchemy import ColumnElement, Select, case, delete, exists, func, insert
 from sqlalchemy.orm import Session, aliased
 
 from db.models import NearDuplicate, Pair, PictureSignals
+from db.queries.blind_review import verdict_seen
 from db.queries.probabilities import P_ERROR
-from db.queries.statements import check_number, chunks, record, table_of
+from db.queries.statements import check_number, chunks, in_dataset, record, table_of
 
 #: Verdicts that remove a pair from the dataset.
 _LEAVING = ("drop", "abstract")
@@ -42,6 +43,8 @@ class MemberRow:
     sharpness: float | None
     size: float | None
     enriches: bool = False
+    #: Whether nobody has decided the pair; False as well if the verdict is hidden from the reader.
+    is_open: bool = True
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def group_ids(
     limit: int | None = None,
 ) -> list[int]:
     """Ids of groups in import order of their first pictures, following the group `after`."""
-    query = _groups(dataset_id, only_open).order_by(NearDuplicate.group_id).limit(limit)
+    query = _groups(session, dataset_id, only_open).order_by(NearDuplicate.group_id).limit(limit)
     if after is not None:
         query = query.where(NearDuplicate.group_id > after)
     return list(session.execute(query).scalars())
@@ -82,6 +85,7 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
     """All pairs of these groups: group by group, each group's first picture first, then by
     similarity; pairs of one picture together."""
     first, signals = aliased(PictureSignals), aliased(PictureSignals)
+    seen = verdict_seen(session)
     listed: list[MemberRow] = []
     for part in chunks(groups, 500):
         rows = session.execute(
@@ -92,18 +96,19 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
                 Pair.image_path,
                 Pair.caption,
                 P_ERROR,
-                Pair.decision,
+                seen.decision.label("decision"),
                 Pair.verdict_version,
                 NearDuplicate.similarity,
                 (signals.pixels == first.pixels).label("has_same_pixels"),
                 signals.blurriness.label("sharpness"),
                 signals.size,
-                Pair.enriches,
+                seen.enriches.label("enriches"),
+                Pair.decision.is_(None).label("is_open"),
             )
             .join(Pair, Pair.id == NearDuplicate.pair_id)
             .outerjoin(signals, signals.pair_id == Pair.id)
             .outerjoin(first, first.pair_id == NearDuplicate.group_id)
-            .where(NearDuplicate.group_id.in_(part))
+            .where(NearDuplicate.group_id.in_(part), Pair.hidden.is_(False))
         )
         listed += [record(MemberRow, row) for row in rows]
     places: dict[tuple[int, str], tuple[float, int]] = {}
@@ -124,12 +129,12 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
 
 def counts(session: Session, dataset_id: int) -> DuplicateCounts:
     """Counts of the dataset's groups and their pictures."""
-    every = _groups(dataset_id).subquery()
-    left = _groups(dataset_id, only_open=True).subquery()
+    every = _groups(session, dataset_id).subquery()
+    left = _groups(session, dataset_id, only_open=True).subquery()
     pictures = (
         select(func.count(Pair.image_path.distinct()))
         .join(NearDuplicate, NearDuplicate.pair_id == Pair.id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
     )
     return DuplicateCounts(
         session.execute(select(func.count()).select_from(every)).scalar_one(),
@@ -143,16 +148,17 @@ def is_duplicate() -> ColumnElement[bool]:
     return exists().where(NearDuplicate.pair_id == Pair.id)
 
 
-def _groups(dataset_id: int, only_open: bool = False) -> Select[int]:
+def _groups(session: Session, dataset_id: int, only_open: bool = False) -> Select[int]:
     query = (
         select(NearDuplicate.group_id)
         .join(Pair, Pair.id == NearDuplicate.pair_id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
         .group_by(NearDuplicate.group_id)
     )
     if not only_open:
         return query
-    stays = or_(Pair.decision.is_(None), Pair.decision.not_in(_LEAVING))
+    seen = verdict_seen(session, dataset_id)
+    stays = or_(seen.is_undecided, seen.decision.not_in(_LEAVING))
     return query.having(
         func.count(case((stays, Pair.image_path)).distinct()) > 1,
         func.count() > func.count(Pair.decision),

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
-from db.queries.statements import insert_for, record
+from db.queries.blind_review import may_know
+from db.queries.statements import columns_of, in_dataset, insert_for, record
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,7 @@ class DisputedPair:
     opinions: tuple[OpinionRow, ...]
 
 
-_COLUMNS = (
-    Opinion.pair_id,
-    Opinion.author,
-    Opinion.decision,
-    Opinion.corrected_caption,
-    Opinion.settles,
-    Opinion.decided_at,
-    Opinion.enriches,
-)
+_COLUMNS = columns_of(Opinion, OpinionRow)
 
 #: PostgreSQL has no max() of booleans.
 _SETTLES = case((Opinion.settles, 1), else_=0)
@@ -108,7 +101,7 @@ def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
     several = (
         select(Opinion.pair_id)
         .join(Pair, Pair.id == Opinion.pair_id)
-        .where(Pair.dataset_id == dataset_id, Opinion.settles.is_(False))
+        .where(in_dataset(dataset_id), may_know(session, dataset_id), Opinion.settles.is_(False))
         .group_by(Opinion.pair_id)
         .having(func.count() > 1)
         .subquery()
@@ -130,7 +123,7 @@ def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
         yield together
 
 
-def disputed_ids(dataset_id: int) -> Select[int]:
+def disputed_ids(session: Session, dataset_id: int) -> Select[int]:
     """Ids of pairs on which curators disagree, in verdict or in corrected caption, and which no one
     has settled."""
     differ = (func.count(Opinion.decision.distinct()) > 1) | (
@@ -139,20 +132,20 @@ def disputed_ids(dataset_id: int) -> Select[int]:
     return (
         select(Opinion.pair_id)
         .join(Pair, Pair.id == Opinion.pair_id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id), may_know(session, dataset_id))
         .group_by(Opinion.pair_id)
         .having(differ, func.max(_SETTLES) == 0)
     )
 
 
 def count_disputed(session: Session, dataset_id: int) -> int:
-    disputed = disputed_ids(dataset_id).subquery()
+    disputed = disputed_ids(session, dataset_id).subquery()
     return session.execute(select(func.count()).select_from(disputed)).scalar_one()
 
 
 def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[DisputedPair]:
     """Unsettled disagreements for an adjudicator, in import order."""
-    ids = disputed_ids(dataset_id).order_by(Opinion.pair_id).limit(limit).subquery()
+    ids = disputed_ids(session, dataset_id).order_by(Opinion.pair_id).limit(limit).subquery()
     rows = session.execute(
         select(*_COLUMNS, Pair.external_id, Pair.caption)
         .join(ids, ids.c.pair_id == Opinion.pair_id)

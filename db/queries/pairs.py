@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Select, exists, func, literal, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select
 from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
 from db.errors import MissingRow
 from db.models import Pair, Trajectory
-from db.queries.probabilities import P_ERROR, p_error_of
-from db.queries.statements import check_text, chunks, insert_for, judged, record
+from db.queries.blind_review import pair_columns, verdict_seen
+from db.queries.probabilities import p_error_of
+from db.queries.statements import check_text, chunks, in_dataset, insert_for, judged, record
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class PairRow:
     enriches: bool = False
     #: The note of the verdict in effect; "": none.
     note: str = ""
+    #: Gone from the source; see `db.models.Pair`.
+    hidden: bool = False
 
     @property
     def judgement(self) -> str | None:
@@ -100,37 +103,8 @@ class ReviewCounts:
     errors_found: int
 
 
-#: The columns of a `PairRow`, in order of its fields.
-PAIR_COLUMNS = (
-    Pair.id,
-    Pair.dataset_id,
-    Pair.external_id,
-    Pair.image_path,
-    Pair.caption,
-    Pair.split,
-    Pair.source_file,
-    Pair.source_row,
-    Pair.extra,
-    Pair.words_read,
-    Pair.s_0,
-    Pair.gain,
-    P_ERROR,
-    Pair.icc,
-    Pair.truncated,
-    Pair.verdict_version,
-    Pair.decision,
-    Pair.corrected_caption,
-    Pair.decided_at,
-    Pair.decided_by,
-    Pair.suspect_word,
-    Pair.suspect_kind,
-    Pair.disagreement,
-    Pair.support,
-    Pair.weakest,
-    Pair.specificity,
-    Pair.enriches,
-    Pair.note,
-)
+#: The names of the columns of a `PairRow`, for `pair_columns`.
+PAIR_FIELDS = tuple(PairRow.__dataclass_fields__)
 
 _INSERT_AT_ONCE = 5000
 
@@ -188,7 +162,9 @@ def random_key(dataset_id: int, external_id: str) -> float:
 
 def get_pair(session: Session, pair_id: int) -> PairRow:
     """Raises `MissingRow`."""
-    row = session.execute(select(*PAIR_COLUMNS).where(Pair.id == pair_id)).one_or_none()
+    row = session.execute(
+        select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id == pair_id)
+    ).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
     return record(PairRow, row)
@@ -200,18 +176,21 @@ def pairs_after(
     after_id: int = 0,
     limit: int = 1000,
     only_unscored_by_run: int | None = None,
+    with_hidden: bool = False,
 ) -> list[PairRow]:
     """The next `limit` pairs after `after_id` in import order; empty at the end.
 
     For long jobs: one short session per batch, so that no transaction stays open for hours.
     `only_unscored_by_run`: only pairs without a trajectory of that run.
     """
-    query = select(*PAIR_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
+    columns = pair_columns(session, PAIR_FIELDS, dataset_id)
+    of_dataset = Pair.dataset_id == dataset_id if with_hidden else in_dataset(dataset_id)
+    query = select(*columns).where(of_dataset, Pair.id > after_id)
     if only_unscored_by_run is not None:
         query = query.where(
             ~exists().where(
                 Trajectory.pair_id == Pair.id, Trajectory.run_id == only_unscored_by_run
-            )
+            ),
         )
     rows = session.execute(query.order_by(Pair.id).limit(limit))
     return [record(PairRow, row) for row in rows]
@@ -223,7 +202,7 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
     query = (
         select(Pair.id, Pair.image_path)
         .where(
-            Pair.dataset_id == dataset_id,
+            in_dataset(dataset_id),
             ~exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
         )
         .order_by(Pair.image_path, Pair.id)
@@ -236,7 +215,7 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
 def count_unscored(session: Session, dataset_id: int, run_id: int) -> int:
     """How many pairs have no trajectory of that run."""
     scored = exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id)
-    query = select(func.count()).select_from(Pair).where(Pair.dataset_id == dataset_id, ~scored)
+    query = select(func.count()).where(in_dataset(dataset_id), ~scored)
     return int(session.execute(query).scalar_one())
 
 
@@ -251,22 +230,23 @@ def captions_after(
     session: Session, dataset_id: int, after_id: int, limit: int
 ) -> list[tuple[int, str]]:
     """(id, caption) of the next pairs in import order; empty at the end."""
-    query = select(Pair.id, Pair.caption).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
+    query = select(Pair.id, Pair.caption).where(in_dataset(dataset_id), Pair.id > after_id)
     rows = session.execute(query.order_by(Pair.id).limit(limit))
     return [(row.id, row.caption) for row in rows]
 
 
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     """The pairs with these ids, in import order."""
-    rows = session.execute(select(*PAIR_COLUMNS).where(Pair.id.in_(pair_ids)).order_by(Pair.id))
+    query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id.in_(pair_ids))
+    rows = session.execute(query.order_by(Pair.id))
     return [record(PairRow, row) for row in rows]
 
 
 def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
     """All pairs of a picture, in import order."""
     rows = session.execute(
-        select(*PAIR_COLUMNS)
-        .where(Pair.dataset_id == dataset_id, Pair.image_path == image_path)
+        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+        .where(in_dataset(dataset_id), Pair.image_path == image_path)
         .order_by(Pair.id)
     )
     return [record(PairRow, row) for row in rows]
@@ -292,8 +272,8 @@ def most_likely_wrong(
     """At most `at_most` pairs with a p_error of at least `above`, most likely wrong first."""
     p_error = p_error_of(session, dataset_id)
     rows = session.execute(
-        select(*PAIR_COLUMNS)
-        .where(Pair.dataset_id == dataset_id, p_error >= above)
+        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+        .where(in_dataset(dataset_id), p_error >= above)
         .order_by(p_error.desc(), Pair.id)
         .limit(at_most)
     )
@@ -302,12 +282,9 @@ def most_likely_wrong(
 
 def decided_pairs(session: Session, dataset_id: int, decisions: Sequence[str]) -> list[int]:
     """Ids of the pairs with one of these verdicts, in import order."""
-    rows = session.execute(
-        select(Pair.id)
-        .where(Pair.dataset_id == dataset_id, Pair.decision.in_(decisions))
-        .order_by(Pair.id)
-    ).scalars()
-    return list(rows)
+    decision = verdict_seen(session, dataset_id).decision
+    query = select(Pair.id).where(in_dataset(dataset_id), decision.in_(decisions))
+    return list(session.execute(query.order_by(Pair.id)).scalars())
 
 
 def iterate_pairs(
@@ -328,7 +305,7 @@ def ids_by_picture(session: Session, dataset_id: int) -> dict[str, list[int]]:
     """Pair ids by picture; pictures and pairs are in import order."""
     rows = session.execute(
         select(Pair.image_path, Pair.id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
         .order_by(Pair.id)
         .execution_options(yield_per=5000)
     )
@@ -354,7 +331,7 @@ def first_splits(session: Session, dataset_id: int, at_most: int) -> list[str]:
 def ids_of_splits(session: Session, dataset_id: int, names: Sequence[str]) -> list[int]:
     """Ids of the pairs in these splits; "" stands for no split."""
     split = func.coalesce(Pair.split, "")
-    rows = session.execute(select(Pair.id).where(Pair.dataset_id == dataset_id, split.in_(names)))
+    rows = session.execute(select(Pair.id).where(in_dataset(dataset_id), split.in_(names)))
     return list(rows.scalars())
 
 
@@ -386,7 +363,7 @@ def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
     """Distinct image names of `size` pairs sampled at random."""
     rows = session.execute(
         select(Pair.image_path)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
         .order_by(Pair.random_key, Pair.id)
         .limit(size)
     ).scalars()
@@ -394,39 +371,42 @@ def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
 
 
 def totals(session: Session, dataset_id: int) -> tuple[int, int]:
-    """(pairs, scored pairs) of the dataset; takes 60 ms for a million pairs."""
-    in_dataset = Pair.dataset_id == dataset_id
-    total = session.execute(select(func.count()).where(in_dataset)).scalar_one()
-    unscored = session.execute(
-        select(func.count()).where(in_dataset, Pair.s_0.is_(None))
-    ).scalar_one()
-    return total, total - unscored
+    """(pairs, scored pairs) of the dataset without hidden ones; takes 60 ms for a million pairs."""
+    is_unscored, is_hidden = Pair.s_0.is_(None), Pair.hidden.is_(True)
+
+    def count(*conditions: ColumnElement[bool]) -> ColumnElement[int]:
+        in_dataset = Pair.dataset_id == dataset_id
+        return select(func.count()).where(in_dataset, *conditions).scalar_subquery()
+
+    # The few hidden ones are subtracted: each count is a scan of an index alone.
+    total, hidden, unscored, hidden_unscored = session.execute(
+        select(count(), count(is_hidden), count(is_unscored), count(is_unscored, is_hidden))
+    ).one()
+    return total - hidden, total - hidden - unscored + hidden_unscored
 
 
 def count_truncated(session: Session, dataset_id: int) -> int:
     """Number of pairs whose captions the scorer truncated."""
     query = select(func.count()).select_from(Pair)
-    return session.execute(query.where(Pair.dataset_id == dataset_id, Pair.truncated)).scalar_one()
+    return session.execute(query.where(in_dataset(dataset_id), Pair.truncated)).scalar_one()
 
 
 def review_counts(session: Session, dataset_id: int, total: int | None = None) -> ReviewCounts:
     """Counts shown on the review page, queried at every key press. `total`: the number of pairs, if
     known."""
-    query: Select[Any, int] | CompoundSelect[Any, int] = _decided(dataset_id)
     if total is None:
-        in_dataset = Pair.dataset_id == dataset_id
-        query = select(literal("total"), func.count()).where(in_dataset).union_all(query)
-    counted = {row[0]: int(row[1]) for row in session.execute(query)}
-    total = counted.pop("total", total or 0)
+        total = totals(session, dataset_id)[0]
+    counted = {row[0]: int(row[1]) for row in session.execute(_decided(session, dataset_id))}
     errors = sum(number for decision, number in counted.items() if is_wrong(decision))
     return ReviewCounts(dataset_id, total, sum(counted.values()), errors)
 
 
-def _decided(dataset_id: int) -> Select[str | None, int]:
+def _decided(session: Session, dataset_id: int) -> Select[str | None, int]:
     """A query for the number of pairs by judgement."""
+    seen = verdict_seen(session, dataset_id)
     return (
-        select(judged(), func.count())
-        .where(Pair.dataset_id == dataset_id, Pair.decision.is_not(None))
+        select(judged(seen), func.count())
+        .where(in_dataset(dataset_id), ~seen.is_undecided)
         .group_by(literal_column("1"))
     )
 
@@ -434,7 +414,7 @@ def _decided(dataset_id: int) -> Select[str | None, int]:
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     total, scored = totals(session, dataset_id)
-    decided = session.execute(_decided(dataset_id))
+    decided = session.execute(_decided(session, dataset_id))
     by_decision = {decision: number for decision, number in decided if decision is not None}
     return DatasetCounts(
         total=total,

@@ -15,8 +15,9 @@ from sqlalchemy.orm import Session
 
 from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
+from db.queries.blind_review import verdict_seen
 from db.queries.runs import NEWEST_FIRST, RunRow, latest_run
-from db.queries.statements import insert_for, table_of
+from db.queries.statements import in_dataset, insert_for, table_of
 
 _RECORD = np.dtype(
     [
@@ -103,7 +104,7 @@ def pairs_without_phrases(
     """The next scored pairs after `after_id` that have no row of this run, in import order."""
     known = exists().where(PhraseScore.pair_id == Pair.id, PhraseScore.run_id == run_id)
     query = select(Pair.id).where(
-        Pair.dataset_id == dataset_id, Pair.id > after_id, Pair.s_0.is_not(None), ~known
+        in_dataset(dataset_id), Pair.id > after_id, Pair.s_0.is_not(None), ~known
     )
     return list(session.execute(query.order_by(Pair.id).limit(limit)).scalars())
 
@@ -169,10 +170,11 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
     pairs = table_of(Pair).c
     names: dict[str, int] = {}
     value = pairs[by or "s_0"].label("value")
-    is_edited = pairs.corrected_caption.is_not(None).label("is_edited")
+    seen = verdict_seen(session, dataset_id)
+    is_edited = seen.corrected_caption.is_not(None).label("is_edited")
     # The table instead of the mapped class: for a million rows, ORM rows take twice as long.
     rows = session.connection().execute(
-        select(pairs.id, pairs.s_0, value, pairs.decision, is_edited, pairs.split)
+        select(pairs.id, pairs.s_0, value, seen.decision, is_edited, pairs.split)
         .where(pairs.dataset_id == dataset_id)
         .order_by(pairs.id)
         .execution_options(yield_per=_TOGETHER)

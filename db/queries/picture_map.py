@@ -7,8 +7,9 @@ from sqlalchemy import ColumnElement, and_, case, delete, insert, select
 from sqlalchemy.orm import Session
 
 from db.models import MapPlace, Pair
+from db.queries.blind_review import verdict_seen
 from db.queries.probabilities import p_error_of
-from db.queries.statements import check_number, chunks, judged, table_of
+from db.queries.statements import check_number, chunks, in_dataset, judged, table_of
 
 _AT_ONCE = 5000
 #: Corners of a polygon in the unit square.
@@ -39,11 +40,11 @@ def points(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
     """(pair, x, y, p_error, icc, judgement) of every pair on the map, in import order."""
-    p_error = p_error_of(session, dataset_id)
+    p_error, seen = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
     rows = session.execute(
-        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, p_error, Pair.icc, judged())
+        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, p_error, Pair.icc, judged(seen))
         .join(Pair, Pair.id == MapPlace.pair_id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
         .order_by(MapPlace.pair_id)
         .execution_options(yield_per=5000)
     )

@@ -18,8 +18,17 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from db.models import Pair, PictureIssue, PictureSignals, WordMark
-from db.queries.pairs import PAIR_COLUMNS, PairRow
-from db.queries.statements import check_number, chunks, insert_for, record, table_of
+from db.queries.blind_review import may_know_pair, pair_columns, reader_of
+from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.statements import (
+    check_number,
+    chunks,
+    columns_of,
+    in_dataset,
+    insert_for,
+    record,
+    table_of,
+)
 
 
 @dataclass(frozen=True)
@@ -38,15 +47,15 @@ class SignalsRow:
     phash: str
 
 
-_COLUMNS = tuple(getattr(PictureSignals, name) for name in SignalsRow.__dataclass_fields__)
+_COLUMNS = columns_of(PictureSignals, SignalsRow)
 
 
 def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
     """The next pairs after `after_id`, in import order, whose picture has no signals yet."""
     rows = session.execute(
-        select(*PAIR_COLUMNS)
+        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
         .where(
-            Pair.dataset_id == dataset_id,
+            in_dataset(dataset_id),
             Pair.id > after_id,
             ~exists().where(PictureSignals.pair_id == Pair.id),
         )
@@ -73,7 +82,7 @@ def signals_of(session: Session, dataset_id: int) -> list[tuple[SignalsRow, str]
     rows = session.execute(
         select(*_COLUMNS, Pair.image_path)
         .join(Pair, Pair.id == PictureSignals.pair_id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
         .order_by(Pair.id)
     )
     return [(SignalsRow(*row[:-1]), str(row[-1])) for row in rows]
@@ -100,6 +109,8 @@ def marks_and_issues(
     marks = select(WordMark.start, WordMark.end, cast(null(), String)).where(
         WordMark.pair_id == pair_id
     )
+    if not may_know_pair(session, pair_id):
+        marks = marks.where(WordMark.author == reader_of(session))
     issues = select(literal(0), literal(0), PictureIssue.issue).where(
         PictureIssue.pair_id == pair_id
     )
@@ -127,6 +138,6 @@ def count_measured(session: Session, dataset_id: int) -> int:
         select(func.count())
         .select_from(PictureSignals)
         .join(Pair, Pair.id == PictureSignals.pair_id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
     )
     return session.execute(query).scalar_one()

@@ -8,8 +8,9 @@ from sqlalchemy import ColumnElement, Integer, case, cast, func, literal_column,
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.models import Pair
+from db.queries.blind_review import verdict_seen
 from db.queries.probabilities import p_error_of
-from db.queries.statements import by_a_person, judged
+from db.queries.statements import by_a_person, in_dataset, judged
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,9 @@ def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list
         # Not every SQLite has exp(): the cell borders are converted to logarithms instead.
         borders = [(math.log(n / cells), n - 1) for n in range(1, cells)]
         upwards = case(*((column < edge, cell) for edge, cell in borders), else_=cells - 1)
-    pairs, decided_pairs = func.count(Pair.id), func.count(Pair.decision)
-    known = (Pair.dataset_id == dataset_id, p_error.is_not(None), column.is_not(None))
+    pairs = func.count(Pair.id)
+    decided_pairs = func.count(verdict_seen(session, dataset_id).decision)
+    known = (in_dataset(dataset_id), p_error.is_not(None), column.is_not(None))
     # Grouped by position: PostgreSQL treats equal expressions with parameters as different.
     rows = session.execute(
         select(across, upwards, pairs, pairs - decided_pairs)
@@ -60,10 +62,10 @@ def sample(
 ) -> list[tuple[int, float, float, float | None, float | None, str | None]]:
     """(pair, p_error, icc, specificity, support, judgement) of pairs sampled at random, the same
     ones every time."""
-    p_error = p_error_of(session, dataset_id)
+    p_error, seen = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
     rows = session.execute(
-        select(Pair.id, p_error, Pair.icc, Pair.specificity, Pair.support, judged())
-        .where(Pair.dataset_id == dataset_id, p_error.is_not(None), Pair.icc.is_not(None))
+        select(Pair.id, p_error, Pair.icc, Pair.specificity, Pair.support, judged(seen))
+        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.icc.is_not(None))
         .order_by(Pair.random_key, Pair.id)
         .limit(limit)
     )
@@ -77,13 +79,10 @@ def decided(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[float | None, float | None, float | None, str]]:
     """(p_error, icc, specificity, judgement) of every pair that a person has decided."""
+    seen = verdict_seen(session, dataset_id)
     rows = session.execute(
-        select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judged())
-        .where(
-            Pair.dataset_id == dataset_id,
-            Pair.decision.is_not(None),
-            by_a_person(),
-        )
+        select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judged(seen))
+        .where(in_dataset(dataset_id), ~seen.is_undecided, by_a_person(seen))
         .execution_options(yield_per=2000)
     )
     for p_error, icc, specificity, decision in rows:

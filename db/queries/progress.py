@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session, aliased
 
 from db.decisions import DUPLICATE_DROPPED, WRONG
 from db.models import Pair, Verdict
+from db.queries.blind_review import verdict_seen
 from db.queries.probabilities import p_error_of
-from db.queries.statements import by_a_person, judged
+from db.queries.statements import by_a_person, in_dataset, judged
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,10 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
     """(probability of error, judgement) of every pair that a person has decided, in the order of
     the decisions. Rules are excluded: one that decides by the probability is no evidence about
     it."""
+    seen = verdict_seen(session, dataset_id)
     rows = session.execute(
-        select(p_error_of(session, dataset_id), judged())
-        .where(
-            Pair.dataset_id == dataset_id,
-            Pair.decision.is_not(None),
-            by_a_person(),
-        )
+        select(p_error_of(session, dataset_id), judged(seen))
+        .where(in_dataset(dataset_id), ~seen.is_undecided, by_a_person(seen))
         .order_by(Pair.decided_at, Pair.id)
         .execution_options(yield_per=2000)
     )
@@ -85,19 +83,20 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
 
 def reached(session: Session, dataset_id: int) -> Reached:
     """How far the queue and the random audit are decided without a gap."""
-    in_dataset = Pair.dataset_id == dataset_id
-    open_pairs = (in_dataset, Pair.decision.is_(None))
+    shown = in_dataset(dataset_id)
+    seen = verdict_seen(session, dataset_id)
+    open_pairs = (shown, seen.is_undecided)
     p_error = p_error_of(session, dataset_id)
     point = session.scalar(select(func.max(p_error)).where(*open_pairs))
     gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
     unknown = p_error.is_(None)
     below = unknown if point is None else or_(unknown, p_error <= point)
-    is_error = judged().in_(WRONG)
+    is_error = judged(seen).in_(WRONG)
 
     def count(*conditions: ColumnElement[bool]) -> int:
-        return int(session.scalar(select(func.count(Pair.id)).where(in_dataset, *conditions)) or 0)
+        return int(session.scalar(select(func.count(Pair.id)).where(shown, *conditions)) or 0)
 
-    drawn = [below, Pair.decision.is_not(None), judged().not_in(("unsure", DUPLICATE_DROPPED))]
+    drawn = [below, ~seen.is_undecided, judged(seen).not_in(("unsure", DUPLICATE_DROPPED))]
     if gap is not None:
         drawn.append(Pair.random_key < gap)
     return Reached(

@@ -44,9 +44,11 @@ from db.caption_search import SHORTEST
 from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
-from db.models import Claim, Opinion, Pair, PictureIssue
+from db.models import Claim, Pair, PictureIssue
+from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.near_duplicates import is_duplicate
 from db.queries.opinions import disputed_ids
+from db.queries.pair_tags import has_tag
 from db.queries.picture_map import Corners, is_inside
 from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
 from db.queries.statements import check_text
@@ -105,16 +107,15 @@ class QueueFilter:
     `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
     `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
     verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
-    PICTURE_ISSUES. `duplicates`: whether it belongs to a group of near duplicates. `region`:
-    corners of a polygon on the map that contains it. `among`: only these pairs, in exactly this
-    order, regardless of `order` (results of a search by meaning or by image). Worst first: p_error,
-    gain, disagreement descending; s_0, icc, support, weakest, specificity ascending. `random` is a
-    random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
-    whatever the direction.
+    PICTURE_ISSUES. `tag`: one of people's own words. `duplicates`: whether it belongs to a group of
+    near duplicates. `region`: corners of a polygon on the map that contains it. `among`: only these
+    pairs, in exactly this order, regardless of `order` (results of a search by meaning or by
+    image). Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest,
+    specificity ascending. `random` is a random order, the same every time; `uncertainty` has the
+    probabilities nearest to 0.5 first, whatever the direction.
 
-    `reader`: the curator who sees the queue. Pairs claimed by others are left out, and *unreviewed*
-    also includes pairs of the overlap (`overlap_share` of all pairs, each judged by
-    `overlap_people`) that need this reader's opinion.
+    `reader`: the curator who gets the pairs of the queue; those claimed by others are left out.
+    Verdicts are selected by as far as the session's reader sees them (`blind_review`).
     """
 
     dataset_id: int
@@ -132,14 +133,13 @@ class QueueFilter:
     note: str | None = None
     noted: bool | None = None
     picture: str | None = None
+    tag: str | None = None
     duplicates: bool | None = None
     region: Corners | None = None
     among: tuple[int, ...] | None = None
     order: str = "p_error"
     descending: bool = True
     reader: str | None = None
-    overlap_share: float = 0.0
-    overlap_people: int = 2
 
     def __post_init__(self) -> None:
         if self.review not in REVIEWS:
@@ -196,29 +196,10 @@ class QueuePage:
     next_cursor: Cursor | None
 
 
-_COLUMNS = (
-    Pair.id.label("pair_id"),
-    Pair.external_id,
-    Pair.image_path,
-    Pair.caption,
-    P_ERROR,
-    Pair.s_0,
-    Pair.gain,
-    Pair.icc,
-    Pair.decision,
-    Pair.corrected_caption,
-    Pair.split,
-    Pair.truncated,
-    Pair.verdict_version,
-    Pair.random_key,
-    Pair.disagreement,
-    Pair.support,
-    Pair.weakest,
-    Pair.specificity,
-    Pair.enriches,
-    Pair.note,
-    RANKING.label("ranking"),
-)
+def _columns(session: Session, dataset_id: int) -> tuple[ColumnElement[Any], ...]:
+    columns = pair_columns(session, QueueRow.__dataclass_fields__, dataset_id)
+    return (*columns, RANKING.label("ranking"))
+
 
 #: The number of the ranking last seen in use, by database and dataset.
 _last_rankings: dict[tuple[URL, int], int] = {}
@@ -274,18 +255,6 @@ def following(
 def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
     """The pair that precedes in the queue; None at the start. Otherwise like `next_pair`."""
     return _first_id(session, filter, _place(session, filter, before_pair_id), backwards=True)
-
-
-def needs_opinion_of(
-    session: Session, pair_id: int, reader: str, share: float, people: int
-) -> bool:
-    """Whether others have decided the pair and it still needs this reader's own opinion."""
-    if share <= 0:
-        return False
-    query = select(Pair.id).where(
-        Pair.id == pair_id, Pair.decision.is_not(None), _wanted_from(reader, share, people)
-    )
-    return session.execute(query).one_or_none() is not None
 
 
 @dataclass(frozen=True)
@@ -361,13 +330,17 @@ def _by_id(
 
 
 def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [Pair.dataset_id == filter.dataset_id]
+    seen = verdict_seen(session, filter.dataset_id)
+    conditions: list[ColumnElement[bool]] = [
+        Pair.dataset_id == filter.dataset_id,
+        Pair.hidden.is_(False),
+    ]
     if filter.review == "unreviewed":
-        conditions.append(_waiting(filter))
+        conditions.append(seen.is_undecided)
     elif filter.review == "decided":
-        conditions.append(Pair.decision.is_not(None))
+        conditions.append(~seen.is_undecided)
     elif filter.review == "disputed":
-        conditions.append(Pair.id.in_(disputed_ids(filter.dataset_id)))
+        conditions.append(Pair.id.in_(disputed_ids(session, filter.dataset_id)))
     if filter.reader is not None:
         taken = (
             Claim.pair_id == Pair.id,
@@ -382,11 +355,11 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
     if filter.suspect_kind is not None:
         conditions.append(Pair.suspect_kind == filter.suspect_kind)
     if filter.decision is not None:
-        conditions.append(Pair.decision == filter.decision)
+        conditions.append(seen.decision == filter.decision)
     if filter.split is not None:
         conditions.append(Pair.split == filter.split)
     if filter.decided_by is not None:
-        conditions.append(Pair.decided_by == filter.decided_by)
+        conditions.append(seen.decided_by == filter.decided_by)
     for range in filter.ranges:
         bounded = (
             _p_error(session, filter.dataset_id)
@@ -409,17 +382,19 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         conditions.append(
             Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == filter.picture))
         )
+    if filter.tag is not None:
+        conditions.append(has_tag(filter.tag))
     if filter.duplicates is not None:
         conditions.append(is_duplicate() if filter.duplicates else ~is_duplicate())
     if filter.region is not None:
         conditions.append(is_inside(filter.region))
     if filter.note or filter.noted:
-        conditions.append(Pair.note != "")
+        conditions.append(seen.note != "")
     elif filter.noted is False:
-        conditions.append(Pair.note == "")
+        conditions.append(seen.note == "")
     if filter.note and filter.note.strip():
         check_text(filter.note, "The text to search for")
-        conditions.append(Pair.note.icontains(filter.note.strip(), autoescape=True))
+        conditions.append(seen.note.icontains(filter.note.strip(), autoescape=True))
     if filter.text and filter.text.strip():
         check_text(filter.text, "The text to search for")
         conditions.append(_holds(session, filter.text.strip()))
@@ -438,32 +413,6 @@ def _holds(session: Session, text: str) -> ColumnElement[bool]:
     return Pair.id.in_(
         select(captions.c.rowid).where(literal_column("pair_captions").match(phrase))
     )
-
-
-def in_overlap(share: float) -> ColumnElement[bool]:
-    """Condition: the pair is in the overlap, a fixed share of pairs judged by several people."""
-    return (Pair.id * 7919) % 10_000 < round(share * 10_000)
-
-
-def _waiting(filter: QueueFilter) -> ColumnElement[bool]:
-    """Condition: undecided, or in the overlap and in need of the reader's opinion."""
-    undecided = Pair.decision.is_(None)
-    if filter.reader is None or filter.overlap_share <= 0:
-        return undecided
-    return or_(undecided, _wanted_from(filter.reader, filter.overlap_share, filter.overlap_people))
-
-
-def _wanted_from(reader: str, share: float, people: int) -> ColumnElement[bool]:
-    """Condition: in the overlap, with too few opinions and none by the reader."""
-    judged = exists().where(Opinion.pair_id == Pair.id, Opinion.author == reader)
-    opinions = (
-        select(func.count())
-        .select_from(Opinion)
-        .where(Opinion.pair_id == Pair.id, Opinion.settles.is_(False))
-        .correlate(Pair)
-        .scalar_subquery()
-    )
-    return and_(in_overlap(share), ~judged, opinions < people)
 
 
 def _first_id(
@@ -505,7 +454,7 @@ def _rows_by(
         rows: list[Any] = []
         for segment in stream:
             rows += session.execute(
-                select(*_COLUMNS)
+                select(*_columns(session, filter.dataset_id))
                 .where(*_conditions(session, filter), *segment.conditions)
                 .order_by(*segment.order)
                 .limit(limit - len(rows))
@@ -526,7 +475,7 @@ def _listed_rows(
     assert filter.among is not None
     rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
     rows: Sequence[Any] = session.execute(
-        select(*_COLUMNS).where(*_conditions(session, filter))
+        select(*_columns(session, filter.dataset_id)).where(*_conditions(session, filter))
     ).all()
     ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
     if place is not None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
-from db.models import Dataset, Pair
+from db.models import Dataset, Pair, Suggestion
 from db.queries.datasets import lock
 from db.queries.pairs import lock_pairs
 from db.queries.probabilities import check_probability, p_error_of
@@ -71,9 +71,19 @@ def write_next(
 
 
 def use_next(session: Session, dataset_id: int) -> None:
-    """Show the next ranking instead of the present one, and end its claim."""
+    """Show the next ranking instead of the present one, and end its claim. The probabilities of
+    suggestions go with the present one: they become unknown until their pair is opened."""
     session.execute(
         update(Dataset)
         .where(Dataset.id == dataset_id)
         .values(ranking=Dataset.ranking + 1, ranking_claim=None)
+    )
+    session.execute(
+        update(Suggestion)
+        .where(
+            Suggestion.pair_id.in_(select(Pair.id).where(Pair.dataset_id == dataset_id)),
+            Suggestion.p_after.is_not(None),
+        )
+        .values(p_after=None),
+        execution_options={"synchronize_session": False},
     )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.errors import MissingRow
 from db.models import Run
-from db.queries.statements import record
+from db.queries.statements import columns_of, record
 
 #: Key of the parameters under which a run stores what it observed in its data.
 OBSERVED = "observed"
@@ -41,20 +41,7 @@ class RunRow:
         return dict(self.parameters.get(OBSERVED, {}))
 
 
-_COLUMNS = (
-    Run.id,
-    Run.kind,
-    Run.dataset_id,
-    Run.scorer_kind,
-    Run.model,
-    Run.revision,
-    Run.explorer,
-    Run.parameters,
-    Run.code_version,
-    Run.started_at,
-    Run.finished_at,
-    Run.status,
-)
+_COLUMNS = columns_of(Run, RunRow)
 
 
 def start_run(

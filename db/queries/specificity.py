@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from db.blobs import decode_integers, encode_integers
 from db.models import Pair, Retrieval
 from db.queries.pairs import lock_pairs
-from db.queries.statements import check_number, insert_for, table_of
+from db.queries.statements import check_number, in_dataset, insert_for, table_of
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def unmeasured(
     rows = session.execute(
         select(Pair.id, Pair.image_path, Pair.caption)
         .where(
-            Pair.dataset_id == dataset_id,
+            in_dataset(dataset_id),
             Pair.id > after_id,
             ~exists().where(Retrieval.pair_id == Pair.id, Retrieval.run_id == run_id),
         )
@@ -124,7 +124,7 @@ def pictures(session: Session, dataset_id: int, at_most: int) -> list[tuple[int,
     """(pair, picture's name) of distinct pictures sampled at random, the same every time."""
     rows = session.execute(
         select(Pair.id, Pair.image_path)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id))
         .order_by(Pair.random_key, Pair.id)
         .execution_options(yield_per=2000)
     )
@@ -139,7 +139,7 @@ def pictures(session: Session, dataset_id: int, at_most: int) -> list[tuple[int,
 
 def count_pictures(session: Session, dataset_id: int) -> int:
     """The number of distinct pictures in the dataset."""
-    query = select(func.count(Pair.image_path.distinct())).where(Pair.dataset_id == dataset_id)
+    query = select(func.count(Pair.image_path.distinct())).where(in_dataset(dataset_id))
     return session.execute(query).scalar_one()
 
 

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Row, Table, case, or_
+from sqlalchemy import ColumnElement, Row, Table, and_, case, or_
 from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
@@ -15,6 +16,7 @@ from db.authors import DUPLICATE, RULE
 from db.decisions import DUPLICATE_DROPPED, ENRICHED
 from db.errors import UnstorableText
 from db.models import Pair
+from db.queries.blind_review import VerdictSeen
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -34,10 +36,21 @@ def table_of(model: type[DeclarativeBase]) -> Table[Any]:
     return table
 
 
+def in_dataset(dataset_id: int) -> ColumnElement[bool]:
+    """Condition: a pair of the dataset that is not hidden. Hidden pairs take part in nothing but
+    imports, the history and what is asked for by id."""
+    return and_(Pair.dataset_id == dataset_id, Pair.hidden.is_(False))
+
+
 def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """Slices of at most `size`, in order."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def columns_of(model: type[DeclarativeBase], kind: type[Any]) -> tuple[Any, ...]:
+    """The model's columns that are named like the fields of the dataclass `kind` (`record`)."""
+    return tuple(getattr(model, field.name) for field in fields(kind))
 
 
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
@@ -69,16 +82,16 @@ def check_number(value: float | None, what: str) -> None:
         raise ValueError(f"{what} must be a finite number, not {value}")
 
 
-def by_a_person() -> ColumnElement[bool]:
+def by_a_person(seen: VerdictSeen) -> ColumnElement[bool]:
     """Condition: the pair was not decided by a rule (see `db.authors`)."""
-    return or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True))
+    return or_(seen.decided_by.is_(None), ~seen.decided_by.startswith(RULE, autoescape=True))
 
 
-def judged() -> ColumnElement[str | None]:
+def judged(seen: VerdictSeen) -> ColumnElement[str | None]:
     """The `judgement` of a pair's verdict in effect, as an SQL expression."""
-    is_copy = Pair.decided_by.startswith(DUPLICATE, autoescape=True)
+    is_copy = seen.decided_by.startswith(DUPLICATE, autoescape=True)
     return case(
-        (Pair.enriches & (Pair.decision == "correction"), ENRICHED),
-        ((Pair.decision == "drop") & is_copy, DUPLICATE_DROPPED),
-        else_=Pair.decision,
+        (seen.enriches & (seen.decision == "correction"), ENRICHED),
+        ((seen.decision == "drop") & is_copy, DUPLICATE_DROPPED),
+        else_=seen.decision,
     )

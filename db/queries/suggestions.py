@@ -12,7 +12,11 @@ from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import CorrectionAttempt, Pair, Suggestion, Verdict
-from db.queries.statements import check_number, check_text, insert_for, record
+from db.queries.blind_review import verdict_seen
+from db.queries.statements import check_number, check_text, columns_of, insert_for, record
+
+#: The kind of a suggestion about a picture that was replaced, kept for the verdict that took it.
+OUTDATED = "outdated"
 
 
 @dataclass(frozen=True)
@@ -33,38 +37,13 @@ class NewSuggestion:
     kind: str = "correction"
 
 
-@dataclass(frozen=True)
-class SuggestionRow:
+@dataclass(frozen=True, kw_only=True)
+class SuggestionRow(NewSuggestion):
     id: int
-    pair_id: int
-    proposer: str
-    caption: str
-    s_before: float
-    s_after: float
-    p_before: float | None
-    p_after: float | None
-    run_id: int | None
     created_at: datetime
-    similarity: float | None
-    provenance: dict[str, Any] | None
-    kind: str
 
 
-_COLUMNS = (
-    Suggestion.id,
-    Suggestion.pair_id,
-    Suggestion.proposer,
-    Suggestion.caption,
-    Suggestion.s_before,
-    Suggestion.s_after,
-    Suggestion.p_before,
-    Suggestion.p_after,
-    Suggestion.run_id,
-    Suggestion.created_at,
-    Suggestion.similarity,
-    Suggestion.provenance,
-    Suggestion.kind,
-)
+_COLUMNS = columns_of(Suggestion, SuggestionRow)
 
 
 @dataclass(frozen=True)
@@ -100,6 +79,7 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
                 "run_id",
                 "similarity",
                 "provenance",
+                "kind",
             )
         },
     )
@@ -122,7 +102,7 @@ def list_suggestions(
     `run_id`: only those scored under that run, or under none: scores of different runs are not
     comparable.
     """
-    of_kind = [Suggestion.kind == kind] if kind is not None else []
+    of_kind = [Suggestion.kind == kind if kind is not None else Suggestion.kind != OUTDATED]
     rows = session.execute(
         select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
     )
@@ -169,7 +149,7 @@ def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int,
         select(Pair.id, Suggestion.provenance)
         .join(Verdict, (Verdict.pair_id == Pair.id) & (Verdict.version == Pair.standing_version))
         .join(Suggestion, Suggestion.id == Verdict.suggestion_id)
-        .where(Pair.id.in_(pair_ids), Pair.enriches)
+        .where(Pair.id.in_(pair_ids), verdict_seen(session).enriches)
     )
     return {row.id: row.provenance or {} for row in rows}
 

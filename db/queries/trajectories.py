@@ -21,7 +21,7 @@ from db.models import Detection, Pair, Run, Trajectory
 from db.queries.expectations import ExpectationRow, unpack
 from db.queries.probabilities import p_error_of
 from db.queries.runs import NEWEST_FIRST
-from db.queries.statements import chunks, insert_for, table_of
+from db.queries.statements import chunks, in_dataset, insert_for, table_of
 
 FloatArray = NDArray[np.float32]
 
@@ -154,7 +154,7 @@ def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> li
     A picture with more than `size` pairs is only drawn, in part, if it is the first one.
     """
     scored = (
-        Pair.dataset_id == dataset_id,
+        in_dataset(dataset_id),
         exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
     )
     in_turn = session.execute(
@@ -224,7 +224,7 @@ def lacking_steps(
     if top is not None:
         ranked = (
             select(Pair.id)
-            .where(Pair.dataset_id == dataset_id, p_error.is_not(None))
+            .where(in_dataset(dataset_id), p_error.is_not(None))
             .order_by(p_error.desc(), Pair.id)
             .limit(top)
         )
@@ -233,6 +233,8 @@ def lacking_steps(
         query = query.where(p_error >= above)
     if among is not None:
         query = query.where(Pair.id.in_(among))
+    else:
+        query = query.where(Pair.hidden.is_(False))
     ordered = query.order_by(Pair.image_path, Pair.id).execution_options(yield_per=10_000)
     for row in session.execute(ordered):
         yield int(row[0]), str(row[1])

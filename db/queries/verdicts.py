@@ -22,7 +22,8 @@ Undo walks back along the versions in effect. A pair decided *correct* (1), then
 
 A bulk edit (`rewrite`) says nothing about the picture, so it is not a verdict: an undecided pair
 stays undecided, with the edited text in `corrected_caption`; a pair that a person has judged
-correct, or corrected, keeps that decision and its author.
+correct, or corrected, keeps that decision and its author. Nor does a verdict without a text of its
+own (*unsure*, *abstract*, *drop*) take an edit back: `edited_texts` finds it below such a verdict.
 """
 
 import uuid
@@ -34,14 +35,15 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, bindparam, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
-from db.authors import authors_of, edit_author, is_edit, is_rule
+from db.authors import EDIT, NEW_PICTURE, authors_of, edit_author, is_edit, is_label_file, is_rule
 from db.column_types import now
 from db.decisions import DECISIONS
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
+from db.queries.blind_review import may_know_pair, pair_columns
 from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, chunks, record, table_of
+from db.queries.statements import check_text, chunks, in_dataset, record, table_of
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,8 @@ def add_verdict(
 ) -> VerdictRow:
     """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
 
-    `settles`: an adjudicator ends a disagreement with it. Judging an undecided pair *correct* whose
-    caption has been edited in bulk accepts the edit: a *correction* that enriches.
+    `settles`: an adjudicator ends a disagreement with it. Judging a pair *correct* whose caption
+    has been edited in bulk accepts the edit: a *correction* that enriches.
 
     Idempotent: the same verdict by the same author on the same version returns the existing row.
     Raises `VersionConflict` with the current state if the pair's version has changed, `MissingRow`
@@ -173,8 +175,8 @@ def add_verdict(
     """
     _check(decision, corrected_caption, author, note)
     pair = _pair(session, pair_id)
-    accepts = decision == "correct"
-    edited = pair.corrected_caption if accepts and pair.decision is None else None
+    request = _VerdictRequest(decision, corrected_caption, suggestion_id, author, note)
+    edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
     if edited is not None:
         decision, corrected_caption = "correction", edited
     if pair.verdict_version == expected_version:
@@ -202,10 +204,20 @@ def add_verdict(
         if act is not None:
             return act
     earlier = _version(session, pair_id, expected_version + 1)
-    request = _VerdictRequest(decision, corrected_caption, suggestion_id, author, note)
     if earlier is not None and request.is_answered_by(earlier):
         return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
+
+
+@dataclass(frozen=True)
+class NewVerdict:
+    """A verdict on a pair as seen at its version. `caption`: of a *correction*."""
+
+    pair_id: int
+    version: int
+    decision: str
+    caption: str | None = None
+    note: str = ""
 
 
 def add_verdicts(
@@ -216,38 +228,50 @@ def add_verdicts(
     author: str,
     note: str = "",
 ) -> Decided:
-    """Decide many pairs, each as seen at its version: (pair, version). One transaction, one undo.
+    """The same verdict for many pairs, each as seen at its version: (pair, version). Like `add_all`
+    otherwise."""
+    requests = [NewVerdict(pair_id, version, decision, note=note) for pair_id, version in seen]
+    return add_all(session, requests, author=author)
 
-    Pairs whose version has changed are skipped. Raises MissingRow for an unknown pair and
-    ValueError for an invalid decision; then nothing is written. Commits.
+
+def add_all(session: Session, requests: Sequence[NewVerdict], *, author: str) -> Decided:
+    """Give many verdicts in one transaction, with one undo. Commits.
+
+    Pairs whose version has changed are skipped; *correct* accepts bulk edits, as in `add_verdict`.
+    Raises MissingRow for an unknown pair and ValueError for an invalid verdict; then nothing is
+    written.
     """
-    _check(decision, None, author, note)
+    for request in requests:
+        _check(request.decision, request.caption, author, request.note)
     batch, when = uuid.uuid4().hex, now()
-    lock_pairs(session, [pair_id for pair_id, _ in seen])
+    lock_pairs(session, [request.pair_id for request in requests])
+    edited = edited_texts(session, [r.pair_id for r in requests if r.decision == "correct"])
     written: list[int] = []
     passed_over: list[int] = []
-    for pair_id, version in dict(seen).items():
-        pair = _pair(session, pair_id)
+    for request in {request.pair_id: request for request in requests}.values():
+        pair = _pair(session, request.pair_id)
         act = None
-        if pair.verdict_version == version:
+        if pair.verdict_version == request.version:
+            is_edited = request.pair_id in edited
             act = _write(
                 session,
                 _Act(
-                    pair_id=pair_id,
-                    version=version + 1,
-                    decision=decision,
-                    corrected_caption=None,
+                    pair_id=request.pair_id,
+                    version=request.version + 1,
+                    decision="correction" if is_edited else request.decision,
+                    corrected_caption=edited.get(request.pair_id, request.caption),
                     suggestion_id=None,
                     author=author,
                     created_at=when,
                     replaces=pair.standing_version,
-                    standing_version=version + 1,
+                    standing_version=request.version + 1,
                     batch=batch,
-                    note=note,
+                    enriches=is_edited,
+                    note=request.note,
                 ),
                 commit=False,
             )
-        (written if act is not None else passed_over).append(pair_id)
+        (written if act is not None else passed_over).append(request.pair_id)
     session.commit()
     return Decided(tuple(written), tuple(passed_over))
 
@@ -336,6 +360,39 @@ def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any
     return acts
 
 
+def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
+    """The texts that bulk edits in effect have given to pairs, by pair; the others are left out.
+
+    A verdict says nothing about the wording of such a text, so it is found below later verdicts as
+    well. An edit of a correction is part of the correction, and goes with it.
+    """
+    has_edit = select(Verdict.pair_id).where(Verdict.author.startswith(EDIT, autoescape=True))
+    texts: dict[int, str] = {}
+    for part in chunks(pair_ids, _AT_ONCE):
+        edited = has_edit.where(Verdict.pair_id.in_(part))
+        acts: dict[tuple[int, int], Any] = {
+            (row.pair_id, row.version): row
+            for row in session.execute(
+                select(
+                    Verdict.pair_id, Verdict.version, Verdict.replaces, Verdict.author,
+                    Verdict.decision, Verdict.corrected_caption, Verdict.enriches,
+                ).where(Verdict.pair_id.in_(edited))
+            )
+        }  # fmt: skip
+        standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited))
+        for pair_id, version in session.execute(standing).tuples():
+            act = acts.get((pair_id, version))
+            while act is not None and not _is_edit_of_right_caption(act):
+                act = acts.get((pair_id, act.replaces))
+            if act is not None and act.corrected_caption is not None:
+                texts[pair_id] = act.corrected_caption
+    return texts
+
+
+def _is_edit_of_right_caption(act: Any) -> bool:
+    return is_edit(act.author) and (act.decision != "correction" or act.enriches)
+
+
 def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
     """The act that made the decision in effect at `act`, looking past bulk edits, which decide
     nothing; None if there is no decision."""
@@ -390,6 +447,30 @@ def undo_last(
         .order_by(Verdict.id.desc())
     )
     return _together(session, standing, _undone)
+
+
+def reopen(session: Session, pair_ids: Sequence[int]) -> None:
+    """Make these pairs undecided, because they have another picture. The history stays. Does not
+    commit; lock the pairs first."""
+    when = now()
+    for part in chunks(pair_ids, _AT_ONCE):
+        decided = select(Pair.id, Pair.verdict_version, Pair.standing_version).where(
+            Pair.id.in_(part), Pair.standing_version > 0
+        )
+        for pair_id, version, standing in session.execute(decided).tuples().all():
+            act = _Act(
+                pair_id=pair_id,
+                version=version + 1,
+                decision=None,
+                corrected_caption=None,
+                suggestion_id=None,
+                author=NEW_PICTURE,
+                created_at=when,
+                replaces=standing,
+                standing_version=0,
+                undoes=standing,
+            )
+            _write(session, act, commit=False)
 
 
 def _undone(session: Session, act: Any, when: datetime) -> VerdictRow | None:
@@ -505,7 +586,9 @@ def _together(
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
-    """Every act on a pair, oldest first."""
+    """Every act on a pair, oldest first; none if the reader may not know them."""
+    if not may_know_pair(session, pair_id):
+        return []
     query = select(*_COLUMNS).where(Verdict.pair_id == pair_id).order_by(Verdict.version)
     return [record(VerdictRow, row) for row in session.execute(query)]
 
@@ -523,7 +606,7 @@ def iterate_verdicts(session: Session, dataset_id: int, batch: int = 1000) -> It
             Pair.decided_by,
             Pair.decided_at,
         )
-        .where(Pair.dataset_id == dataset_id, Pair.decision.is_not(None), Pair.id > after_id)
+        .where(in_dataset(dataset_id), Pair.decision.is_not(None), Pair.id > after_id)
         .order_by(Pair.id)
         .limit(batch)
     ).all():
@@ -532,16 +615,15 @@ def iterate_verdicts(session: Session, dataset_id: int, batch: int = 1000) -> It
 
 
 def pair_state(session: Session, pair_id: int) -> PairState:
-    """The current state of a pair. Raises `MissingRow`."""
-    pair = _pair(session, pair_id)
-    return PairState(
-        pair_id=pair_id,
-        version=pair.verdict_version,
-        decision=pair.decision,
-        corrected_caption=pair.corrected_caption,
-        decided_by=pair.decided_by,
-        decided_at=pair.decided_at,
-    )
+    """The current state of a pair as the reader sees it. Raises `MissingRow`."""
+    fields = (
+        "pair_id", "verdict_version", "decision", "corrected_caption", "decided_by", "decided_at",
+    )  # fmt: skip
+    query = select(*pair_columns(session, fields)).where(Pair.id == pair_id)
+    pair = session.execute(query).one_or_none()
+    if pair is None:
+        raise _missing(pair_id)
+    return PairState(*pair)
 
 
 @dataclass(frozen=True)
@@ -598,7 +680,8 @@ def _write(
         return None
     values = {name: getattr(act, name) for name in _ACT}
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
-    if not is_rule(act.author):  # agreement is measured between people
+    if not is_rule(act.author) and not is_label_file(act.author):
+        # Agreement is measured between people.
         opinions.keep(session, act.pair_id, act.author, act.settles)
     if commit:
         session.commit()
@@ -606,19 +689,15 @@ def _write(
 
 
 def _pair(session: Session, pair_id: int) -> Any:
-    row = session.execute(
-        select(
-            Pair.verdict_version,
-            Pair.standing_version,
-            Pair.decision,
-            Pair.corrected_caption,
-            Pair.decided_by,
-            Pair.decided_at,
-        ).where(Pair.id == pair_id)
-    ).one_or_none()
+    query = select(Pair.verdict_version, Pair.standing_version)
+    row = session.execute(query.where(Pair.id == pair_id)).one_or_none()
     if row is None:
-        raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
+        raise _missing(pair_id)
     return row
+
+
+def _missing(pair_id: int) -> MissingRow:
+    return MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
 
 
 def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 from db.blobs import decode_suspects
 from db.column_types import now
 from db.models import Detection, Pair, WordMark
-from db.queries.statements import insert_for
+from db.queries.blind_review import may_know
+from db.queries.statements import in_dataset, insert_for
 
 Span = tuple[int, int]
 
@@ -51,7 +52,7 @@ def marked_and_suspect(
         select(WordMark.pair_id, WordMark.start, WordMark.end, Detection.suspects)
         .join(Pair, Pair.id == WordMark.pair_id)
         .join(Detection, Detection.pair_id == WordMark.pair_id)
-        .where(Pair.dataset_id == dataset_id)
+        .where(in_dataset(dataset_id), may_know(session, dataset_id))
         .order_by(WordMark.pair_id)
     )
     marks: dict[int, set[Span]] = {}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -19,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
-from backend.lab.scenes import demo
+from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
 from tests.fixtures.shared import SharedFolder
@@ -260,8 +259,8 @@ def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
         yield opened
 
 
-#: Goes to the first pair of the queue that a bare address opens, as Back does; closes what is open
-#: and removes a message that a test might mistake for its own.
+#: Goes to the first pair of the queue that a bare address opens, as Back does; closes what is open,
+#: and removes drafts and a message that a test might mistake for its own.
 TO_THE_START = """() => {
   document.body.tabIndex = -1;  // Tab begins from here
   document.body.focus();
@@ -269,16 +268,13 @@ TO_THE_START = """() => {
   document.querySelectorAll("[role=tabpanel] details[open] > summary")
     .forEach((summary) => summary.click());
   document.querySelector("#traced-toast .traced-note")?.remove();
+  document.querySelector("#traced-edit").replaceChildren();
   localStorage.clear();
+  Object.keys(sessionStorage).filter((key) => key.startsWith("traced-draft"))
+    .forEach((key) => sessionStorage.removeItem(key));
   scrollTo(0, 0);
   history.pushState(null, "", "/?dataset=1");
   dispatchEvent(new PopStateEvent("popstate"));
-}"""
-#: Whether the response with this number, or a later one, has been drawn (`late_answers.js`).
-IS_DRAWN = """(number) => {
-  const comments = document.createTreeWalker(document.body, NodeFilter.SHOW_COMMENT);
-  while (comments.nextNode()) if (Number(comments.currentNode.data) >= number) return true;
-  return false;
 }"""
 
 
@@ -316,12 +312,11 @@ class KeptPage:
         page.unroute_all(behavior="ignoreErrors")
         page.mouse.move(0, 0)
         page.keyboard.press("Escape")
-        # A redraw for the previous test may be under way: wait for the response to this visit.
         with page.expect_response(lambda response: is_visit(response.request)) as visited:
             page.evaluate(TO_THE_START)
-        numbers = re.findall(r"<!--(\d+)-->", visited.value.text())
-        page.wait_for_function(IS_DRAWN, arg=max(map(int, numbers)))
-        page.wait_for_url("**/?*pair=*")
+        pair = visited.value.json()["state"]["pair"]
+        page.wait_for_selector(f"#traced-stage [data-pair='{pair}']")
+        page.wait_for_url(f"**/?*pair={pair}*")
 
 
 @pytest.fixture(scope="module")

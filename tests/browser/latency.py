@@ -22,12 +22,12 @@ import numpy as np
 from playwright.sync_api import Page, expect, sync_playwright
 from sqlalchemy import select
 
-from backend.lab.bench.generated_store import generate
-from backend.lab.bench.load import memory_of
-from backend.lab.scenes import demo
 from backend.settings import load_settings
 from backend.store import open_database
 from db.models import Verdict
+from research.bench.generated_store import generate
+from research.bench.load import memory_of
+from research.scenes import demo
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 #: The time from the key to the first frame after the page shows another pair or step.
@@ -188,14 +188,14 @@ def main() -> int:
         "--job", type=int, default=0, metavar="PAIRS",
         help="let the server score so many drawn pairs meanwhile",
     )  # fmt: skip
-    given = parser.parse_args()
-    with generated(given.pairs, given.data) as (folder, url), served_page(folder) as (page, server):
-        job = score_meanwhile(page, folder, given.job) if given.job else None
+    args = parser.parse_args()
+    with generated(args.pairs, args.data) as (folder, url), served_page(folder) as (page, server):
+        job = score_meanwhile(page, folder, args.job) if args.job else None
         measure(page, "j", "pair", 5)  # warm-up
-        report("next pair", measure(page, "j", "pair", given.times))
-        report("previous pair", measure(page, "k", "pair", given.times // 2))
-        report("verdict and next pair", measure(page, "a", "pair", given.times))
-        report("undo", measure(page, "z", "pair", given.times // 2))
+        report("next pair", measure(page, "j", "pair", args.times))
+        report("previous pair", measure(page, "k", "pair", args.times // 2))
+        report("verdict and next pair", measure(page, "a", "pair", args.times))
+        report("undo", measure(page, "z", "pair", args.times // 2))
         report("step of the trajectory", measure(page, "ArrowRight", "step", 8))
         on_page = []
         for _ in range(20):
@@ -205,7 +205,7 @@ def main() -> int:
         if job is not None:
             shown = " ".join(job.locator("#import-status").inner_text().split())
             print(f"the job at the end: {shown[:100]}")
-        is_sound = not given.soak or soak(page, server, given.soak, url)
+        is_sound = not args.soak or soak(page, server, args.soak, url)
     return 0 if is_sound else 1
 
 

@@ -125,8 +125,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--data", type=Path, default=None, help="a store made before")
-    given = parser.parse_args()
-    with generated(given.pairs, given.data) as (folder, url):
+    args = parser.parse_args()
+    with generated(args.pairs, args.data) as (folder, url):
         draw_places(url, 1)
         with served_page(folder) as (page, _):
             opened = page.evaluate(_DRAWN, ["button[role=tab]", "Map"])
@@ -136,8 +136,8 @@ def main() -> None:
                 float(page.evaluate(_DRAWN, ["#map-colour input", name])) for name in colours
             ])  # fmt: skip
             page.evaluate(_FRAMES)
-            report("card under the mouse", cards(page, given.times))
-            report("region after a lasso", regions(page, given.times))
+            report("card under the mouse", cards(page, args.times))
+            report("region after a lasso", regions(page, args.times))
             report("between frames meanwhile", page.evaluate("window.framesSeen"))
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from backend.lab.evaluation.demo_report import read_truth
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from research.evaluation.demo_report import read_truth
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}

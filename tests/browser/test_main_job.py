@@ -66,12 +66,12 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     decided[identity_of(page)] = ("correction", mine)
     before = pair_of(page)
     page.keyboard.press("e")
-    area = page.locator("details.correction textarea")
+    area = page.locator("#traced-stage .editor textarea")
     expect(area).to_be_focused()
     area.fill("")
     page.keyboard.type(mine)
     assert pair_of(page) == before
-    expect(page.locator("#traced-check")).to_contain_text("probability of error")
+    expect(page.locator("#traced-stage .editor .check")).to_contain_text("probability of error")
     press(page, "Control+Enter")
     expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 10} of {PAIRS} reviewed")
 
@@ -141,10 +141,10 @@ def test_chart_and_steps_move_together(page: Page) -> None:
     page.wait_for_selector("#traced-steps li")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#traced-steps li").nth(1)).to_have_attribute("aria-current", "step")
-    expect(page.locator("#traced-stage del.word")).to_have_count(1)
+    expect(page.locator("#traced-stage .word.removed")).to_have_count(1)
     page.locator("#traced-steps li button").nth(3).click()
     expect(page.locator("#traced-steps li").nth(3)).to_have_attribute("aria-current", "step")
-    expect(page.locator("#traced-stage del.word")).to_have_count(3)
+    expect(page.locator("#traced-stage .word.removed")).to_have_count(3)
     page.locator('#traced-chart [data-step="2"] .dot').click()
     expect(page.locator("#traced-steps li").nth(2)).to_have_attribute("aria-current", "step")
 

@@ -91,7 +91,7 @@ def test_pictures_are_checked_and_can_be_filtered(page: Page) -> None:
 
 def test_many_captions_are_edited_with_a_preview_and_one_undo(page: Page) -> None:
     page.keyboard.press("f")
-    form = page.locator("#traced-check [data-bulk-edit]")
+    form = page.locator("#traced-edit [data-bulk-edit]")
     form.locator("[data-edit=find]").fill("^A ")
     form.locator("[data-edit=replace]").fill("One <b>single</b> ")
     form.locator("[data-edit=regex]").check()

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from backend.engine.presets import PRESETS
 from tests.browser.conftest import Site
 from tests.checkpoints import random_clip
-from tests.lab.scenes.other_pictures import generated
+from tests.research.scenes.other_pictures import generated
 from traced_ui.models_page import size
 
 pytestmark = pytest.mark.browser
@@ -51,8 +51,8 @@ def test_models_are_listed_measured_chosen_and_removed(page: Page, site: Site, m
     choose(page, "fast")
     page.locator("#models-download").click()
     for text in (
-        "hf download openai/clip-vit-base-patch32",
-        "models--openai--clip-vit-base-patch32",
+        "hf download laion/CLIP-ViT-B-32-256x256-DataComp-s34B-b86K",
+        "models--laion--CLIP-ViT-B-32-256x256-DataComp-s34B-b86K",
         str(site.folder / "hub"),
     ):
         expect(message).to_contain_text(text)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from backend.lab.scenes import demo
+from research.scenes import demo
 from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of, press
 

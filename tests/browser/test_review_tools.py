@@ -229,7 +229,7 @@ def test_captions_are_searched_by_meaning(page: Page) -> None:
 def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
     page.keyboard.press("e")
     page.keyboard.type("a purple elephant under seven umbrellas")
-    checked = page.locator("#traced-check .checked")
+    checked = page.locator("#traced-stage .editor .checked")
     expect(checked).to_contain_text("purple elephant")
     expect(checked).to_contain_text("probability of error")
     expect(checked.locator(".suspect").first).to_be_visible()

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import PASSWORD, Site, clean, new_page, tab_of
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_read_ahead import wait_until_ready, wait_until_saved
+from tests.browser.test_verdicts import wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
 NAMES = ("Ada", "Ben", "Eve")

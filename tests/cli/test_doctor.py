@@ -13,6 +13,7 @@ from backend.store import open_database
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
 from tests.checkpoints import random_clip, with_another_tokenizer
+from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import malformed
 
 
@@ -48,6 +49,23 @@ def test_missing_images_and_folders_are_reported(settings: Settings, tmp_path: P
     assert "missing" in next(f.message for f in report.findings if f.state == "problem")
     shutil.rmtree(tmp_path / "pairs")
     assert any("is gone" in f.message for f in examine(settings).findings)
+
+
+def test_a_moved_dataset_is_found_by_the_advised_command(
+    settings: Settings, tmp_path: Path
+) -> None:
+    environment = {"TRACED_DATA_DIRECTORY": str(settings.data_directory), "COLUMNS": "200"}
+    (tmp_path / "pairs").rename(tmp_path / "moved")
+    advice = next(f.advice for f in examine(settings).findings if f.state == "problem")
+    assert "datasets relocate pairs FOLDER" in advice
+    status, _, err = invoked(environment, "score", "pairs", "--anyway")
+    assert (status, "datasets relocate pairs" in " ".join(err.split())) == (3, True)
+    (tmp_path / "other").mkdir()
+    relocate = ("datasets", "relocate", "pairs")
+    assert invoked(environment, *relocate, str(tmp_path / "other"))[0] == 2
+    report = as_json(environment, *relocate, str(tmp_path / "moved"))
+    assert (report["root"], report["missing"]) == (str(tmp_path / "moved"), 0)
+    assert examine(settings).is_well
 
 
 def test_models_are_loaded_on_request(settings: Settings) -> None:

@@ -2,13 +2,18 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from backend.engine.detection.features import NAMES
 from backend.settings import load_settings
 from backend.workspace import Workspace
+from db.queries import classifiers as classifier_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from tests.cli.invoking import as_json, environment_of, invoked
@@ -17,6 +22,7 @@ from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 from tests.jobs.test_two_stage_selection import COUNT
 from tests.jobs.test_two_stage_selection import score as save_made_scores
+from traced_ui.notebook import open_dataset
 
 #: Drawn pictures and their copies with a caption each, and one second caption.
 CAPTIONS = PAIRS + 4
@@ -53,6 +59,69 @@ def test_additional_measures_are_part_of_the_result(
     report = as_json(environment, *plain)
     assert report["skipped"] == CAPTIONS
     assert [report[name] for name in ("support", "specificity", "rows_written")] == [None] * 3
+
+
+def test_tables_have_every_column_and_a_row_for_each_pair(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    plain = ("score", "pairs", "--no-suggestions")
+    for name in ("a.csv", "a.parquet"):
+        out, features = tmp_path / name, tmp_path / f"features-{name}"
+        as_json(environment, *plain, "--out", str(out), "--features", str(features))
+    tables = [pd.read_csv(tmp_path / "a.csv"), pd.read_parquet(tmp_path / "a.parquet")]
+    assert list(tables[0].columns) == list(tables[1].columns)
+    assert [len(json.loads(words)) for words in tables[0].suspects] == [
+        len(words) for words in tables[1].suspects
+    ]
+    features = [
+        pd.read_csv(tmp_path / "features-a.csv"),
+        pd.read_parquet(tmp_path / "features-a.parquet"),
+    ]
+    assert list(features[0].columns) == ["id", *NAMES]
+    assert len(features[0]) == CAPTIONS
+    pd.testing.assert_frame_equal(features[0], features[1])
+    np.testing.assert_allclose(features[0].s_0, tables[0].s_0, rtol=1e-6)
+    photos = open_dataset("pairs", data_directory=environment["TRACED_DATA_DIRECTORY"])
+    pd.testing.assert_frame_equal(photos.features().reset_index(), features[1])
+    steps = photos.steps()
+    first = steps.xs(0, level="step").loc[features[0].id]
+    np.testing.assert_allclose(first.s, features[0].s_0, rtol=1e-6)
+    assert steps.index.get_level_values("id").nunique() == CAPTIONS
+    photos.workspace.store.close()
+
+
+def test_another_detector_ranks_scored_pairs_anew(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    out = tmp_path / "scores.csv"
+    plain = ("score", "pairs", "--no-suggestions", "--out", str(out))
+
+    def ranking(*options: str) -> tuple[str, list[float]]:
+        report = as_json(environment, *plain, *options)
+        assert report["scored"] == 0
+        return report["detector"].get("requested", "best"), list(pd.read_csv(out).p_error)
+
+    name, best = ranking()
+    assert name == "best"
+    name, alone = ranking("--detector", "s_0 alone")
+    assert (name, alone == best) == ("s_0 alone", False)
+    s_0 = pd.read_csv(out).s_0
+    assert pd.Series(alone).corr(s_0, method="spearman") == pytest.approx(-1, abs=0.1)
+    assert ranking() == ("s_0 alone", alone), "nobody wants another one"
+    name, again = ranking("--detector", "best")
+    assert (name, again == alone) == ("best", False)
+    workspace = Workspace(load_settings({}, environment))
+    with workspace.store.writing() as session:
+        dataset_id = workspace.find("pairs")
+        learnt = classifier_queries.add_classifier(
+            session, dataset_id, name="Learnt", kind="s_0 alone", basis="verdicts",
+            payload=b"{}", report={"requested": "best"},
+        )  # fmt: skip
+        classifier_queries.activate(session, learnt.id)
+    workspace.store.close()
+    status, _, err = invoked(environment, *plain, "--detector", "cart")
+    assert status != 0
+    assert "train 'pairs' --detector" in " ".join(err.split())
 
 
 def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Path) -> None:
@@ -141,7 +210,8 @@ def test_an_export_is_thinned_in_two_stages(made: dict[str, str], tmp_path: Path
     assert numbers([row for row in tagged if "left" in row["tags"]]) == list(range(30, COUNT))
     status, printed, err = invoked(made, "export", "pairs", str(tmp_path / "4"), *by_match)
     assert status == 0, err
-    assert f"{COUNT} pairs: 30 stay (0 corrected, 0 enriched, 0 tagged), 70 left out." in printed
+    assert "30 stay (0 corrected, 0 edited in bulk, 0 enriched, 0 tagged)" in printed
+    assert re.search(r"70 left out \(20 match [^;]*; 50 match in the lowest 50%\)\.", printed)
     assert "the 50% with the highest match, then 30% by alignment" in " ".join(
         (tmp_path / "4" / "README.md").read_text().split()
     )
@@ -178,7 +248,7 @@ def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_pat
         made, "export", "pairs", str(tmp_path / "3"), "--captions", "enriched", "--dry-run"
     )
     assert status == 0, err
-    assert "(0 corrected, 1 enriched, 0 tagged)" in printed
+    assert "(0 corrected, 0 edited in bulk, 1 enriched, 0 tagged)" in printed
     assert not (tmp_path / "3").exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import app as program
-from backend.lab.scenes import demo
+from research.scenes import demo
 from tests.datasets.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 

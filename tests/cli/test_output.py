@@ -42,25 +42,6 @@ def test_results_and_messages_go_to_different_streams(tmp_path: Path) -> None:
     assert quiet.stderr == ""
 
 
-def test_changes_are_printed_as_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("import", str(malformed(tmp_path / "pairs")))
-    (tmp_path / "guide.md").write_text("Say what is seen.")
-    removal = SimpleNamespace(freed=2_000_000_000, was_default=True)
-    models = SimpleNamespace(remove=lambda _: removal)
-    monkeypatch.setattr(
-        "backend.cli.model_commands.open_workspace", lambda _: SimpleNamespace(models=models)
-    )
-    for arguments, result in (
-        (("datasets", "rename", "pairs", "dogs"), "'pairs' is now called 'dogs'."),
-        (("datasets", "guidelines", "dogs", "--set", str(tmp_path / "guide.md")), "are set."),
-        (("models", "remove", "fast"), "2.0 GB freed."),
-        (("models", "remove", "fast"), "It was the default, which is 'embedded' now."),
-    ):
-        done = run("--quiet", *arguments)
-        assert (done.exit_code, done.stderr) == (0, "")
-        assert result in done.stdout
-
-
 @pytest.mark.parametrize("options", [(), ("--quiet",)], ids=["plain", "quiet"])
 def test_a_deletion_lists_what_is_removed_before_it_asks(
     tmp_path: Path, options: tuple[str, ...]
@@ -125,17 +106,6 @@ def test_progress_in_a_log_gives_the_time_left_of_the_whole_job(
         "Caption trajectories: 5 of 100 (5%), after 0 s · at least 2.0 h left",
         "Preparing corrections: 9 of 9 (100%), after 0 s",
     ]
-
-
-@pytest.mark.parametrize("arguments", [["-h"], ["score", "-h"], ["curators", "add", "-h"]])
-def test_help_has_a_short_option(arguments: list[str]) -> None:
-    done = run(*arguments)
-    assert done.exit_code == 0
-    assert "Usage" in done.stdout
-
-
-def test_shell_completion_can_be_installed() -> None:
-    assert "--install-completion" in run("--help").stdout
 
 
 def every_error(of: type[TracedError] = TracedError) -> set[type[TracedError]]:
@@ -209,7 +179,7 @@ def test_an_unknown_queue_corrects_nothing(
 
 
 def test_an_unknown_evaluation_is_answered_with_all_that_exist() -> None:
-    from backend.cli import measure
+    from research.commands import measure
 
     done = run("evaluate", "NONSENSE")
     assert done.exit_code == 2

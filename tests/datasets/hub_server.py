@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from backend.lab.chat_server import POLL
+import pytest
+from huggingface_hub import constants
+
+from research.chat_server import POLL
 
 TOKEN = "hf_test"
 
@@ -209,3 +213,12 @@ def hub_server() -> Iterator[Hub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def use_hub(monkeypatch: pytest.MonkeyPatch, url: str, cache: Path) -> None:
+    """Let huggingface_hub use the hub at this address, and this folder as its cache."""
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    template = url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", url)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from backend.datasets.annotations import split_of
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.errors import DatasetFormatError, DatasetNotFound
 from tests.datasets.folders import picture
@@ -44,7 +45,7 @@ def test_karpathys_coco_keeps_every_sentence_and_its_split(tmp_path: Path) -> No
             ],
         },
     )  # fmt: skip
-    reader = read_dataset(file, image_root=images)
+    reader = read_dataset(file, ReadOptions(image_root=images))
     pairs = read(reader)
     assert [(p.id, p.caption, p.split) for p in pairs] == [
         ("9#0", "A dog.", "train"),
@@ -81,7 +82,7 @@ def test_each_coco_annotation_becomes_a_pair(tmp_path: Path) -> None:
             ],
         },
     )
-    reader = read_dataset(file, image_root=tmp_path / "images")
+    reader = read_dataset(file, ReadOptions(image_root=tmp_path / "images"))
     assert [(p.id, p.caption) for p in read(reader)] == [
         ("70", "A red bus."),
         ("71", "A bus in town."),
@@ -129,3 +130,26 @@ def test_a_missing_known_dataset_is_reported_with_where_to_get_it(
         read_dataset(tmp_path / name)
     with pytest.raises(DatasetNotFound, match=r"pets'\.$"):
         read_dataset(tmp_path / "pets")
+
+
+def test_captions_of_an_image_id_that_occurs_twice_are_left_out(tmp_path: Path) -> None:
+    """Ids are compared as numbers; an image that is listed twice alike is no conflict."""
+    for name in ("red", "blue", "green"):
+        picture(tmp_path / f"{name}.jpg")
+    images = [(1, "red"), (2, "blue"), (1.0, "green"), (3, "green"), (3, "green")]
+    captions = [(1, "red"), (1, "green"), (2.0, "blue"), (3, "green")]
+    file = write(
+        tmp_path / "captions.json",
+        {
+            "images": [{"id": id, "file_name": f"{name}.jpg"} for id, name in images],
+            "annotations": [
+                {"id": number, "image_id": id, "caption": name}
+                for number, (id, name) in enumerate(captions)
+            ],
+        },
+    )
+    reader = read_dataset(file)
+    assert [(p.image_path.name, p.caption) for p in read(reader)] == [
+        ("blue.jpg", "blue"), ("green.jpg", "green"),
+    ]  # fmt: skip
+    assert [p.row for p in reader.problems] == [1, 2]

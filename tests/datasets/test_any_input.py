@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetError
 from backend.settings import load_settings
@@ -61,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(path: Path, rows: int, root: Path) -> None:
     """Each row is accounted for once, and no picture lies outside the root."""
     try:
-        reader = read_dataset(path, image_root=root)
+        reader = read_dataset(path, ReadOptions(image_root=root))
         pairs = list(reader)
     except DatasetError:
         return
@@ -88,7 +89,7 @@ def test_any_bytes_are_read_or_refused(folder: Path, content: bytes) -> None:
         path = folder / name
         path.write_bytes(content)
         try:
-            reader = read_dataset(path, image_root=folder)
+            reader = read_dataset(path, ReadOptions(image_root=folder))
             list(reader)
             assert all(problem.message for problem in reader.problems)
         except DatasetError:
@@ -107,7 +108,7 @@ def test_any_csv_becomes_pairs_or_problems(
         for row in rows:
             writer.writerow({name: str(value) for name, value in row.items()})
     try:
-        reader = read_dataset(path, image_root=folder)
+        reader = read_dataset(path, ReadOptions(image_root=folder))
         pairs = list(reader)
     except DatasetError:
         return
@@ -137,18 +138,19 @@ def test_pairs_are_stored_byte_for_byte_as_they_were_read(
     path = folder / "stored.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     try:
-        wanted = [(pair.id, pair.caption) for pair in read_dataset(path, image_root=folder)]
+        reader = read_dataset(path, ReadOptions(image_root=folder))
+        wanted = [(pair.id, pair.caption) for pair in reader]
     except DatasetError:
         return
     state = tmp_path_factory.mktemp("state")
     workspace = Workspace(load_settings({"data_directory": str(state)}, {}))
     if not wanted:
         with pytest.raises(DatasetError, match=r"could be imported|holds no rows|no column"):
-            workspace.jobs.import_dataset(path, image_root=folder)
+            workspace.jobs.import_dataset(path, options=ReadOptions(image_root=folder))
         assert workspace.datasets() == [], "nothing of it is left"
         workspace.store.close()
         return
-    report = workspace.jobs.import_dataset(path, image_root=folder)
+    report = workspace.jobs.import_dataset(path, options=ReadOptions(image_root=folder))
     with workspace.store.reading() as session:
         stored = [
             (pair.external_id, pair.caption)

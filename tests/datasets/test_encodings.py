@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import picture
@@ -20,7 +21,7 @@ JAPANESE = "表の犬"
 
 
 def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
-    reader = read_dataset(path, **options)
+    reader = read_dataset(path, ReadOptions(**options))
     return list(reader), reader
 
 
@@ -89,14 +90,12 @@ NAMES = ("a.txt", "a.json", "l.json", "llava.json", "captions_val.json", "01.jso
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("caption", "encoding"),
-    [(CAPTION, "latin-1"), (JAPANESE, "shift_jis"), (CAPTION, "utf-16"), (CAPTION, "utf-16-be")],
-)
-def test_a_named_encoding_is_used(tmp_path: Path, form: Form, caption: str, encoding: str) -> None:
-    pairs, reader = read(form(tmp_path, caption, encoding), encoding=encoding)
-    assert ([pair.caption for pair in pairs], reader.problems) == ([caption], [])
-    assert reader.notes == []
+def test_a_named_encoding_is_used(tmp_path: Path, form: Form) -> None:
+    named = ((CAPTION, "latin-1"), (JAPANESE, "shift_jis"), (CAPTION, "utf-16-be"))
+    for caption, encoding in named:
+        pairs, reader = read(form(tmp_path / encoding, caption, encoding), encoding=encoding)
+        assert ([pair.caption for pair in pairs], reader.problems) == ([caption], [])
+        assert reader.notes == []
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -121,26 +120,19 @@ def test_another_encoding_is_refused_with_what_to_do(
     assert any(f"'{name}' is not" in message for name in NAMES)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_unknown_encoding_is_refused_immediately(tmp_path: Path, form: Form) -> None:
+def test_an_unknown_encoding_is_refused_immediately(tmp_path: Path) -> None:
     with pytest.raises(DatasetFormatError, match="no encoding 'klingon'"):
-        read(form(tmp_path, CAPTION, "utf-8"), encoding="klingon")
+        read(list_of_rows(tmp_path, CAPTION, "utf-8"), encoding="klingon")
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le"])
-def test_utf16_and_utf32_are_detected_and_noted(tmp_path: Path, form: Form, encoding: str) -> None:
-    pairs, reader = read(form(tmp_path, CAPTION, encoding))
-    assert [pair.caption for pair in pairs] == [CAPTION]
-    (note,) = reader.notes
-    assert f"read as {encoding.upper()}" in note
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_utf8_with_or_without_a_bom_is_not_noted(tmp_path: Path, form: Form) -> None:
-    for number, encoding in enumerate(("utf-8", "utf-8-sig")):
-        pairs, reader = read(form(tmp_path / str(number), CAPTION, encoding))
-        assert ([pair.caption for pair in pairs], reader.notes) == ([CAPTION], [])
+def test_utf16_and_utf32_are_detected_and_noted_and_utf8_is_not(tmp_path: Path, form: Form) -> None:
+    for encoding in ("utf-16", "utf-32", "utf-16-le", "utf-8", "utf-8-sig"):
+        pairs, reader = read(form(tmp_path / encoding, CAPTION, encoding))
+        assert [pair.caption for pair in pairs] == [CAPTION]
+        notes = [note for note in reader.notes if f"read as {encoding.upper()}" in note]
+        assert notes == reader.notes
+        assert len(notes) == ("utf-8" not in encoding), encoding
 
 
 def test_a_json_file_is_refused_with_the_byte_that_is_not_utf8(tmp_path: Path) -> None:
@@ -158,7 +150,7 @@ def test_a_large_json_file_is_streamed(tmp_path: Path, encoding: str) -> None:
     picture(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": f"{n} grün", "more": "ü" * 20_000} for n in range(1_500)]
     (tmp_path / "l.json").write_bytes(bytes_of(rows, encoding))
-    reader = read_dataset(tmp_path / "l.json", encoding=encoding, open_images=False)
+    reader = read_dataset(tmp_path / "l.json", ReadOptions(encoding=encoding), image_check="exists")
     reader.on_problem = lambda problem: pytest.fail(problem.message)
     del rows
     tracemalloc.start()

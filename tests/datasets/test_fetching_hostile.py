@@ -161,17 +161,17 @@ def test_ctrl_c_ends_a_download_at_once(tmp_path: Path) -> None:
     )
     program = (
         # A shell that starts tests in the background lets their processes ignore SIGINT.
-        "import signal, sys, time\n"
+        "import os, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from backend.datasets.fetching import Fetcher\n"
-        "Fetcher.fetch = lambda *_: (print('fetching', flush=True), time.sleep(600))\n"
+        "Fetcher.fetch = lambda *_: (os.write(1, b'fetching\\n'), time.sleep(600))\n"
         "import app\n"
         "sys.argv = ['app.py', 'download', *sys.argv[1:]]\n"
         "app.app()\n"
     )
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
     arguments = ["-c", program, str(table), str(tmp_path / "out")]
-    started = programs.start(arguments, environment, None, PIPE, PIPE)
+    started = programs.start(arguments, environment, PIPE, PIPE)
     assert started.stdout is not None
     assert started.stdout.readline() == "fetching\n"
     started.send_signal(signal.SIGINT)
@@ -265,10 +265,10 @@ INNER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", INNER)
-def test_internal_addresses_are_refused_in_every_notation(host: str) -> None:
-    with pytest.raises(FetchError, match="not public"):
-        public_address(host, 80)
+def test_internal_addresses_are_refused_in_every_notation() -> None:
+    for host in [*INNER, "localhost", "2130706433"]:
+        with pytest.raises(FetchError, match="not public"):
+            public_address(host, 80)
 
 
 @pytest.mark.parametrize("host", ["93.184.215.14", "2606:4700::6810:84e5", "64:ff9b::5db8:d70e"])
@@ -276,7 +276,7 @@ def test_public_addresses_are_accepted(host: str) -> None:
     assert public_address(host, 80) == host
 
 
-@pytest.mark.parametrize("host", INNER)
+@pytest.mark.parametrize("host", INNER[::6])
 def test_redirects_to_internal_addresses_are_refused(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

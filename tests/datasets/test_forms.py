@@ -18,6 +18,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from backend.datasets.images import load_image
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.errors import DatasetError, DatasetFormatError, UnsafePath
 from tests.datasets.folders import picture
@@ -27,7 +28,7 @@ COLOURS = {"red": (255, 0, 0), "blue": (0, 0, 255)}
 
 
 def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
-    reader = read_dataset(path, **options)
+    reader = read_dataset(path, ReadOptions(**options))
     return list(reader), reader
 
 
@@ -75,7 +76,7 @@ def test_a_hub_clone_with_several_configurations_needs_a_subset(tmp_path: Path) 
     with pytest.raises(DatasetFormatError, match=r"2 subsets.*--subset: warm, cold"):
         read_dataset(tmp_path)
     with pytest.raises(DatasetFormatError, match=r"no subset 'hot'.*warm, cold"):
-        read_dataset(tmp_path, subset="hot")
+        read_dataset(tmp_path, ReadOptions(subset="hot"))
     pairs, _ = read(tmp_path, subset="warm")
     assert [(p.split, *shown(p)) for p in pairs] == [("test", "All red.", (255, 0, 0))]
     configs[1]["default"] = True
@@ -111,7 +112,7 @@ def test_a_git_lfs_pointer_is_refused_with_what_to_do(tmp_path: Path) -> None:
         "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
     )
     with pytest.raises(DatasetFormatError, match="git lfs pull"):
-        read_dataset(tmp_path)
+        read(tmp_path)
 
 
 def test_captions_in_files_next_to_images_are_read(tmp_path: Path) -> None:
@@ -291,9 +292,9 @@ XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF
 
 
 def jpeg(**options: Any) -> bytes:
-    made = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(made, "JPEG", **options)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(buffer, "JPEG", **options)
+    return buffer.getvalue()
 
 
 def test_captions_in_image_metadata_are_read(tmp_path: Path) -> None:
@@ -326,9 +327,9 @@ def test_captions_in_image_metadata_are_read(tmp_path: Path) -> None:
     assert by_name["f.jpg"].split == "test"
     assert sorted("no caption" in p.message for p in reader.problems) == [False, True]
     with pytest.raises(DatasetFormatError, match="--caption-from"):
-        read_dataset(tmp_path, caption_from="the cards")
+        read_dataset(tmp_path, ReadOptions(caption_from="the cards"))
     with pytest.raises(DatasetFormatError, match="is not a folder"):
-        read_dataset(tmp_path / "a.jpg", caption_from="metadata")
+        read_dataset(tmp_path / "a.jpg", ReadOptions(caption_from="metadata"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from backend.datasets.containers import file_of
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetFormatError, DatasetNotFound
 from tests.datasets.folders import GOOD, csv_file, image_folder, malformed, picture
@@ -54,13 +55,13 @@ def test_a_csv_with_other_column_names_and_image_root_is_read(tmp_path: Path) ->
     ]
     path = csv_file(tmp_path / "tables" / "t.csv", rows)
     reader = read_dataset(
-        path, image_column="Datei", caption_column="Text", id_column="nr", split_column="teil",
-        image_root=tmp_path / "pictures",
-    )  # fmt: skip
+        path,
+        ReadOptions("Datei", "Text", "nr", "teil", image_root=tmp_path / "pictures"),
+    )
     (pair,) = list(reader)
     assert (pair.id, pair.caption, pair.split) == ("7", 'Ein Hund, "rot"', "train")
     assert pair.row == 2
-    assert pair.image_path == (tmp_path / "pictures" / "x.png").resolve()
+    assert file_of(pair.image_path) == (tmp_path / "pictures" / "x.png").resolve()
     assert [(p.row, p.kind) for p in reader.problems] == [(3, "missing image")]
 
 
@@ -83,14 +84,6 @@ def test_a_parquet_table_is_read(tmp_path: Path) -> None:
     assert reader.total == 3
     assert [pair.id for pair in reader] == ["1", "3"]
     assert reader.problems[0].row == 2
-
-
-def test_splits_in_subfolders_are_read(tmp_path: Path) -> None:
-    image_folder(tmp_path / "d" / "train", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
-    image_folder(tmp_path / "d" / "test", [{"file_name": "a.png", "caption": "B."}], ("a.png",))
-    pairs = list(read_dataset(tmp_path / "d"))
-    assert sorted(file_of(p.image_path).parent.name for p in pairs) == ["test", "train"]
-    assert len({p.id for p in pairs}) == 2
 
 
 def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
@@ -133,4 +126,4 @@ def test_missing_datasets_and_columns_are_reported(tmp_path: Path) -> None:
         read_dataset(tmp_path)
     csv_file(tmp_path / "t.csv", [{"image": "x.png", "caption": "A."}])
     with pytest.raises(DatasetFormatError, match="no column 'text'"):
-        list(read_dataset(tmp_path / "t.csv", caption_column="text"))
+        list(read_dataset(tmp_path / "t.csv", ReadOptions(caption_column="text")))

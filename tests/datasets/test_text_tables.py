@@ -4,23 +4,25 @@ import csv
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.datasets import parquet_groups, text_files
 from backend.datasets.containers import Member
 from backend.datasets.images import load_image
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.errors import DatasetFormatError, ImageError
-from backend.lab.bench.process_cost import peak_mebibytes
+from research.bench.process_cost import peak_mebibytes
 from tests.datasets.folders import csv_file, image_folder, picture
 
 GERMAN = ["Ein grüner Fußball liegt auf der Straße.", "Mädchen spielen hübsch im Garten"]
 RUSSIAN = ["Собака бежит по пляжу", "Красный автобус в городе", "Девочка с воздушным шаром"]
 
 
-def read(path: Path, **options: object) -> tuple[list[SourcePair], DatasetReader]:
-    reader = read_dataset(path, **options)  # pyrefly: ignore[bad-argument-type]
+def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
+    reader = read_dataset(path, ReadOptions(**options))
     return list(reader), reader
 
 

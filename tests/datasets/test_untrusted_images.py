@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from backend.datasets.containers import Member
+from backend.datasets.containers import Member, file_of
 from backend.datasets.images import (
     ImageLimits,
     cached_thumbnail,
@@ -73,7 +73,7 @@ def test_a_fifo_among_the_images_costs_only_its_row(tmp_path: Path) -> None:
     folder = image_folder(tmp_path / "pairs", rows, ("a.png", "b.png"))
     os.mkfifo(folder / "pipe.png")
     dataset = read_dataset(folder)
-    assert [pair.image_path for pair in dataset] == [folder / "a.png", folder / "b.png"]
+    assert [file_of(pair.image_path) for pair in dataset] == [folder / "a.png", folder / "b.png"]
     (problem,) = dataset.problems
     assert problem.row == 2
     assert "not a regular file" in problem.message

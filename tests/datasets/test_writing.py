@@ -18,6 +18,7 @@ from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
 from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import ExportRow
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError
@@ -49,11 +50,11 @@ def rows(source: Path) -> list[ExportRow]:
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_export_can_be_read_again(source: Path, tmp_path: Path, format: str) -> None:
     out = tmp_path / "out"
-    written = write_dataset(rows(source), out, format=format, card="# Card", source_root=source)
-    assert written == len(HOSTILE)
+    dataset = write_dataset(rows(source), out, format=format, card="# Card", source_root=source)
+    assert dataset == len(HOSTILE)
     assert (out / "README.md").read_text().startswith("# Card\n")
     alone = next(out.glob("data.*"), None)
-    reader = read_dataset(alone or out, image_root=source if alone else None)
+    reader = read_dataset(alone or out, ReadOptions(image_root=source if alone else None))
     pairs = list(reader)
     assert reader.problems == []
     assert [pair.caption for pair in pairs] == HOSTILE
@@ -87,11 +88,15 @@ def test_an_interrupted_export_leaves_nothing(source: Path, tmp_path: Path) -> N
 def test_a_failed_export_keeps_the_earlier_one(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     write_dataset(rows(source), out, format="jsonl", card="first", source_root=source)
-    with pytest.raises(ExportError, match="were counted"):
+
+    def failing() -> Iterator[ExportRow]:
+        yield rows(source)[0]
+        raise ExportError("verdicts changed meanwhile")
+
+    with pytest.raises(ExportError, match="meanwhile"):
         write_dataset(
-            rows(source)[:2], out, format="jsonl", card="second", overwrite=True,
-            source_root=source, expected=5,
-        )  # fmt: skip
+            failing(), out, format="jsonl", card="second", overwrite=True, source_root=source
+        )
     assert (out / "README.md").read_text().startswith("first\n")
     write_dataset(
         rows(source)[:2], out, format="csv", card="third", overwrite=True, source_root=source
@@ -266,7 +271,7 @@ def test_column_names_with_lone_surrogates_are_exported(
     out = tmp_path / "o"
     write_dataset(every, out, format=format, card="x", source_root=source)
     alone = next(out.glob("data.*"), None)
-    reader = read_dataset(alone or out, image_root=source if alone else None)
+    reader = read_dataset(alone or out, ReadOptions(image_root=source if alone else None))
     assert {str(pair.extra["half \ufffd"]) for pair in reader} == {"\ufffd"}
     assert "half \ufffd" in (out / "README.md").read_text()
 

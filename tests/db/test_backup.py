@@ -1,5 +1,6 @@
 """Backups of a database that is in use."""
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -41,6 +42,17 @@ def test_an_existing_file_is_not_overwritten(sqlite_store: Store, tmp_path: Path
     with pytest.raises(StoreProblem, match="exists already"):
         backup(sqlite_store, tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_backup_writes_through_no_link_that_waits_for_it(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").write_text("mine")
+    for name in (f".copy.db.part-{os.getpid()}", ".copy.db.part"):
+        (tmp_path / name).symlink_to(tmp_path / "mine")
+    backup(sqlite_store, tmp_path / "copy.db")
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == ["copy.db"]
 
 
 def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Path) -> None:

@@ -130,6 +130,45 @@ def test_an_edit_back_to_the_original_caption_removes_the_edit(
     assert [(p.decision, p.corrected_caption) for p in now[:2]] == [(None, None), ("correct", None)]
 
 
+@pytest.mark.parametrize("decision", ["unsure", "abstract", "drop"])
+def test_a_verdict_without_a_text_does_not_take_the_edit_back(
+    store: Store, edited: tuple[int, list[int]], decision: str
+) -> None:
+    _, ids = edited
+    undecided, right, wrong = ids[:3]
+    with store.writing() as session:
+        verdicts.add_verdict(session, undecided, 1, decision, author="Ada")
+        verdicts.add_verdict(session, right, 2, decision, author="Ada")
+        verdicts.add_verdict(session, wrong, 2, decision, author="Ada")
+    with store.reading() as session:
+        # An edited correction goes with the correction.
+        assert verdicts.edited_texts(session, ids) == {
+            undecided: f"0 {HOSTILE}", right: f"1 {HOSTILE}",
+        }  # fmt: skip
+    with store.writing() as session:
+        again = verdicts.add_verdict(session, undecided, 2, "correct", author="Ada")
+    assert (again.decision, again.corrected_caption) == ("correction", f"0 {HOSTILE}")
+
+
+def test_correct_for_many_pairs_accepts_their_edits(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
+    _, ids = edited
+    with store.writing() as session:
+        verdicts.add_verdicts(session, [(ids[0], 1), (ids[4], 1)], "correct", author="Ada")
+    pair, plain = rows(store, [ids[0], ids[4]])
+    assert (pair.judgement, pair.corrected_caption) == ("enriched", f"0 {HOSTILE}")
+    assert (plain.judgement, plain.corrected_caption) == ("correct", None)
+
+
+def test_an_undone_edit_is_not_in_effect(store: Store, edited: tuple[int, list[int]]) -> None:
+    dataset, ids = edited
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Bo")
+    with store.reading() as session:
+        assert verdicts.edited_texts(session, ids) == {}
+
+
 def test_nothing_is_written_if_part_of_an_edit_is_invalid(
     store: Store, edited: tuple[int, list[int]]
 ) -> None:

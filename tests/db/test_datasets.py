@@ -23,12 +23,12 @@ from tests.db.building import add_dataset, start_run
 
 def test_a_dataset_is_found_by_name_and_by_id(store: Store) -> None:
     with store.writing() as session:
-        made = datasets.create_dataset(session, "café", "/a/metadata.csv", "/a", note="of Ada")
+        dataset = datasets.create_dataset(session, "café", "/a/metadata.csv", "/a", note="of Ada")
     with store.reading() as session:
-        assert datasets.get_dataset(session, "café") == made
-        assert datasets.get_dataset(session, made.id) == made
-        assert datasets.list_datasets(session) == [made]
-    assert made.created_at.utcoffset() is not None
+        assert datasets.get_dataset(session, "café") == dataset
+        assert datasets.get_dataset(session, dataset.id) == dataset
+        assert datasets.list_datasets(session) == [dataset]
+    assert dataset.created_at.utcoffset() is not None
 
 
 def test_dataset_names_are_unique(store: Store) -> None:

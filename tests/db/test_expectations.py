@@ -72,9 +72,9 @@ def test_noisy_copies_have_expectations(store: Store) -> None:
             session, run_id, {(pair_id, digest(texts[1])): row(2, alternatives=False)}
         )
     with store.reading() as session:
-        kept = copy_trajectories.copies_of(session, run_id, [(pair_id, text) for text in texts])
-    assert kept[pair_id, texts[0]].expectation is None
-    assert same(kept[pair_id, texts[1]].expectation, row(2, alternatives=False))
+        copies = copy_trajectories.copies_of(session, run_id, [(pair_id, text) for text in texts])
+    assert copies[pair_id, texts[0]].expectation is None
+    assert same(copies[pair_id, texts[1]].expectation, row(2, alternatives=False))
 
 
 def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:

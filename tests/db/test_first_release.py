@@ -124,7 +124,17 @@ def decide_at_this_revision(connection: Connection, pair_id: int) -> bool:
     return bool(rich)
 
 
-@pytest.mark.parametrize("revision", revisions())
+#: Revisions whose databases `make test` upgrades; `make nightly` upgrades those of all.
+SAMPLE = revisions()[::6]
+
+
+@pytest.mark.parametrize(
+    "revision",
+    [
+        pytest.param(name, marks=() if name in SAMPLE else pytest.mark.nightly)
+        for name in revisions()
+    ],
+)
 def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Path) -> None:
     """The first release's data, upgraded to that revision, with another verdict given there."""
     with sqlite3.connect(tmp_path / "old.db") as raw:

@@ -1,32 +1,23 @@
-"""Several people at once over a real server, on either database (`backend/lab/bench/load.py`)."""
+"""Several people at once over a real server, on either database (`research/bench/load.py`)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import IO
 
 import pytest
 
-from backend.lab.bench.load import bench_load
 from db import Store
 from db.queries import claims, queue
 from db.queries.queue import QueueFilter
+from research.bench.load import bench_load
 from tests.db.building import add_dataset
-from tests.fixtures import programs
-from tests.fixtures.programs import Program
 
 #: Four for each curator: with fewer, some would finish before others begin.
 VERDICTS = 24
 
 
-def start(command: list[str], environment: dict[str, str], output: IO[bytes]) -> Program:
-    return programs.start(command[1:], environment, stdout=output, stderr=output)
-
-
+@pytest.mark.nightly
 @pytest.mark.parametrize("servers", [1, 2])
-def test_no_verdict_is_lost_and_no_pair_is_judged_twice(
-    url: str, servers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.lab.bench.load.start", start)
+def test_no_verdict_is_lost_and_no_pair_is_judged_twice(url: str, servers: int) -> None:
     report = bench_load(6, VERDICTS, url, servers=servers)
     assert report.confirmed >= VERDICTS
     assert (report.lost, report.doubled, report.conflicts) == (0, 0, 0)

@@ -19,10 +19,10 @@ from backend.engine.detection.features import feature_matrix
 from backend.jobs import detect, replace_ranking, retrain
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.stored_trajectories import scored_batches
-from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, rankings, runs
+from research.scenes import demo
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.fixtures.stores import fresh_database
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from db import Store
-from db.queries import datasets, suggestions
+from db.queries import datasets, rankings, suggestions
 from db.queries.suggestions import Attempt, NewSuggestion
 from tests.db.building import add_dataset, start_run
 
@@ -103,3 +103,27 @@ def test_the_exported_enrichment_is_the_one_shown_first(store: Store) -> None:
                 shown = suggestions.list_suggestions(session, pair_id, of_run, kind="boost")
                 assert best.get(pair_id) == next(iter(shown), None)
         assert suggestions.open_enrichments(session, [pair, other], run).keys() == {pair}
+
+
+def test_probabilities_of_suggestions_end_with_the_ranking_they_belong_to(store: Store) -> None:
+    """Adopting, restoring and scoring again all end in `use_next`."""
+    (dataset, (pair, _)), (_, (other, _)) = add_dataset(store, 2), add_dataset(store, 2, "other")
+    with store.writing() as session:
+        suggestions.save_suggestions(
+            session,
+            [
+                NewSuggestion(pair, "x", "A cat", 0.1, 0.9, 0.8, 0.2),
+                NewSuggestion(pair, "x", "A red cat", 0.1, 0.9, 0.8, 0.3, kind="boost"),
+                NewSuggestion(other, "x", "A cow", 0.1, 0.9, 0.8, 0.2),
+            ],
+        )
+        rankings.begin(session, dataset)
+        rankings.use_next(session, dataset)
+    with store.reading() as session:
+        after = {
+            (row.pair_id, row.p_before, row.p_after)
+            for of in (pair, other)
+            for row in suggestions.list_suggestions(session, of, kind=None)
+        }
+    # `p_before` stays: it says that the suggestion can be judged, when its pair is opened.
+    assert after == {(pair, 0.8, None), (other, 0.8, 0.2)}

@@ -1,6 +1,7 @@
 """Text that a database cannot search for is refused with a clear message, on either database."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,15 +13,14 @@ from db.queries.queue import QueueFilter
 from tests.db.building import add_dataset
 
 
-@pytest.mark.parametrize("bad", ["a\x00b", "\x00", "a dog \ud800"])
-@pytest.mark.parametrize("field", ["text", "external_id"])
-def test_nul_and_lone_surrogates_in_a_search_are_refused(
-    store: Store, bad: str, field: str
-) -> None:
+def test_nul_and_lone_surrogates_in_a_search_are_refused(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 3)
-    wanted: dict[str, Any] = {field: bad}
-    with store.reading() as session, pytest.raises(UnstorableText, match="to search for holds"):
-        queue.count(session, replace(QueueFilter(dataset_id), **wanted))
+    for field, bad in product(("text", "external_id"), ("a\x00b", "\x00", "a dog \ud800")):
+        wanted: dict[str, Any] = {field: bad}
+        filter = replace(QueueFilter(dataset_id), **wanted)
+        refused = pytest.raises(UnstorableText, match="to search for holds")
+        with store.reading() as session, refused:
+            queue.count(session, filter)
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "a dog \ud800"])

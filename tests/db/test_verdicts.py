@@ -145,7 +145,7 @@ def test_an_undo_is_not_mistaken_for_a_repeated_verdict(store: Store) -> None:
 @pytest.mark.parametrize(
     ("decision", "corrected", "author", "message"),
     [
-        ("wrong", None, "Ada", "not a decision"),
+        ("incorrect", None, "Ada", "not a decision"),
         ("correction", None, "Ada", "belongs to the decision"),
         ("drop", "better", "Ada", "belongs to the decision"),
         ("correction", " \n", "Ada", "empty"),

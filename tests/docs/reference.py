@@ -14,6 +14,7 @@ import typer
 
 from app import app
 from backend import errors
+from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.settings import Settings, setting_names
 from traced_ui import api
 from traced_ui.keyboard import KEYS
@@ -137,9 +138,15 @@ def _api() -> str:
     return _table(("Endpoint", "Parameters", "What it does"), rows)
 
 
+def _export_formats() -> str:
+    rows = [(f"`{name}`", known.description) for name, known in EXPORT_FORMATS.items()]
+    return _table(("Format", "What is written"), rows)
+
+
 TABLES = {
     "api": _api,
     "commands": _commands,
+    "export-formats": _export_formats,
     "exit-statuses": _exit_statuses,
     "keys": _keys,
     "settings": _settings,

@@ -123,6 +123,7 @@ for cell in cells:
 """
 
 
+@pytest.mark.nightly
 def test_the_notebook(photos: Path, tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRACED_")}
     arguments = ["-c", _NOTEBOOK, str(ROOT / "docs" / "notebook.ipynb")]
@@ -143,8 +144,8 @@ def _with_examples() -> Iterator[str]:
                 yield ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-@pytest.mark.parametrize("name", list(_with_examples()))
-def test_doctests(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(name))
-    assert result.attempted > 0
-    assert result.failed == 0
+def test_doctests() -> None:
+    for name in _with_examples():
+        result = doctest.testmod(importlib.import_module(name))
+        assert result.attempted > 0, name
+        assert result.failed == 0, name

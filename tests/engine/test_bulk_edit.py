@@ -1,11 +1,11 @@
 """One edit for many captions: its results, the edits it refuses, and that it always ends."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.engine import bulk_edit
-from backend.engine.bulk_edit import BulkEdit, editor
+from backend.engine.bulk_edit import BulkEdit, edited
 from backend.errors import SettingsError
 
 
@@ -28,7 +28,7 @@ from backend.errors import SettingsError
     ],
 )
 def test_edits_are_applied_to_a_caption(edit: BulkEdit, before: str, after: str) -> None:
-    assert editor(edit)(before) == after
+    assert edited(edit, [before, before], 60) == [after, after]
 
 
 @pytest.mark.parametrize(
@@ -41,30 +41,50 @@ def test_edits_are_applied_to_a_caption(edit: BulkEdit, before: str, after: str)
         (BulkEdit("a", r"\g<x>", is_regex=True), "is invalid"),
         (BulkEdit("x" * 1001), "at most 1,000"),
         (BulkEdit("a", "\0"), "NUL"),
+        (BulkEdit("(" * 500 + ")" * 500, is_regex=True), "is invalid"),
+        (BulkEdit("(?V0)(?V1)a", is_regex=True), "is invalid"),
+        (BulkEdit("a{100000000}", is_regex=True), "MB of memory"),
+        (BulkEdit("((a{1000}){1000}){1000}", is_regex=True), "MB of memory"),
+        (BulkEdit("(a+)+$", is_regex=True), "too many combinations"),
+        (BulkEdit(r"(?=(.*))", r"\1" * 200, is_regex=True), "more than 20,000 characters"),
+        (BulkEdit(prefix="b"), "more than 20,000 characters"),
     ],
 )
-def test_invalid_edits_are_refused(edit: BulkEdit, message: str) -> None:
+def test_an_edit_that_cannot_be_applied_is_refused(edit: BulkEdit, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        editor(edit)
+        edited(edit, ["a" * 19_999 + "b"], 60)
 
 
-def test_catastrophic_backtracking_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_edit, "SECONDS", 0.05)
-    edit = editor(BulkEdit(r"^(([a-z])+.)+[A-Z]([a-z])+$", "", is_regex=True))
-    with pytest.raises(SettingsError, match="too many combinations"):
-        edit("a" * 5_000)
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [("COMPILE_SECONDS", "to compile"), ("MEMORY", "MB of memory")],
+)
+def test_the_limits_end_the_process(
+    monkeypatch: pytest.MonkeyPatch, limit: str, message: str
+) -> None:
+    """Without a limit, this expression takes some 15 s and 3 GB to compile."""
+    monkeypatch.setattr(bulk_edit, "MEMORY", 2**34)
+    monkeypatch.setattr(bulk_edit, limit, {"COMPILE_SECONDS": 1, "MEMORY": 2**24}[limit])
+    with pytest.raises(SettingsError, match=message):
+        edited(BulkEdit("a{100000000}", is_regex=True), ["a dog"], 60)
 
 
-def test_a_replacement_cannot_fill_the_memory() -> None:
-    edit = editor(BulkEdit(r"(?=(.*))", r"\1" * 200, is_regex=True))
-    with pytest.raises(SettingsError, match=r"more than 20,000 characters"):
-        edit("word " * 3_000)
-    with pytest.raises(SettingsError, match=r"more than 20,000 characters"):
-        editor(BulkEdit(prefix="b"))("a" * 20_000)
-    assert editor(BulkEdit("b", "c"))("a" * 30_000) == "a" * 30_000  # it was already that long
+def test_all_captions_together_have_a_limit() -> None:
+    with pytest.raises(TimeoutError):
+        edited(BulkEdit(suffix="!"), ["a dog"], 0.0)
 
 
-@given(st.text(max_size=40), st.text(min_size=1, max_size=5), st.text(max_size=5))
-def test_plain_find_and_replace_equals_str_replace(caption: str, find: str, replace: str) -> None:
-    find, replace = find.replace("\0", "0"), replace.replace("\0", "0")
-    assert editor(BulkEdit(find, replace))(caption) == caption.replace(find, replace)
+def test_a_long_caption_may_stay_long() -> None:
+    assert edited(BulkEdit("b", "c"), ["a" * 30_000], 60) == ["a" * 30_000]
+
+
+CAPTIONS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@given(st.lists(CAPTIONS, max_size=40), CAPTIONS.filter(bool), CAPTIONS)
+@settings(max_examples=10)
+def test_plain_find_and_replace_equals_str_replace(
+    captions: list[str], find: str, replace: str
+) -> None:
+    results = edited(BulkEdit(find, replace), captions, 60)
+    assert results == [caption.replace(find, replace) for caption in captions]

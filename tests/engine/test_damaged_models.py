@@ -10,7 +10,7 @@ import torch
 import typer
 
 from backend.cli.output import reported
-from backend.engine.correction.captioner import load_captioner
+from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.embeddings import embed, embedded_model
 from backend.engine.language_models.local import load_local
 from backend.errors import ModelUnavailable, OutOfMemory, TracedError, explain, not_loaded

@@ -9,19 +9,18 @@ import pytest
 import torch
 
 from backend.engine import threads
-from backend.lab.bench.busy import score_drawn_pairs
 from backend.loaded_models import Engine
 from backend.settings import load_settings
+from research.bench.busy import score_drawn_pairs
 from tests.checkpoints import drawn_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 _CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "KMP_"))}
 
 
-@pytest.mark.parametrize("module", ["app", "backend.jobs.ray_worker", "backend.engine.hub"])
-def test_openmp_is_configured_to_let_waiting_threads_sleep(module: str) -> None:
+def test_openmp_is_configured_to_let_waiting_threads_sleep() -> None:
     """libgomp reports the settings it read when it was loaded."""
-    script = f"import {module}, torch; torch.ones(999, 999) @ torch.ones(999, 999)"
+    script = "import app, torch; torch.ones(999, 999) @ torch.ones(999, 999)"
     environment = {**_CLEAN, "OMP_DISPLAY_ENV": "VERBOSE"}
     ran = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True,
@@ -35,7 +34,7 @@ def test_openmp_is_configured_to_let_waiting_threads_sleep(module: str) -> None:
 
 def test_the_environment_takes_precedence() -> None:
     environment = {"OMP_WAIT_POLICY": "ACTIVE"}
-    threads.let_waiting_threads_sleep(environment)
+    threads.set_passive_wait(environment)
     assert environment["OMP_WAIT_POLICY"] == "ACTIVE"
     assert environment["GOMP_SPINCOUNT"] == "0"
     assert environment["TOKENIZERS_PARALLELISM"] == "false"

@@ -1,4 +1,4 @@
-"""The table of BENCHMARKS.md: `python -m tests.faults --times 100`"""
+"""The table of research/RESULTS.md: `python -m tests.faults --times 100`"""
 
 import argparse
 import sys
@@ -17,15 +17,15 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--only", choices=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    args = parser.parse_args()
     small_cold_start.shrink(pytest.MonkeyPatch())  # the commits stay the same
     print("| killed during | times | killed before its end | lost | doubled | seconds, unkilled |")
     print("|---|---|---|---|---|---|", flush=True)
     for kind in SCENARIOS:
-        if given.only not in (None, kind.name):
+        if args.only not in (None, kind.name):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            done = repeat(kind(), given.times, Path(folder), given.seed, _print_kills)
+            done = repeat(kind(), args.times, Path(folder), args.seed, _print_kills)
         # A lost or duplicated item would have raised an error.
         print(f"| {done.name} | {done.times} | {done.killed} | 0 | 0 | {done.seconds:.1f} |",
               flush=True)  # fmt: skip

@@ -22,16 +22,18 @@ from backend.engine.detection.features import feature_matrix
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_trajectories import scored_batches
-from backend.lab.chat_server import chat_server
-from backend.lab.evaluation.boosting import answers, picture_digest
-from backend.lab.scenes import blending, demo
-from backend.lab.scenes.grammar import describe
-from backend.lab.scenes.renderer import render
-from backend.lab.scenes.world import make_scene
 from backend.settings import MODELS, load_settings
+from backend.store import open_database
 from backend.workspace import QueueFilter, Workspace
 from db import open_store
 from db.queries import classifiers, pairs, runs, trajectories, verdicts
+from research.bench.generated_store import generate
+from research.chat_server import chat_server
+from research.evaluation.boosting import answers, picture_digest
+from research.scenes import blending, demo
+from research.scenes.grammar import describe
+from research.scenes.renderer import render
+from research.scenes.world import make_scene
 
 FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
 
@@ -448,6 +450,40 @@ class Migrating(Scenario):
         store.close()
 
 
+class BackingUp(Scenario):
+    """Copies of the database: each is whole, or not there."""
+
+    name = "backup"
+    copies = 10
+
+    def prepare(self, folder: Path) -> None:
+        opened = workspace(folder)
+        generate(opened.store, 500)
+        for pair_id in range(1, 101):
+            opened.review.decide(pair_id, 0, "drop", author="Ada")
+        opened.store.close()
+
+    def work(self, folder: Path) -> None:
+        store = open_database(f"sqlite:///{folder}/state/traced.db")
+        for number in range(self.copies):
+            if not (folder / f"{number}.db").exists():
+                store.backup(folder / f"{number}.db")
+        store.close()
+
+    def check(self, folder: Path) -> None:
+        check_database(folder)
+        for copy in folder.glob("*.db"):
+            with sqlite3.connect(copy) as connection:
+                (state,) = connection.execute("PRAGMA integrity_check").fetchone()
+                (acts,) = connection.execute("SELECT count(*) FROM verdicts").fetchone()
+            connection.close()
+            assert (state, acts) == ("ok", 100)
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        assert len(list(folder.glob("*.db"))) == self.copies
+
+
 class Boosting(Scenario):
     """Richer captions by a server: no question is paid for twice, no offer is stored twice."""
 
@@ -542,6 +578,7 @@ SCENARIOS = (
     Exporting,
     Boosting,
     Migrating,
+    BackingUp,
 )
 
 

@@ -1,6 +1,7 @@
 """Full and read-only disks: real ones, small enough to fill quickly."""
 
 import os
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,13 @@ import pytest
 
 from backend.errors import ExportError, StoreError, explain
 from backend.jobs.reports import ExportChoice
-from backend.lab.scenes import demo
 from backend.settings import load_settings
 from backend.workspace import Workspace
+from db import open_store
+from db.errors import StoreProblem
 from db.queries import pairs, verdicts
+from research.scenes import demo
+from tests.faults.scenarios import FIRST_RELEASE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
 
@@ -113,3 +117,21 @@ def test_a_read_only_disk_is_reported(disk: Path, tmp_path: Path) -> None:
     again = opened(disk / "state")
     assert again.review.decide(pair, 0, "drop").decision == "drop"
     again.store.close()
+
+
+def test_a_migration_on_a_full_disk_changes_nothing_and_works_with_room(disk: Path) -> None:
+    path = disk / "traced.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(FIRST_RELEASE.read_text(encoding="utf-8"))
+    connection.close()
+    ballast = fill(disk)
+    with pytest.raises(StoreProblem, match="disk is full"):
+        open_store(f"sqlite:///{path}")
+    ballast.unlink()
+    store = open_store(f"sqlite:///{path}")
+    assert store.upgraded_from is not None
+    with store.reading() as session:
+        rows = list(pairs.iterate_pairs(session, 1))
+        acts = sum(len(verdicts.history(session, row.id)) for row in rows)
+    assert acts == 10
+    store.close()

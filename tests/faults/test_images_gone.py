@@ -10,11 +10,10 @@ from fastapi.testclient import TestClient
 from backend.cli.doctor import examine
 from backend.errors import ExportError
 from backend.jobs.reports import ExportChoice
-from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
-from tests.traced_ui.test_review import Page
-from traced_ui.review_actions import ReviewActions
+from research.scenes import demo
+from tests.traced_ui.pages import Page
 from traced_ui.server import create_app
 
 
@@ -44,14 +43,14 @@ def test_review_continues_and_export_waits_for_the_images(
 ) -> None:
     folder, away = tmp_path / "pairs", tmp_path / "unplugged"
     workspace.jobs.score(1, suggestions=False)
-    page, client = Page(ReviewActions(workspace)), TestClient(create_app(workspace, 1))
-    assert "<img" in str(page.shown.stage)
+    page, client = Page(workspace), TestClient(create_app(workspace, 1))
+    assert "<img" in str(page.shown["stage"])
     assert "Saved" in page.press("correct")
     pictures = [row.pair_id for row in workspace.review.queue_page(QueueFilter(1)).rows]
 
     folder.rename(away)
     assert "Saved" in page.press("drop")
-    assert "is missing or unreadable" in str(page.shown.stage)
+    assert "There is no file" in str(page.shown["stage"])
     answer = client.get(f"/pictures/{pictures[-1]}")
     assert answer.status_code == 404
     assert str(tmp_path) not in answer.text
@@ -64,7 +63,7 @@ def test_review_continues_and_export_waits_for_the_images(
 
     away.rename(folder)
     assert "Saved" in page.press("drop")
-    assert "<img" in str(page.shown.stage)
+    assert "<img" in str(page.shown["stage"])
     assert client.get(f"/pictures/{pictures[-1]}").status_code == 200
     report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
     assert (report.written, decided(workspace)) == (6, 4)  # two were dropped

@@ -51,10 +51,10 @@ def table(outcomes: Outcomes, attacks: tuple[Attack, ...]) -> tuple[str, bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="attacks whose line holds this text")
-    given = parser.parse_args()
-    attacks = tuple(attack for attack in ATTACKS if given.only in attack.tried)
+    args = parser.parse_args()
+    attacks = tuple(attack for attack in ATTACKS if args.only in attack.tried)
     if not attacks:
-        parser.error(f"No attack is called '{given.only}'.")
+        parser.error(f"No attack is called '{args.only}'.")
     outcomes = Outcomes()
     tests = dict.fromkeys(str(ROOT / "tests" / test) for attack in attacks for test in attack.tests)
     status = pytest.main(

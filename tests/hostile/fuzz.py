@@ -92,7 +92,7 @@ def import_of(store: Store) -> Callable[[Path, Path], None]:
 
     def check(path: Path, folder: Path) -> None:
         try:
-            report = import_dataset(store, path, name="fuzz", fetched=folder / "fetched")
+            report = import_dataset(store, path, name="fuzz", data_directory=folder / "state")
         except TracedError:
             with store.reading() as session:
                 if dataset_queries.list_datasets(session):
@@ -151,7 +151,9 @@ def arguments_of(workspace: Workspace) -> Callable[[random.Random, str], Any]:
         pairs = list(pair_queries.iterate_pairs(session, 1))
         jobs = [job.id for job in workspace.jobs.recent()]
     ids = [pair.id for pair in pairs]
-    seen = [(pair.id, fingerprint_of(pair.external_id, pair.caption)) for pair in pairs]
+    seen = [
+        (pair.id, fingerprint_of(pair.external_id, pair.caption, pair.image_path)) for pair in pairs
+    ]
 
     def argument(rng: random.Random, name: str) -> Any:
         if name == "seen":
@@ -407,11 +409,11 @@ def main() -> int:
     parser.add_argument("--case", default=None, help="only this input, as it was printed")
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--journal", type=Path, default=None, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    seed = given.seed or str(random.SystemRandom().randrange(10**9))
-    if given.case is None and given.journal is None:
+    args = parser.parse_args()
+    seed = args.seed or str(random.SystemRandom().randrange(10**9))
+    if args.case is None and args.journal is None:
         print(f"--seed {seed}", file=sys.stderr)
-        text, is_sound = table(guarded(seed, given.minutes * 60))
+        text, is_sound = table(guarded(seed, args.minutes * 60))
         print(text)
         return 0 if is_sound else 1
     logging.disable(logging.CRITICAL)
@@ -419,13 +421,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as made, contextlib.ExitStack() as stack:
         targets: list[Target] = []
         for name, urls in stack.enter_context(databases(Path(made))).items():
-            if given.case is None or given.case.endswith(name):
+            if args.case is None or args.case.endswith(name):
                 targets += stack.enter_context(targets_on(name, urls, Path(made)))
-        if given.case is None:
-            run(targets, seed, given.first, given.minutes * 60, given.journal)
+        if args.case is None:
+            run(targets, seed, args.first, args.minutes * 60, args.journal)
             return 0
-        (target,) = (target for target in targets if given.case.endswith(f":{target.name}"))
-        outcome, _, shown = feed(target, given.case)
+        (target,) = (target for target in targets if args.case.endswith(f":{target.name}"))
+        outcome, _, shown = feed(target, args.case)
         print(outcome, shown, sep="\n")
         return 1 if outcome == "unexpected" else 0
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tests.hostile import fuzz_inputs as inputs
 from traced_ui.api import TOOLS
-from traced_ui.loading_indicators import ASSETS
+from traced_ui.review_actions import ACTIONS
 
 #: What may be seen without a login.
 _OPEN = ("/login", "/healthy")
@@ -26,7 +26,7 @@ _PATHS = (
     "/gradio_api/component_server", "/gradio_api/api_info", "/gradio_api/startup-events",
     "/gradio_api/cancel", "/gradio_api/file=/etc/passwd", "/gradio_api/file=../../../etc/passwd",
     "/gradio_api/proxy=http://169.254.169.254/", "/file=/etc/passwd", "/static/../../etc/passwd",
-    *(f"/assets/{file.name}" for file in ASSETS.glob("statustracker-*.js")),
+    "/board/x/main.js", "/board/x/..%2fserver.py",
     "/assets/..%2f..%2f..%2fetc%2fpasswd", "/svelte/../x", "/theme.css", "/manifest.json",
     "/robots.txt", "/favicon.ico", "/custom_component/x/y/z", "/gradio_api/dev/reload", "/docs",
     "/openapi.json", "//evil.example/", "/pictures/1/../../login", "/%2e%2e/%2e%2e/etc/passwd",
@@ -132,10 +132,6 @@ def request(
             kind = ("Content-Type", "application/x-www-form-urlencoded")
             return "POST", "/login", [*headers, kind], _damaged(rng, body)
         case 3:
-            if rng.random() < 0.2:
-                shown = {"session": inputs.text(rng), "pair": argument(rng, "pair_id")}
-                body = inputs.as_json(shown)
-                return "POST", "/review/later-steps", [*headers, _JSON], _damaged(rng, body)
             body = inputs.as_json(inputs.value(rng))
             return "POST", rng.choice(_PATHS), [*headers, _JSON], _damaged(rng, body)
         case 4:
@@ -193,10 +189,15 @@ def _page_of_verdicts(rng: random.Random, argument: Callable[[random.Random, str
         if rng.random() < 0.1:
             act[rng.choice(list(act))] = inputs.value(rng)
         acts.append(act)
+    state = {
+        "dataset": rng.choice((None, 1, 1, 1, 2, 2**63)), "pair": argument(rng, "pair_id"),
+        "filter": {inputs.text(rng): inputs.text(rng)} if rng.random() < 0.2 else {},
+        "after": rng.choice((None, {"value": 0.5, "pair_id": 1}, inputs.value(rng))),
+        "grid": rng.random() < 0.2,
+    }  # fmt: skip
     page = {
-        "session": rng.choice(("first", "second", inputs.text(rng))),
-        "dataset": rng.choice((1, 1, 1, 2, 2**63)), "acts": acts,
-        "shown": rng.choice((None, argument(rng, "pair_id"))),
+        "state": state, "verdicts": acts, "redraw": rng.random() < 0.3,
+        "act": {"action": rng.choice(sorted(ACTIONS)), "text": inputs.text(rng)},
         "have": {str(argument(rng, "pair_id")): inputs.text(rng) for _ in range(rng.randrange(3))},
     }  # fmt: skip
     if rng.random() < 0.1:

@@ -105,9 +105,9 @@ def as_json(given: Any) -> bytes:
 
 
 def picture(form: str = "PNG") -> bytes:
-    made = io.BytesIO()
-    Image.new("RGB", (6, 4), "red").save(made, form)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    Image.new("RGB", (6, 4), "red").save(buffer, form)
+    return buffer.getvalue()
 
 
 def _lines(given: list[Any]) -> bytes:
@@ -143,20 +143,20 @@ def _csv(given: list[Any], delimiter: str = ",") -> bytes:
         "file_name",
         "caption",
     ]
-    made = io.StringIO()
-    writer = csv.DictWriter(made, names, escapechar="\\", delimiter=delimiter)
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, names, escapechar="\\", delimiter=delimiter)
     writer.writeheader()
     writer.writerows({key: str(cell)[:5000] for key, cell in entry.items()} for entry in objects)
-    return made.getvalue().encode("utf-8", "surrogatepass")
+    return buffer.getvalue().encode("utf-8", "surrogatepass")
 
 
 def _zip(given: list[Any]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("train/metadata.jsonl", _lines(given))
         archive.writestr("metadata.csv", _csv(given))
         archive.writestr("a.png", picture())
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _tar(given: list[Any]) -> bytes:
@@ -164,13 +164,13 @@ def _tar(given: list[Any]) -> bytes:
     for number, item in enumerate(given):
         members[f"{number}.jpg"] = picture("JPEG")
         members[f"{number}.json"] = as_json(item)
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in members.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _table(given: list[Any]) -> pa.Table:
@@ -208,12 +208,12 @@ def _is_utf8(name: str) -> bool:
 
 
 def _parquet(given: list[Any]) -> bytes:
-    made = io.BytesIO()
+    buffer = io.BytesIO()
     try:
-        pq.write_table(_table(given), made, row_group_size=2)
+        pq.write_table(_table(given), buffer, row_group_size=2)
     except (pa.ArrowException, NotImplementedError):  # a struct without fields, for one
         return b"PAR1"
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _arrow(compression: str | None, is_file: bool) -> Callable[[list[Any]], bytes]:

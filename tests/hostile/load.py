@@ -31,11 +31,11 @@ import numpy as np
 from backend.engine.detection.features import feature_matrix
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.stored_trajectories import scored_batches
-from backend.lab.bench.load import Refused, call, memory_of, served
-from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs, verdicts
+from research.bench.load import Refused, call, memory_of, served
+from research.scenes import demo
 from tests.fixtures.postgresql import find_binaries, temporary_server
 from tests.fixtures.stores import fresh_database
 from tests.hostile.load_work import DATASET, grow, source_of
@@ -303,10 +303,10 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--curators", type=int, default=16)
     parser.add_argument("--most-wait", type=float, default=10.0, help="seconds")
-    given = parser.parse_args()
-    with database(given.database) as url:
-        text, held = run(url, given.curators, given.minutes * 60, given.most_wait)
-    print(f"{given.database}: {text}", flush=True)
+    args = parser.parse_args()
+    with database(args.database) as url:
+        text, held = run(url, args.curators, args.minutes * 60, args.most_wait)
+    print(f"{args.database}: {text}", flush=True)
     return 0 if held else 1
 
 

@@ -147,15 +147,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("serve", "jobs"))
     parser.add_argument("--port", type=int, default=0)
-    given = parser.parse_args()
+    args = parser.parse_args()
     workspace = Workspace(load_settings())
     folder = workspace.settings.data_directory
-    journal = Journal(folder / f"{given.what}.jsonl", folder / "stop")
-    if given.what == "jobs":
+    journal = Journal(folder / f"{args.what}.jsonl", folder / "stop")
+    if args.what == "jobs":
         work_at_once(workspace, journal)
         workspace.store.close()
         return
-    with socket.create_server(("127.0.0.1", given.port)) as listening:
+    with socket.create_server(("127.0.0.1", args.port)) as listening:
         background = threading.Thread(
             target=work_in_background, args=(workspace, journal), daemon=True
         )

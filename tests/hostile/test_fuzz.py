@@ -50,6 +50,7 @@ def test_an_input_that_ends_the_program_is_unexpected(tmp_path: Path) -> None:
     assert not fuzz.table({})[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", sorted(fuzz_inputs.FORMS))
 def test_a_good_row_is_accepted_in_every_form(tmp_path: Path, form: str) -> None:
     """Otherwise the fuzzer would only feed what is refused immediately."""
@@ -101,6 +102,7 @@ def requested(workspace: Workspace, count: int) -> list[tuple[str, str, bytes]]:
     return [(method, path.partition("?")[0], body) for method, path, _, body in made]
 
 
+@pytest.mark.nightly
 def test_requests_reach_every_route_of_the_server(reviewed: Workspace) -> None:
     reached = {(method, unquote(path)) for method, path, _ in requested(reviewed, 3000)}
     ours = [
@@ -118,6 +120,7 @@ def test_requests_reach_every_route_of_the_server(reviewed: Workspace) -> None:
     assert not missed
 
 
+@pytest.mark.nightly
 def test_enough_requests_are_valid(reviewed: Workspace) -> None:
     """Verdicts are saved, exports and left-out rows are downloaded: not everything is refused."""
     client = TestClient(create_app(reviewed, 1), base_url="http://127.0.0.1")

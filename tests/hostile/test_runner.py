@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.hostile.__main__ import Outcomes, table, within
 from tests.hostile.attacks import ATTACKS, ROOT, Attack
 
@@ -65,6 +67,7 @@ def test_failed_or_unrun_tests_count_as_not_held() -> None:
     assert not table(outcomes, (Attack("c", ("c.py",)),))[1]
 
 
+@pytest.mark.nightly
 def test_the_command_prints_what_was_tried() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile", "--only", "orders"],

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
+from research.scenes.labelled_scenes import DIRECTORIES
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 

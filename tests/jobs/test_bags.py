@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from backend.errors import DatasetError, NotScored, SettingsError
-from backend.lab.evaluation.specificity import evaluate_dataset
-from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
+from research.evaluation.specificity import evaluate_dataset
+from research.scenes.labelled_scenes import DIRECTORIES
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 

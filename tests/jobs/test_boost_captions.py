@@ -17,9 +17,6 @@ from backend.engine.language_models import Budget
 from backend.errors import ModelUnavailable, NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
-from backend.lab.scenes.labelled_bags import scene_bags
-from backend.lab.scenes.labelled_scenes import DIRECTORIES
-from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -27,11 +24,13 @@ from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.probabilities import p_error_of
+from research.scenes.labelled_bags import scene_bags
+from research.scenes.labelled_scenes import DIRECTORIES
+from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
 from tests.engine.language_models.server import chat_server
-from tests.traced_ui.test_review import Page
+from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
-from traced_ui.review_actions import ReviewActions
 
 SCENES = 12
 
@@ -400,7 +399,7 @@ def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
         with workspace.store.reading() as session:
             first = next(iter(pair_queries.iterate_pairs(session, 1))).id
         workspace.review.decide(first, 0, "drop")
-        assert workspace.jobs.enrich(first) == "dropped"
+        assert workspace.jobs.enrich(first) == "judged wrong"
         assert served.requests == []
         preview = workspace.jobs.boost_dry_run(
             QueueFilter(1, review="all", among=(first,)), workspace.jobs.booster(["blend"])
@@ -425,18 +424,18 @@ def test_r_on_the_page_requests_enrichments_that_can_be_accepted(state: Path) ->
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         set_columns(workspace, {n: {"p_error": 0.45} for n in range(2 * SCENES)})
-        page = Page(ReviewActions(workspace))
+        page = Page(workspace)
         with workspace.store.reading() as session:
             ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
         for pair_id in ids[:16:2]:  # the generic captions
             page.press("open", target=pair_id)
             message = page.press("richer")
             assert served.requests
-            if "enrich-1" in page.shown.stage:
+            if "enrich-1" in page.shown["stage"]:
                 break
             assert "No richer caption:" in message
         assert message == ""
-        assert page.session.pair_id == pair_id
+        assert page.pair == pair_id
         best = workspace.review.open_pair(pair_id).enrichments[0]
         assert "Saved" in page.press("enrich-1")
         view = workspace.review.open_pair(pair_id)

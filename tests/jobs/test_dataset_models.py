@@ -10,22 +10,23 @@ import pyarrow as pa
 import pytest
 import torch
 
+from backend.datasets.address_proofs import split_proof
 from backend.engine.familiarity import Familiarity
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
 from backend.jobs.ray_worker import QUESTIONS, ScoringWorker
-from backend.lab.scenes import demo
-from backend.loaded_models import Engine, ModelShelf, shelf_for
+from backend.loaded_models import Engine, ModelCache, model_cache_for
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
 from db.queries import runs as run_queries
+from research.scenes import demo
 from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
 from tests.engine.concreteness.test_concreteness import classifier
-from tests.lab.scenes.other_pictures import generated
+from tests.research.scenes.other_pictures import generated
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +163,7 @@ class Loaded:
 
 
 def test_the_least_recently_used_model_is_released_first() -> None:
-    shelf = ModelShelf(4 * 250)
+    model_cache = ModelCache(4 * 250)
     made: list[str] = []
 
     def get(name: str, numbers: int = 100) -> Loaded:
@@ -170,7 +171,7 @@ def test_the_least_recently_used_model_is_released_first() -> None:
             made.append(name)
             return Loaded(numbers)
 
-        loaded: Loaded = shelf.get(name, load)
+        loaded: Loaded = model_cache.get(name, load)
         return loaded
 
     get("a"), get("b"), get("a"), get("c")
@@ -180,7 +181,7 @@ def test_the_least_recently_used_model_is_released_first() -> None:
     get("b")
     assert made == ["a", "b", "c", "b"]
     get("huge", 1000)
-    assert len(shelf) == 1
+    assert len(model_cache) == 1
     assert get("huge", 1000) is get("huge", 1000)
 
 
@@ -195,10 +196,10 @@ def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
         beside = engine.with_settings(engine.settings.chosen(str(other)))
         assert beside.scorer is not first
         assert (engine.scorer is first) == (gigabytes == 1)
-        return len(engine._shelf)
+        return len(engine._model_cache)
 
-    assert shelf_for(settings({"model_memory": 1.5})).budget == 1.5e9
-    assert shelf_for(settings({})).budget > 0
+    assert model_cache_for(settings({"model_memory": 1.5})).budget == 1.5e9
+    assert model_cache_for(settings({})).budget > 0
     assert held(1) == 2
     assert held(1e-6) == 1  # too little for two: the unused one is released
 
@@ -379,7 +380,7 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     done = started.result
     assert (started.status, done["scored"], done["unknown"]) == ("done", MIXED, 4)
     rows = workspace.review.queue_page(_all(dataset), None, 40).rows
-    assert {row.image_path for row in rows if row.p_error is None} == set(names)
+    assert {split_proof(row.image_path)[0] for row in rows if row.p_error is None} == set(names)
     assert left_out(workspace, dataset) == names
     # They are neither unfinished work nor a reason to refuse: a second run has nothing to do.
     assert workspace.prepare("mixed") == dataset
@@ -389,7 +390,7 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     assert left_out(workspace, dataset) == names
     with pytest.raises(SettingsError, match="scored with this model already"):
         workspace.jobs.estimate(dataset)
-    other = next(row.pair_id for row in rows if row.image_path == names[0])
+    other = next(row.pair_id for row in rows if split_proof(row.image_path)[0] == names[0])
     with pytest.raises(UnknownPictures):
         workspace.review.check_caption(other, "A dog")
     # A model that recognises every picture scores them too, and so does `anyway`.

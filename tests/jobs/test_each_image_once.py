@@ -43,7 +43,7 @@ def test_each_image_is_decoded_and_encoded_once(
     real_encode = engine.encode
 
     def opened(root: Path, name: str) -> Image.Image | str:
-        decoded[name] += 1
+        decoded[name.partition("#")[0]] += 1  # without the hash of its content
         return real_open(root, name)
 
     def encode(images: Sequence[Image.Image]) -> Any:

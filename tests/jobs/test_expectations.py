@@ -6,11 +6,11 @@ import pytest
 
 from backend.jobs import expectations
 from backend.jobs.stored_trajectories import scored_pairs
-from backend.lab.scenes import demo
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, detections, pairs, runs
+from research.scenes import demo
 
 COUNT = 24
 

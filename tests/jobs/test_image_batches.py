@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from backend.jobs import image_batches
 from backend.jobs.image_batches import open_ahead, open_pictures
@@ -17,6 +18,16 @@ from tests.fixtures.interrupting import Hanging
 @dataclass
 class Row:
     image_path: str
+
+
+def test_a_scorer_may_see_a_picture_s_name_and_metadata(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    about = PngInfo()
+    about.add_text("licence", "by")
+    Image.new("RGB", (8, 8)).save(tmp_path / "in/a.png", pnginfo=about)
+    picture = image_batches.open_picture(tmp_path, "in/a.png")
+    assert isinstance(picture, Image.Image)
+    assert (picture.info["file_name"], picture.info["licence"]) == ("in/a.png", "by")
 
 
 def test_the_next_batch_is_decoded_while_the_current_one_is_processed(

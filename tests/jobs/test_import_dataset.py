@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import app as program
+from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import Problem
 from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
 from backend.jobs import import_dataset
@@ -23,6 +24,7 @@ from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
 from db.queries import jobs
 from db.queries import pairs as pair_queries
+from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder, picture
 from tests.datasets.test_forms import gzipped_tar
 from tests.fixtures import programs
@@ -104,8 +106,8 @@ def test_countless_empty_rows_do_not_fill_the_database(
     assert (report.added, report.problems) == (1, 3_000)
     assert "2,000 further problems are not listed." in report.notes
     with workspace.store.reading() as session:
-        kept = dataset_queries.list_problems(session, report.dataset_id, limit=9999)
-    assert len(kept) == 1000
+        problems = dataset_queries.list_problems(session, report.dataset_id, limit=9999)
+    assert len(problems) == 1000
 
 
 def test_a_failed_import_keeps_existing_pairs(
@@ -156,8 +158,8 @@ def test_an_import_stopped_before_its_first_pair_leaves_no_dataset(
     report = workspace.jobs.import_dataset(source)
     assert (report.added, report.problems) == (1, 7)
     with workspace.store.reading() as session:
-        kept = dataset_queries.list_problems(session, report.dataset_id, limit=99)
-    assert [problem.row for problem in kept] == [1, 2, 3, 4, 5, 6, 7]
+        problems = dataset_queries.list_problems(session, report.dataset_id, limit=99)
+    assert [problem.row for problem in problems] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_bad_rows_before_the_first_pair_are_not_held_in_memory(
@@ -201,7 +203,7 @@ def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(tmp_path: Path, imp
         "app.app()\n"
     )
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    started = programs.start(["-c", interrupted, str(source)], environment, None, PIPE, PIPE)
+    started = programs.start(["-c", interrupted, str(source)], environment, PIPE, PIPE)
     assert started.stdout is not None
     assert started.stdout.readline() == "opening\n"
     started.send_signal(signal.SIGINT)
@@ -209,13 +211,9 @@ def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(tmp_path: Path, imp
     assert started.returncode == 130
     assert "Stopped. Finished work is kept; the same command resumes from there." in err
 
-    def run(*arguments: str) -> Any:
-        status, printed, reported = programs.run(["app.py", *arguments, "--json"], environment)
-        assert status == 0, reported
-        return json.loads(printed)
-
-    assert [d["total"] for d in run("datasets", "list")["datasets"]] == [imported] * (imported > 0)
-    report = run("import", str(source))
+    listed = as_json(environment, "datasets", "list")["datasets"]
+    assert [dataset["total"] for dataset in listed] == [imported] * (imported > 0)
+    report = as_json(environment, "import", str(source))
     assert (report["added"], report["already_there"]) == (50 - imported, imported)
 
 
@@ -229,7 +227,7 @@ def test_deleting_a_dataset_keeps_its_verdicts_in_a_file(
     workspace.review.decide(pairs[0], 1, "correction", "A “better” 犬.", author="Bo")
     workspace.review.decide(pairs[2], 0, "correct", author="Ada")
     workspace.review.decide(ids(workspace, other)[0], 0, "drop", author="Ada")
-    going = workspace.what_goes(first)
+    going = workspace.deletion_preview(first)
     assert (going.pairs, going.reviewed, going.acts) == (4, 2, 3)
     gone = workspace.delete_dataset(first)
     lines = [json.loads(line) for line in Path(gone.verdict_file).read_text("utf-8").splitlines()]
@@ -321,3 +319,23 @@ def test_a_compressed_tar_is_unpacked_once_and_read_from_there(
     with pytest.raises(DatasetFormatError, match="cannot be unpacked"):
         workspace.jobs.import_dataset(tmp_path / "no.tar.gz")
     assert len(workspace.datasets()) == 2
+
+
+def test_the_folder_of_images_that_are_elsewhere_is_named(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    image_folder(tmp_path / "data/images", [], ("a.png", "b.png"))
+    table = tmp_path / "data/labels/captions_val.json"
+    table.parent.mkdir()
+    images = [{"id": n, "file_name": f"{name}.png"} for n, name in enumerate("ab")]
+    notes = [{"id": n, "image_id": n, "caption": f"A dog {n}"} for n in range(2)]
+    table.write_text(json.dumps({"images": images, "annotations": notes}))
+    with pytest.raises(DatasetFormatError, match=r"--image-root \S+/data/images\."):
+        workspace.jobs.import_dataset(table)
+    options = ReadOptions(image_root=tmp_path / "data/images")
+    workspace.jobs.import_dataset(table, options=options)
+    with workspace.store.reading() as session:
+        rows = list(pair_queries.iterate_pairs(session, 1))
+    assert [(row.caption, row.split) for row in rows] == [
+        ("A dog 0", "validation"), ("A dog 1", "validation"),
+    ]  # fmt: skip

@@ -95,7 +95,7 @@ def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(progress: Any, **_: Any) -> None:
+    def slowly(_path: str, _name: str | None, progress: Any, *_: Any) -> None:
         while True:
             begun.set()
             go_on.wait(30)

@@ -19,7 +19,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import classifiers as judged_by
 from backend.jobs import noisy_copies, score_dataset
-from backend.jobs.classifiers import as_far_as_read, classifier_in_use
+from backend.jobs.classifiers import classifier_in_use, steps_needed_by
 from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.review import ask_models
@@ -302,7 +302,7 @@ def test_new_captions_are_judged_by_first_steps_if_the_detector_uses_no_more(
     assert far == [False]
 
     # Whole trajectories give the same probability and suspect words.
-    monkeypatch.setattr(ask_models, "as_far_as_read", lambda _, exploring, words=False: exploring)
+    monkeypatch.setattr(ask_models, "steps_needed_by", lambda _, exploring, words=False: exploring)
     again = workspace.review.check_caption(1, typed)
     assert far == [False, True]
     assert (again.p_error, again.suspects) == (check.p_error, check.suspects)
@@ -334,9 +334,9 @@ def test_later_steps_are_left_out_only_if_the_probability_does_not_depend_on_the
     }  # fmt: skip
     whole = Classifier(models[kind], Calibration())
     exploring = Exploring(lazy=2)
-    assert as_far_as_read(None, exploring) == exploring
+    assert steps_needed_by(None, exploring) == exploring
     needs = kind == "nine signs"
-    assert as_far_as_read(whole, exploring) == replace(exploring, whole=needs)
-    assert as_far_as_read(whole, exploring, words=True) == exploring, "suspect words do"
+    assert steps_needed_by(whole, exploring) == replace(exploring, whole=needs)
+    assert steps_needed_by(whole, exploring, words=True) == exploring, "suspect words do"
     short = replace(whole, first_step=True)
-    assert as_far_as_read(short, exploring, words=True) == replace(exploring, whole=False)
+    assert steps_needed_by(short, exploring, words=True) == replace(exploring, whole=False)

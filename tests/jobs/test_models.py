@@ -14,13 +14,13 @@ from backend.engine import hub_cache, presets
 from backend.engine.presets import PRESETS, Checkpoint, Preset
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import ModelMissing, ModelUnavailable, NotFound, SettingsError, explain
-from backend.jobs.model_download import PART, download, remove
+from backend.jobs.model_download import PART, download
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
 from tests.checkpoints import random_clip
 from tests.datasets.folders import malformed
-from tests.datasets.hub_server import Hub, PublishedModel, hub_server
+from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.fixtures.shared import SharedFolder
 
 NAME = "somebody/tiny-clip"
@@ -43,13 +43,7 @@ def hub(
     with hub_server() as server:
         files = {**checkpoint, "README.md": b"# Tiny", "tf_model.h5": b"for TensorFlow"}
         server.models[NAME] = PublishedModel(COMMIT, files)
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE",
-            server.url + "/{repo_id}/resolve/{revision}/{filename}",
-        )  # fmt: skip
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", server.url)
+        use_hub(monkeypatch, server.url, tmp_path / "hub")
         yield server
 
 
@@ -190,14 +184,6 @@ def test_a_model_unknown_to_the_hub_is_reported(hub: Hub) -> None:
         download("/some/folder")
 
 
-def test_a_model_is_removed(hub: Hub) -> None:
-    download(NAME)
-    assert remove(NAME) > 10_000
-    assert not hub_cache.folder_of(NAME).exists()
-    with pytest.raises(NotFound, match="not on this machine"):
-        remove(NAME)
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
@@ -209,10 +195,13 @@ def test_the_list_shows_installed_models_and_their_costs(
     hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = {view.name: view for view in workspace.models.listed()}
-    assert list(views) == ["fast", "balanced", "thorough", "multilingual", "embedded"]
+    assert list(views) == ["fast", "balanced", "large", "thorough", "multilingual", "vlm",
+                           "embedded"]  # fmt: skip
     assert [name for name, view in views.items() if view.is_here] == ["embedded"]
     assert views["embedded"].is_default
     assert views["thorough"].captioner == "Salesforce/blip-image-captioning-base"
+    assert all(bool(view.captioner) != bool(view.without_captioner) for view in views.values())
+    assert (views["balanced"].revision[:4], views["large"].revision) == ("75de", "main")
     assert all(view.parameters and view.memory and view.licence for view in views.values())
     with pytest.raises(SettingsError, match="Download it first"):
         workspace.models.set_default("fast")
@@ -241,11 +230,11 @@ def test_a_probe_measures_this_machine_and_is_stored(hub: Hub, workspace: Worksp
 
 def test_the_data_of_the_presets_is_consistent() -> None:
     for checkpoint in presets.checkpoints():
-        if checkpoint.revision:
-            assert len(checkpoint.revision) == 40
-            assert checkpoint.download == pytest.approx(checkpoint.memory, rel=0.02)
-        else:
-            assert Path(checkpoint.name).is_dir()
+        assert len(checkpoint.revision) in (0, 40)
+        if not Path(checkpoint.name).is_dir():
+            assert checkpoint.download == pytest.approx(
+                checkpoint.parameters * checkpoint.width, rel=0.02
+            )
 
 
 def own_model(folder: Path, name: str = "own") -> tuple[Path, int]:
@@ -301,14 +290,14 @@ def test_removing_the_default_model_resets_the_default(
     assert workspace.engines.of_dataset(dataset).settings.model == NAME  # at once
     with workspace.store.writing() as session:
         dataset_queries.remember_models(session, dataset, {"model": NAME})
-    removal = workspace.models.what_goes(NAME)
+    removal = workspace.models.deletion_preview(NAME)
     assert (removal.datasets, removal.was_default) == (("pairs",), True)
     assert workspace.models.view(NAME).is_here
     assert workspace.models.remove(NAME) == removal
     assert removal.freed > 10_000
     assert workspace.models.default() == "embedded"
     with pytest.raises(NotFound, match="not on this machine"):
-        workspace.models.what_goes(NAME)
+        workspace.models.deletion_preview(NAME)
 
 
 def test_removing_part_of_the_default_preset_resets_the_default(

@@ -10,10 +10,10 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.stored_trajectories import exploring_of
 from backend.jobs.workers import Workers
-from backend.lab.scenes import demo
 from backend.loaded_models import Engine
 from backend.workspace import Workspace
 from db.queries import pairs, runs
+from research.scenes import demo
 from tests.faults.scenarios import workspace
 
 

@@ -8,17 +8,17 @@ import pytest
 from backend.engine.correction import doubting
 from backend.engine.correction.doubting import DEFAULT, Weighed
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.engine.phrases.spans import phrases_of
+from backend.engine.english.phrases import phrases_of
 from backend.jobs import picture_doubts
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import PictureDoubts
-from backend.lab.scenes.labelled_bags import scene_bags
-from backend.lab.scenes.labelled_scenes import DIRECTORIES
-from backend.lab.scenes.renderer import render
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import queue as queue_queries
 from db.queries.queue import QueueRow
+from research.scenes.labelled_bags import scene_bags
+from research.scenes.labelled_scenes import DIRECTORIES
+from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
 
 SCENES = 16

@@ -9,10 +9,10 @@ import pytest
 from backend.errors import SettingsError
 from backend.jobs.ray_cluster import Cluster
 from backend.jobs.stored_trajectories import scored_batches
-from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import runs
+from research.scenes import demo
 from tests.engine.trajectories.comparison import assert_same_trajectory
 from tests.jobs.mortal_worker import MortalWorker
 
@@ -61,6 +61,7 @@ def same(item: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
 
 
 # Six processes import torch one after another: a minute, or several on a busy machine.
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_workers_give_the_same_numbers_and_may_die(
     photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

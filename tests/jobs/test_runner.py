@@ -158,9 +158,9 @@ def test_a_cancelled_import_is_retried_with_its_arguments(
     folder = malformed(tmp_path / "pairs")
     whole, work = workspace.jobs.import_dataset, Work()
 
-    def slowly(progress: Progress, **given: Any) -> Any:
+    def slowly(path: Path, name: str, progress: Progress, *options: Any) -> Any:
         work(progress)
-        return whole(progress=progress, **given)
+        return whole(path, name, progress, *options)
 
     monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
     # Whether the model recognises the pictures is not checked here: it would have to be loaded.

@@ -12,7 +12,7 @@ from backend.datasets.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.trajectories.driver import run_trajectories
 from backend.jobs import scored_demo
-from backend.jobs.score_dataset import what_run
+from backend.jobs.score_dataset import run_key
 from backend.jobs.stored_trajectories import exploring_of
 from backend.review.queue_form import START, from_fields
 from backend.settings import Settings, load_settings
@@ -55,7 +55,7 @@ def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -
     (dataset,) = workspace.datasets()
     with workspace.store.reading() as session:
         scored = run_queries.latest_run(session, dataset.id, "score")
-        run = run_queries.find_run(session, **what_run(workspace.engine, dataset.id))
+        run = run_queries.find_run(session, **run_key(workspace.engine, dataset.id))
         specificity = run_queries.latest_run(session, dataset.id, "specificity")
     assert scored is not None
     assert run is not None
@@ -72,7 +72,9 @@ def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> Non
         run = run_queries.latest_run(session, dataset.id, "score")
         assert run is not None
         pairs = pair_queries.pairs_after(session, dataset.id, 0, 600)[:: 600 // SAMPLE]
-        stored = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
+        trajectories = trajectory_queries.trajectories_of(
+            session, run.id, [pair.id for pair in pairs]
+        )
     info = engine.scorer.info
     assert run.revision == info.revision, "the models have changed: run `make demo`"
     images = [load_image(DEMO / pair.image_path) for pair in pairs]
@@ -81,7 +83,7 @@ def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> Non
     )
     computed = dict(run_trajectories(engine.scorer, encoded, exploring_of(run)))
     for place, pair in enumerate(pairs):
-        np.testing.assert_allclose(computed[place].scores, stored[pair.id].scores, atol=2e-3)
+        np.testing.assert_allclose(computed[place].scores, trajectories[pair.id].scores, atol=2e-3)
 
 
 def test_two_first_starts_create_different_databases(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from backend.jobs.scoring_stages import (
     COPIES,
     CORRECTIONS,
     INJECTION,
-    STAGES,
     TRAINING,
     TRAJECTORIES,
     Costs,
@@ -80,22 +79,6 @@ def test_the_rate_of_a_resumed_stage_excludes_earlier_work() -> None:
     assert message.seconds_left == pytest.approx(80 + 50 + 300 + 61)
 
 
-def test_other_messages_are_passed_on() -> None:
-    job = Job(KNOWN)
-    job.plan.reporting(lambda done, total, text: job.messages.append(text))(1, 2, "Embedding")
-    assert type(job.messages[-1]) is str
-
-
-def test_a_line_shows_the_rate_of_the_stage_and_the_time_of_the_job() -> None:
-    pace, job = Pace(), Job(KNOWN)
-    pace.describe(0, 100, job.at(0, TRAJECTORIES, 0, 100), 0.0)
-    text = pace.describe(50, 100, job.at(50, TRAJECTORIES, 50, 100), 50.0)
-    assert text == "Caption trajectories · 1.0 a second, 8 min left"
-    assert type(text) is str
-    done = pace.describe(12, 12, job.at(90, CORRECTIONS, 12, 12), 90.0)
-    assert done == "Preparing corrections"
-
-
 def test_costs_are_stored_for_the_next_job(tmp_path: Path) -> None:
     assert kept_costs(tmp_path, "a") == {}
     job = Job({})
@@ -119,7 +102,3 @@ def test_failing_to_store_costs_does_not_fail_a_job(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     keep_costs(tmp_path / "file" / "folder", "a", {CAPTIONER: 1.0})
     assert kept_costs(tmp_path / "file" / "folder", "a") == {}
-
-
-def test_stage_names_are_unique() -> None:
-    assert len({stage.name for stage in STAGES}) == len(STAGES)

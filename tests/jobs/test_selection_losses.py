@@ -19,16 +19,6 @@ def lines(**lost: object) -> list[str]:
     return losses(replace(REPORT, lost=replace(NOTHING, **lost)))  # pyrefly: ignore[bad-argument-type]
 
 
-def test_every_loss_is_a_separate_sentence() -> None:
-    assert lines() == []
-    assert lines(kinds={"noun": 0.5, "relation": 0.125}) == [
-        "Kept, by kind of word: noun 50%, relation 12%."
-    ]
-    assert lines(short=0.0) == ["Captions of at most 4 words: 0% stay."]
-    assert lines(words=2, examples=("rare", "zebra")) == ["2 words are lost: rare, zebra."]
-    assert lines(images=3) == ["3 images lose all their captions."]
-
-
 @pytest.mark.parametrize(
     ("share", "is_thin"), [(0.5, False), (0.41, False), (0.39, True), (0.0, True), (1.0, False)]
 )
@@ -40,13 +30,6 @@ def test_a_split_that_loses_ten_points_more_than_the_whole_is_named(
         [f"Splits that lose more than the dataset as a whole: val {share:.0%}."] if is_thin else []
     )
     assert lines(splits={"train": 0.5, "val": share}) == expected
-
-
-def test_only_splits_with_large_losses_are_named() -> None:
-    splits = {"train": 0.55, "val": 0.2, "test": 0.3}
-    assert lines(splits=splits) == [
-        "Splits that lose more than the dataset as a whole: val 20%, test 30%."
-    ]
 
 
 def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:

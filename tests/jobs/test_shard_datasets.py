@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from backend.datasets.reading import read_dataset
-from backend.errors import DatasetNotFound, ImageError
+from backend.errors import DatasetNotFound, ExportError, ImageError
 from backend.jobs.reports import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -67,6 +67,50 @@ def test_from_shards_to_shards(workspace: Workspace, tmp_path: Path, make: objec
     assert pairs["000"].caption == "caption 0"
     again = workspace.jobs.import_dataset(tmp_path / "out", name="again")
     assert (again.added, again.problems) == (5, 0)
+
+
+def coloured_parquet(folder: Path, ids: str) -> Path:
+    """Rows whose picture is as wide as 20 more than the id, which is also the caption."""
+    folder.mkdir(exist_ok=True)
+    table = pa.table(
+        {
+            "id": list(ids),
+            "image": [{"bytes": encoded((20 + int(n), 10)), "path": f"{n}.png"} for n in ids],
+            "caption": list(ids),
+        }
+    )
+    pq.write_table(table, folder / "train.parquet")
+    return folder
+
+
+def test_a_rewritten_source_shows_no_other_picture(workspace: Workspace, tmp_path: Path) -> None:
+    source = coloured_parquet(tmp_path / "in", "12345")
+    report = workspace.jobs.import_dataset(source, name="in")
+    rows = workspace.review.queue_page(QueueFilter(report.dataset_id, order="position")).rows
+    coloured_parquet(source, "912345")
+    for row in rows:
+        with pytest.raises(ImageError, match="changed"):
+            workspace.review.thumbnail(row.pair_id, 400)
+        assert workspace.review.open_pair(row.pair_id).image_size is None
+    with pytest.raises(ExportError, match="changed"):
+        workspace.jobs.export(report.dataset_id, ExportChoice(), tmp_path / "out", "webdataset")
+    # Another import finds the known ids at their new rows.
+    again = workspace.jobs.import_dataset(source, name="in")
+    assert (again.added, again.already_there) == (1, 5)
+    rows = workspace.review.queue_page(QueueFilter(report.dataset_id, order="position")).rows
+    for row in rows:
+        size = workspace.review.open_pair(row.pair_id).image_size
+        assert size == (20 + int(row.external_id), 10)
+    done = workspace.jobs.export(report.dataset_id, ExportChoice(), tmp_path / "out", "webdataset")
+    assert done.written == 6
+    first = next(row for row in rows if row.external_id == "1")
+    # The id of another picture is not the imported pair any more.
+    coloured = coloured_parquet(tmp_path / "other", "9")
+    table = pq.read_table(coloured / "train.parquet")
+    pq.write_table(table.set_column(0, "id", pa.array(["1"])), source / "train.parquet")
+    workspace.jobs.import_dataset(source, name="in")
+    with pytest.raises(ImageError):
+        workspace.review.thumbnail(first.pair_id, 400)
 
 
 def test_a_missing_shard_is_reported(workspace: Workspace, tmp_path: Path) -> None:

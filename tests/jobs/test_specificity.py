@@ -15,11 +15,11 @@ from backend.engine.specificity.retrieval import NEIGHBOURS
 from backend.errors import NotScored, SettingsError
 from backend.jobs import specificity as job
 from backend.jobs.reports import ExportChoice
-from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import EMBEDDED_SCORER, MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import specificity as queries
+from research.scenes.labelled_scenes import DIRECTORIES
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from traced_ui.plane import plane_figure

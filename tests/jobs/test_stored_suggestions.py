@@ -26,8 +26,7 @@ def test_refilled_captions_keep_the_captioners_order() -> None:
 def test_suggestions_of_earlier_versions_are_ordered_by_score() -> None:
     rows = [
         SuggestionRow(
-            number, 1, "guided infill", text, 0.5, s, None, None, 1, datetime.now(UTC), None, None,
-            "correction",
+            1, "guided infill", text, 0.5, s, run_id=1, id=number, created_at=datetime.now(UTC)
         )
         for number, (text, s) in enumerate((("A brown dog", 0.6), ("A black dog", 0.9)))
     ]  # fmt: skip

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.engine.english.phrases import is_spaced
 from backend.engine.phrases.nonce import NoncePools
-from backend.engine.phrases.spans import is_spaced
 from backend.errors import SettingsError
 from backend.jobs import support
 from backend.jobs.reports import TwoStage

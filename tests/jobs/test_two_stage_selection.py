@@ -36,7 +36,8 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """Pairs with made-up scores: s_0 decreases with the number, support increases."""
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     rows = [
-        {"file_name": "a.png", "caption": f"a dog left of word{i:03d}" if i else "a rare zebra",
+        {"id": f"p{i}", "file_name": "a.png",
+         "caption": f"a dog left of word{i:03d}" if i else "a rare zebra",
          "split": "train" if i < 90 else "test"}
         for i in range(COUNT)
     ]  # fmt: skip
@@ -366,3 +367,46 @@ def test_another_first_stage_normalises_support_again(workspace: Workspace) -> N
     assert report.refitted
     assert any("normalised again" in note for note in report.notes)
     assert len(selected(workspace, TwoStage(align=0.8))) == 50
+
+
+def test_seeds_give_other_samples_and_the_same_seed_the_same(workspace: Workspace) -> None:
+    samples = [selected(workspace, TwoStage(by="random", seed=seed)) for seed in (0, 1, 1, 2)]
+    assert samples[1] == samples[2]
+    assert len({frozenset(sample) for sample in samples}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stays"),
+    [
+        ("mine.csv", "id,score\n" + "\n".join(f"p{n},{n}" for n in range(COUNT)), range(50, 100)),
+        ("mine.csv", "id,p_error\n" + "\n".join(f"p{n},{n}" for n in range(COUNT)), range(50)),
+        ("suspects.txt", "\n".join(f"p{n}" for n in range(50)), range(50, 100)),
+    ],
+)
+def test_selection_by_the_user_s_own_scores(
+    workspace: Workspace, tmp_path: Path, name: str, text: str, stays: range
+) -> None:
+    (tmp_path / name).write_text(text + "\n")
+    choice = TwoStage(align=1.0, scores=str(tmp_path / name))
+    assert selected(workspace, choice) == set(stays)
+    report = workspace.review.two_stage(1, choice)
+    assert (report.kept, report.choice.criterion) == (50, f"the scores in {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("mine.csv", "id,mood\np1,3\n", "needs a column"),
+        ("mine.csv", "id,score\np1,high\n", "Row 2.*not a number"),
+        ("mine.csv", "id,score\np1,1\np1,2\n", "Row 3.*stands twice"),
+        ("mine.csv", "id,score\nnone,1\n", "1 of 1 ids .* 'none'"),
+        ("suspects.txt", "\n", "no id"),
+        ("suspects.txt", "p1\np100\n", "1 of 2 ids .* not in the dataset: 'p100'"),
+    ],
+)
+def test_scores_that_cannot_be_used_are_refused(
+    workspace: Workspace, tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        selected(workspace, TwoStage(scores=str(tmp_path / name)))

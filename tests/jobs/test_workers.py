@@ -20,11 +20,11 @@ from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
 from backend.jobs import noisy_copies, score_dataset, suggest, workers
 from backend.jobs.workers import AUTOMATIC, Devices, Opened, Question, Workers, decided
-from backend.lab.scenes import demo
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs, suggestions, trajectories
+from research.scenes import demo
 from tests.fixtures import programs
 
 PAIRS = 16
@@ -224,6 +224,7 @@ with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
 """
 
 
+@pytest.mark.nightly
 def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> None:
     parent = programs.start(["-c", _SLEEPING], os.environ, folder=tmp_path)
     try:

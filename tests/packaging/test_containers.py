@@ -65,8 +65,8 @@ def test_copied_files_exist_and_are_not_ignored(instructions: list[tuple[str, st
     assert len(files) > 5
     for name in files:
         assert any(Path(name).is_relative_to(pattern) for pattern in allowed), name
-    requirements = (ROOT / "requirements.txt").read_text()
-    assert len(re.findall(r"^torch(?:vision)?==", requirements, re.M)) == 2
+    constraints = (ROOT / "constraints.txt").read_text()
+    assert len(re.findall(r"^torch(?:vision)?==", constraints, re.M)) == 2
 
 
 def test_the_settings_exist_in_the_program(

@@ -78,7 +78,7 @@ def test_the_wheel_has_every_file_that_the_program_reads(wheel: Path) -> None:
         if "assets/models/seed-" not in name and (ROOT / name).exists()
     }
     assert sorted(needed - packed) == []
-    assert not any(name.startswith(("tests/", "app.py")) for name in packed)
+    assert not any(name.startswith(("tests/", "research/", "app.py")) for name in packed)
 
 
 def test_the_command_prints_its_version(
@@ -102,6 +102,7 @@ def test_code_and_files_come_from_the_wheel(
     assert [path for path in printed if not Path(path).resolve().is_relative_to(home)] == []
 
 
+@pytest.mark.nightly
 def test_from_the_bundled_demo_to_an_export(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -12,10 +12,9 @@ from backend.review.queue_form import from_text
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
-from tests.traced_ui.test_review import Page
+from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
 from traced_ui.notebook import NotebookDataset
-from traced_ui.review_actions import ReviewActions
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
 
@@ -140,74 +139,73 @@ def test_every_interface_refuses_unknown_values(workspace: Workspace, query: str
 
 
 def test_a_stale_address_opens_the_default_queue_with_the_reason(workspace: Workspace) -> None:
-    page = Page(ReviewActions(workspace), split="tset", review="all")
-    assert "There is no split &#39;tset&#39;. There are: test, train." in page.shown.toast
-    assert "The address was ignored" in page.shown.toast
-    assert "Traceback" not in page.shown.toast
-    assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
-    assert page.session.pair_id is not None
-    assert "A dog" in page.shown.stage
+    page = Page(workspace, split="tset", review="all")
+    assert "There is no split &#39;tset&#39;. There are: test, train." in page.shown["toast"]
+    assert "The address was ignored" in page.shown["toast"]
+    assert "Traceback" not in page.shown["toast"]
+    assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
+    assert page.state.pair is not None
+    assert "A dog" in page.shown["stage"]
     assert "was ignored" in page.press("visit", address={"dataset": "1", "decided_by": "Nobdy"})
     page.press("visit", address={"dataset": "1", "split": "test"})
-    assert page.session.filter["split"] == "test"
+    assert page.state.filter["split"] == "test"
 
 
 def test_an_address_with_an_impossible_search_is_ignored_too(workspace: Workspace) -> None:
-    page = Page(ReviewActions(workspace), meaning="a dog")
-    assert "until they are scored" in page.shown.toast
-    assert page.session.pair_id is not None
+    page = Page(workspace, meaning="a dog")
+    assert "until they are scored" in page.shown["toast"]
+    assert page.state.pair is not None
     for address in ({"map": "1;0,0;0,1;1,1"}, {"like": "confused:999"}):
         assert "was ignored" in page.press("visit", address=address)
-        assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
+        assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
 
 
 def test_the_filters_of_one_dataset_are_dropped_where_another_lacks_the_value(
     workspace: Workspace,
 ) -> None:
-    page = Page(ReviewActions(workspace))
+    page = Page(workspace)
     page.press("filter", filter={"split": "test"})
-    shown = page.actions.open(2, page.request)
-    assert "There is no split &#39;test&#39;: the dataset has no splits" in shown.toast
-    assert "filters were cleared" in shown.toast
-    assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
-    assert workspace.review.open_pair(page.session.pair_id).dataset_id == 2
-    assert "A dog" in shown.stage
+    message = page.send("dataset", dataset=2)
+    assert "There is no split &#39;test&#39;: the dataset has no splits" in message
+    assert "filters were cleared" in message
+    assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
+    assert workspace.review.open_pair(page.pair).dataset_id == 2
+    assert "A dog" in page.shown["stage"]
 
 
-def test_an_address_waits_for_the_dataset_that_it_names(workspace: Workspace) -> None:
-    """A page opens with the first dataset and then changes to the one in the address."""
-    page = Page(ReviewActions(workspace), 2, dataset="1", split="test")
-    assert page.shown.toast == ""
-    assert page.actions.open(1, page.request).toast == ""
-    assert page.session.filter["split"] == "test"
-    deleted = Page(ReviewActions(workspace), 2, dataset="99", split="test")
-    assert "was ignored" in deleted.shown.toast
+def test_an_address_names_its_dataset(workspace: Workspace) -> None:
+    page = Page(workspace, 2, dataset="1", split="test")
+    assert page.shown["toast"] == ""
+    assert page.state.filter["split"] == "test"
+    assert workspace.review.open_pair(page.pair).dataset_id == 1
+    deleted = Page(workspace, 2, dataset="99", split="test")
+    assert "was ignored" in deleted.shown["toast"]
 
 
 def test_saved_views_with_unknown_values_do_not_affect_others(workspace: Workspace) -> None:
     """A view with existing values opens; one with unknown values reports them, and that is all."""
     workspace.review.save_view(1, "the tests", {"split": "test"})
     workspace.review.save_view(1, "by Eve", {"decided_by": "Eve"})
-    page = Page(ReviewActions(workspace))
-    assert "by Eve" in page.shown.queue
+    page = Page(workspace)
+    assert "by Eve" in page.shown["queue"]
     page.press("view", name="the tests")
-    assert page.session.filter["split"] == "test"
+    assert page.state.filter["split"] == "test"
     assert "There is no verdict by &#39;Eve&#39;" in page.press("view", name="by Eve")
-    assert page.session.filter["split"] == "test", "the queue stays as it was"
+    assert page.state.filter["split"] == "test", "the queue stays as it was"
     page.press("grid")
-    assert "by Eve" in page.shown.queue
+    assert "by Eve" in page.shown["queue"]
     with pytest.raises(SettingsError, match="no verdict by 'Eve'"):
         workspace.review.select_pairs(1, view="by Eve")
     page.press("delete-view", name="by Eve")
-    assert "by Eve" not in page.shown.queue
+    assert "by Eve" not in page.shown["queue"]
 
 
 def test_a_refused_filter_on_the_page_keeps_the_queue(workspace: Workspace) -> None:
-    page = Page(ReviewActions(workspace))
-    before = page.session.pair_id
+    page = Page(workspace)
+    before = page.pair
     assert "Did you mean &#39;test&#39;" in page.press("filter", filter={"split": "tset"})
-    assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
-    assert page.session.pair_id == before
+    assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
+    assert page.pair == before
 
 
 def test_an_unknown_kind_of_similarity_is_refused(workspace: Workspace) -> None:

@@ -16,7 +16,7 @@ from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
-from backend.jobs.reports import ClassifierView, Deletion, JobView
+from backend.jobs.reports import Deletion, JobView
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
@@ -39,7 +39,7 @@ from backend.review.views import (
     ThresholdView,
     VerdictView,
 )
-from backend.workspace import ReviewCounts
+from backend.workspace import ClassifierRow, ReviewCounts
 from db.queries.near_duplicates import MemberRow
 from traced_ui import (
     dataset_settings,
@@ -94,14 +94,14 @@ def reasons(text: str) -> Reasons:
 
 
 def suggestion(text: str, **changed: Any) -> SuggestionView:
-    made = SuggestionView(
+    suggestion_view = SuggestionView(
         1, f"{text} new", text, 0.2, 0.6, 0.9, 0.1, 2, 0.8, ((text, text, True), ("a", text, False))
     )
-    return replace(made, **changed)
+    return replace(suggestion_view, **changed)
 
 
 def pair(text: str, **changed: Any) -> PairView:
-    made = PairView(
+    pair_view = PairView(
         pair_id=7, dataset_id=3, external_id=text, caption=text, split=text, image_name=text,
         image_size=(640, 480), version=2, decision="correction", corrected_caption=f"{text} better",
         s_0=0.3, gain=0.2, p_error=0.8, icc=0.4, looks_abstract=True, truncated=True, words_read=2,
@@ -117,13 +117,14 @@ def pair(text: str, **changed: Any) -> PairView:
         enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),
         reasons=reasons(text),
     )  # fmt: skip
-    return replace(made, **changed)
+    return replace(pair_view, **changed)
 
 
 def row(text: str, number: int, decision: str | None, enriches: bool = False) -> Any:
     return SimpleNamespace(
+        corrected_caption=None,
         pair_id=number, external_id=text, caption=text, split=text, p_error=0.7,
-        decision=decision, enriches=enriches, verdict_version=1, note=text,
+        decision=decision, enriches=enriches, verdict_version=1, note=text, image_path=text,
     )  # fmt: skip
 
 
@@ -195,11 +196,11 @@ def checked_in_playground(text: str) -> str:
     return playground.result_html(played(text), text)
 
 
-def classifiers(text: str) -> list[ClassifierView]:
+def classifiers(text: str) -> list[ClassifierRow]:
     report = {"auc": 0.8, "detector": text}
     return [
-        ClassifierView(2, text, text, "verdicts", False, NOW, report),
-        ClassifierView(1, text, text, "noise", True, NOW, report),
+        ClassifierRow(2, 1, text, text, "verdicts", report, False, NOW),
+        ClassifierRow(1, 1, text, text, "noise", report, True, NOW),
     ]
 
 
@@ -218,10 +219,10 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "jobs/job.html": lambda text: jobs.job_html(job(text)),
     "jobs/button.html": lambda text: jobs.button_html([job(text)], NOW),
     "jobs/drawer.html": lambda text: jobs.drawer_html([job(text)], NOW),
-    "caption.html": lambda text: highlighted_caption(text, suspects(text), {0}, 2, (), {0: 1}, ()),
+    "caption.html": lambda text: highlighted_caption(text, suspects(text), 2, (), {0: 1}, ()),
     "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
-    "steps.html": lambda text: steps_list(trajectory(text), 1),
+    "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
     "help.html": lambda text: keyboard.help_overlay(),
     "header.html": lambda text: render("header.html"),
@@ -237,10 +238,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "problems.html": lambda text: render(
         "problems.html", count=1, page=1, pages=1, rows=[[text, "3", text, text]], dataset_id=3
     ),
-    "what_goes.html": lambda text: dataset_settings.what_goes_html(
+    "deletion_preview.html": lambda text: dataset_settings.deletion_preview_html(
         Deletion(3, text, text, 9, 8, 7, 6)
     ),
     "guidelines_preview.html": lambda text: render("guidelines_preview.html", text=text),
+    "labels.html": lambda text: render("labels.html", lines=[text]),
     "review/bulk_edit.html": lambda text: review_page.bulk_edit(
         {"find": text, "replace": text, "prefix": text, "suffix": text},
         EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),
@@ -284,23 +286,21 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/reasons.html": lambda text: str(reasons_section(reasons(text), trajectory(text))),
     "review/specificity.html": lambda text: str(specificity.line(pair(text))),
     "review/enrichments.html": lambda text: str(specificity.enrichments(pair(text))),
-    "review/bus.html": lambda text: render("review/bus.html", keys=text, decisions=text),
+    "review/board.html": lambda text: render(
+        "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help=""
+    ),
     "review/queue.html": queue,
     "review/filters.html": queue,
     "review/stage.html": lambda text: review_page.stage(
-        pair(text), 1, (suggestion(text), suggestion(text, s_after=0.1)), (8, 9)
+        pair(text, suggestions=(suggestion(text), suggestion(text, s_after=0.1)))
     ),
-    "review/facts.html": lambda text: review_page.stage(pair(text, image_size=None), 0, (), ()),
-    "review/suggestions.html": lambda text: review_page.suggestion_items(
-        pair(text), (suggestion(text), suggestion(text))
-    ),
+    "review/facts.html": lambda text: review_page.stage(pair(text, image_size=None)),
     "review/suggestion.html": lambda text: review_page.stage(
-        pair(text, decision=None, may_ask=""), 0, (suggestion(text),), ()
+        pair(text, decision=None, may_ask="", suggestions=(suggestion(text),))
     ),
     "review/grid.html": lambda text: review_page.grid([row(text, 1, None), row(text, 2, "drop")]),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
-    "review/chart.html": lambda text: trajectory_chart(trajectory(text), 1),
-    "review/numbered.html": lambda text: render("review/numbered.html", html=text, number=7),
+    "review/chart.html": lambda text: trajectory_chart(trajectory(text)),
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),

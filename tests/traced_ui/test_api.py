@@ -6,8 +6,10 @@ import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+from sqlalchemy import update
 
 from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
 from tests.traced_ui.serving import serving
 
 PASSWORD = "a long password"
@@ -91,19 +93,47 @@ def test_a_request_may_leave_out_arguments_that_have_defaults(
     assert workspace.review.open_pair(pair.pair_id).decision == "drop"
     answer = raw(address, "decide", pair.pair_id)
     assert "event: error" in answer
-    assert "'version' is missing: 1 of 6 were sent" in answer
+    assert "'version' is missing: 1 of 7 were sent" in answer
 
 
-@pytest.mark.parametrize(
-    "after",
-    ["x", "[]", "[1]", "{}", "1", '["a", 1]', '[0.5, "1"]', "[0.5, 1, 2]", "[NaN, 1]",
-     "[0.5, null]",
-     "[1e999, 1]", f"[1{'0' * 400}, 1]", f"[1, {2**70}]", "[[1], 1]", "[true, 1]", "[" * 5000],
-)  # fmt: skip
-def test_an_invalid_cursor_is_refused(client: Client, after: str) -> None:
+def test_a_verdict_on_another_caption_than_was_seen_is_refused(
+    address: str, workspace: Workspace
+) -> None:
+    client = Client(address, verbose=False)
     (dataset,) = client.predict(api_name="/datasets")
-    with pytest.raises(AppError, match="is not a queue position"):
-        client.predict(dataset["name"], after=after, api_name="/queue")
+    pair, *_ = client.predict(dataset["name"], api_name="/queue")["pairs"]
+    assert client.predict(pair["id"], api_name="/pair")["fingerprint"] == pair["fingerprint"]
+    seen = (pair["id"], pair["version"], "drop", "", 0, "")
+    with workspace.store.writing() as session:
+        session.execute(update(Pair).values(caption="Another caption."))
+    with pytest.raises(AppError, match="no longer in the database"):
+        client.predict(*seen, pair["fingerprint"], api_name="/decide")
+    now = client.predict(pair["id"], api_name="/pair")["fingerprint"]
+    assert client.predict(*seen, now, api_name="/decide")["verdict"] == "drop"
+
+
+def test_an_invalid_cursor_is_refused(client: Client) -> None:
+    for after in [
+        "x",
+        "[]",
+        "[1]",
+        "{}",
+        "1",
+        '["a", 1]',
+        '[0.5, "1"]',
+        "[0.5, 1, 2]",
+        "[NaN, 1]",
+        "[0.5, null]",
+        "[1e999, 1]",
+        f"[1{'0' * 400}, 1]",
+        f"[1, {2**70}]",
+        "[[1], 1]",
+        "[true, 1]",
+        "[" * 5000,
+    ]:
+        (dataset,) = client.predict(api_name="/datasets")
+        with pytest.raises(AppError, match="is not a queue position"):
+            client.predict(dataset["name"], after=after, api_name="/queue")
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.specificity import RetrievalRow, save_retrievals
 from db.queries.suggestions import NewSuggestion
-from tests.traced_ui.test_read_ahead import Reader
+from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
 from traced_ui.notebook import NotebookDataset, pair_html
-from traced_ui.review_actions import ReviewActions, drawn_pair
+from traced_ui.review_actions import drawn_pair
 from traced_ui.specificity import line
 
 
@@ -34,8 +34,8 @@ def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
             ],
         )
     with workspace.store.reading() as session:
-        listed = suggestion_queries.list_suggestions(session, pair_id, kind=None)
-    return {suggestion.caption: suggestion.id for suggestion in listed}
+        suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
+    return {suggestion.caption: suggestion.id for suggestion in suggestions}
 
 
 def verdict(workspace: Workspace, pair_id: int) -> tuple[str | None, bool, str | None, int]:
@@ -46,19 +46,19 @@ def verdict(workspace: Workspace, pair_id: int) -> tuple[str | None, bool, str |
 
 
 @pytest.fixture
-def page(workspace: Workspace) -> Reader:
-    return Reader(ReviewActions(workspace))
+def page(workspace: Workspace) -> Page:
+    return Page(workspace)
 
 
-def test_the_accepted_enrichment_is_the_one_with_that_number_on_the_page(page: Reader) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
+def test_the_accepted_enrichment_is_the_one_with_that_number_on_the_page(page: Page) -> None:
+    workspace, first = page.workspace, page.pair
     suggest(workspace, first)
     assert "There is no suggestion 3" in page.press("enrich-3")
     view = page.view(first)
     assert [shown.caption for shown in view.enrichments] == ["a longest", "a longer"]
     assert "Enriched. Saved" in page.press("enrich-1")
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
-    assert page.session.pair_id != first
+    assert page.pair != first
     assert "Undone. Undecided again." in page.press("undo")
     assert verdict(workspace, first) == (None, False, None, 0)
     redone = page.press("redo")
@@ -72,8 +72,8 @@ def test_the_accepted_enrichment_is_the_one_with_that_number_on_the_page(page: R
     assert verdict(workspace, first) == ("correction", False, "a correction", 1)
 
 
-def test_the_api_reports_whether_a_verdict_enriches(page: Reader) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
+def test_the_api_reports_whether_a_verdict_enriches(page: Page) -> None:
+    workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
     api = Actions(workspace)
     answers = [
@@ -84,8 +84,8 @@ def test_the_api_reports_whether_a_verdict_enriches(page: Reader) -> None:
     assert not api.pair(first)["enriches"]
 
 
-def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Reader) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
+def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Page) -> None:
+    workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
     page.press("enrich-1")
     (listed,) = Actions(workspace).queue("pairs", review="decided")["pairs"]
@@ -95,37 +95,37 @@ def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Read
     view = page.view(first)
     assert "verdict <b>enriched</b>: " in pair_html(view, b"")
     # The button that says *Correct it* is not the one that was pressed.
-    assert 'aria-pressed="true"' not in drawn_pair(view).stage
+    assert 'aria-pressed="true"' not in drawn_pair(view)["stage"]
     page.press("undo")
     Actions(workspace).decide(first, 2, "correction", suggestion_id=ids["a correction"])
     assert "verdict <b>correction</b>: " in pair_html(page.view(first), b"")
 
 
-def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Reader) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
-    ids, view = suggest(workspace, first), page.view(first)
-    order = page.post(shown=first)["order"]
-    without = page.post(page.act(view, "enrich-1"), shown=order[0])
+def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
+    workspace, first = page.workspace, page.pair
+    ids = suggest(workspace, first)
+    order = page.post(shown=first)["ahead"]["order"]
+    without = page.post(page.verdict(first, "enrich-1"), shown=order[0])
     assert "is not a verdict" in without["returned"]
     assert verdict(workspace, first) == (None, False, None, 0)
-    act = page.act(view, "enrich-1", suggestion=ids["a longest"])
+    act = page.verdict(first, "enrich-1", suggestion=ids["a longest"])
     done = page.post(act, shown=order[0])
     assert not done["returned"]
-    assert "Enriched. Saved" in done["toast"]
+    assert "Enriched. Saved" in done["parts"]["toast"]
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
     assert not page.post(act, shown=order[0])["returned"]  # posted again: written once
     assert page.view(first).version == 1
     # An enrichment of another pair is not accepted for this one.
     other = page.post(
-        page.act(page.view(order[0]), "enrich-1", suggestion=ids["a longer"]), shown=order[1]
+        page.verdict(order[0], "enrich-1", suggestion=ids["a longer"]), shown=order[1]
     )
     assert "<li " in other["returned"]
     assert "✎ enriched" in other["returned"]
     assert page.view(order[0]).decision is None
 
 
-def test_a_button_is_shown_only_while_enrichment_is_possible(page: Reader) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
+def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None:
+    workspace, first = page.workspace, page.pair
     assert first is not None
     assert 'data-action="richer"' not in str(line(workspace.review.open_pair(first)) or "")
     with workspace.store.writing() as session:
@@ -143,9 +143,9 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Reader) -> No
 
 
 def test_r_enriches_the_pair_on_the_page_or_says_why_not(
-    page: Reader, monkeypatch: pytest.MonkeyPatch
+    page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
+    workspace, first = page.workspace, page.pair
     calls: list[tuple[QueueFilter, Any]] = []
     outcomes = [{"offered": 1}, {"looks wrong": 1}, {}, {"asked before": 1}]
     stops = ["", "", "", "the budget of 5 requests is spent"]
@@ -161,18 +161,18 @@ def test_r_enriches_the_pair_on_the_page_or_says_why_not(
     monkeypatch.setattr(workspace.jobs, "boost", boost)
     monkeypatch.setattr(workspace.jobs, "booster", tuple)
     assert page.press("richer") == ""
-    assert 'data-action="enrich-1"' in page.shown.stage
-    assert "longest" in page.shown.stage
+    assert 'data-action="enrich-1"' in page.shown["stage"]
+    assert "longest" in page.shown["stage"]
     assert "No richer caption: looks wrong." in page.press("richer")
     assert "No richer caption: nothing to enrich." in page.press("richer")
     assert "No richer caption: the budget of 5 requests is spent" in page.press("richer")
     assert calls == [(QueueFilter(1, among=(first,)), tuple(boosting.KINDS))] * 4
-    assert page.session.pair_id == first
+    assert page.pair == first
     assert page.view(first).decision is None
 
 
-def test_enriching_a_caption_agrees_with_calling_it_correct(page: Reader) -> None:
-    workspace, first = page.actions.workspace, page.session.pair_id
+def test_enriching_a_caption_agrees_with_calling_it_correct(page: Page) -> None:
+    workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
     workspace.review.decide(
         first, 0, "correction", suggestion_id=ids["a longest"], author="Ada"

@@ -60,6 +60,16 @@ def test_an_import_stays_in_its_folders_and_reveals_nothing_of_others(
     assert [dataset.name for dataset in team.datasets()] == ["pairs"]
 
 
+@pytest.mark.parametrize("folder", ["out/of-ada", "out", "."])
+def test_exports_are_not_imported_from_a_page(tmp_path: Path, folder: str) -> None:
+    """They belong to those who started them."""
+    team = opened(tmp_path, import_root=[str(tmp_path)], export_root=[str(tmp_path / "out")])
+    team.confine()
+    with pytest.raises(UnsafePath, match="exports are not imported"):
+        team.jobs.start("import", None, path=str(tmp_path / folder))
+    team.store.close()
+
+
 def test_the_image_folder_of_an_import_stays_in_its_folders(
     team: Workspace, tmp_path: Path
 ) -> None:

@@ -50,9 +50,6 @@ def send(
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/healthy", "/pictures/1", "/gradio_api/info", "/gradio_api/upload", "/config"]
-)
-@pytest.mark.parametrize(
     "host",
     [
         "evil.example",
@@ -66,22 +63,38 @@ def send(
         "localhost@evil.example",
     ],
 )
-def test_an_unknown_host_name_is_refused(address: str, path: str, host: str) -> None:
+def test_an_unknown_host_name_is_refused(address: str, host: str) -> None:
     """DNS rebinding: a foreign name that now resolves to this machine."""
-    status, headers = send(address, path, {"Host": host})
-    assert status == 403
-    assert "access-control-allow-origin" not in headers
-    assert "content-security-policy" in headers
+    for path in [
+        "/",
+        "/healthy",
+        "/pictures/1",
+        "/gradio_api/info",
+        "/gradio_api/upload",
+        "/config",
+    ]:
+        status, headers = send(address, path, {"Host": host})
+        assert status == 403
+        assert "access-control-allow-origin" not in headers
+        assert "content-security-policy" in headers
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["127.0.0.1", "127.0.0.1.", "[::ffff:127.0.0.1]:7860", "localhost:1", "LOCALHOST",
-     "app.localhost", "[::1]:7860", "127.8.8.8",
-     "curator.example", "curator.example:8443", "CURATOR.example.", "[fd00::7]"],
-)  # fmt: skip
-def test_names_of_this_machine_and_allowed_names_are_accepted(address: str, host: str) -> None:
-    assert send(address, "/healthy", {"Host": host})[0] == 200
+def test_names_of_this_machine_and_allowed_names_are_accepted(address: str) -> None:
+    for host in [
+        "127.0.0.1",
+        "127.0.0.1.",
+        "[::ffff:127.0.0.1]:7860",
+        "localhost:1",
+        "LOCALHOST",
+        "app.localhost",
+        "[::1]:7860",
+        "127.8.8.8",
+        "curator.example",
+        "curator.example:8443",
+        "CURATOR.example.",
+        "[fd00::7]",
+    ]:
+        assert send(address, "/healthy", {"Host": host})[0] == 200
 
 
 def test_the_refusal_says_what_to_do(address: str) -> None:
@@ -90,7 +103,6 @@ def test_the_refusal_says_what_to_do(address: str) -> None:
     assert "--allow-host" in message.text
 
 
-@pytest.mark.parametrize("path", ["/gradio_api/upload", "/gradio_api/call/undo", "/nowhere"])
 @pytest.mark.parametrize(
     "headers",
     [
@@ -106,12 +118,11 @@ def test_the_refusal_says_what_to_do(address: str) -> None:
         {"Origin": "http://evil.example/curator.example"},
     ],
 )
-def test_posts_from_other_pages_are_refused(
-    address: str, path: str, headers: dict[str, str]
-) -> None:
-    status, answered = send(address, path, headers, "POST", "{}")
-    assert status == 403
-    assert "access-control-allow-origin" not in answered
+def test_posts_from_other_pages_are_refused(address: str, headers: dict[str, str]) -> None:
+    for path in ["/gradio_api/upload", "/gradio_api/call/undo", "/nowhere"]:
+        status, answered = send(address, path, headers, "POST", "{}")
+        assert status == 403
+        assert "access-control-allow-origin" not in answered
 
 
 @pytest.mark.parametrize(

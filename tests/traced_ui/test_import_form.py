@@ -18,7 +18,7 @@ from tests.datasets.folders import image_folder
 from tests.traced_ui.test_page_words import OPTION
 from traced_ui import datasets
 from traced_ui.dataset_messages import imported_note
-from traced_ui.import_form import LABELS, TICKS, element, import_options
+from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, element, import_options
 from traced_ui.jobs import job_html, state_of
 from traced_ui.page_words import for_page
 from traced_ui.server import create_app
@@ -43,7 +43,7 @@ def captions(workspace: Workspace, dataset_id: int) -> list[str]:
 
 
 def folder_of(path: Path, table: bytes = TABLE) -> Path:
-    path.mkdir()
+    path.mkdir(exist_ok=True)
     Image.new("RGB", (30, 20), "red").save(path / "a.png")
     (path / "captions.csv").write_bytes(table)
     return path
@@ -98,17 +98,20 @@ def test_the_options_of_an_upload_are_validated(
         ({"no_id_column": True}, {"id_column": ""}),
         ({"captions_inside": "yes", "no_id_column": ""}, {"caption_from": "metadata"}),
         ({"subset": "en", "encoding": None}, {"subset": "en"}),
+        ({"take_changes": True, "hide_gone": "yes"}, {"update": "take", "gone": "hide"}),
     ],
 )
 def test_fields_become_options(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    nothing = dict.fromkeys((*LABELS, "caption_from"))
+    nothing = dict.fromkeys((*LABELS, "caption_from")) | {
+        "captions_per_line": False, "update": "keep", "gone": "keep",
+    }  # fmt: skip
     assert import_options(given) == {**nothing, **expected}
 
 
 def test_every_field_is_an_option_of_an_import(workspace: Workspace, tmp_path: Path) -> None:
     image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
-    report = workspace.jobs.import_dataset(tmp_path / "p", **import_options({}))
-    assert report.added == 1
+    job = workspace.jobs.start("import", None, path=str(tmp_path / "p"), **import_options({}))
+    assert ended(workspace, job).status == "done"
 
 
 def below(block: Any) -> Iterator[Any]:
@@ -134,21 +137,28 @@ def test_the_page_has_each_field_under_its_label(workspace: Workspace) -> None:
     ]  # fmt: skip
     assert not unusual.open
     shown = {block.elem_id for block in below(unusual)}
-    assert {element(name) for name in ("encoding", "delimiter", "subset", *TICKS)} <= shown
+    assert {
+        element(name) for name in ("encoding", "delimiter", "subset", "language", *list(TICKS)[:3])
+    } <= shown
+
+
+def click_of(workspace: Workspace, button: str) -> Any:
+    """What a click on this button calls, with its inputs."""
+    blocks = page_of(workspace)
+    (block,) = [b for b in blocks.blocks.values() if getattr(b, "elem_id", "") == button]
+    (function,) = [
+        function for function in blocks.fns.values() if (block._id, "click") in function.targets
+    ]
+    return function
 
 
 def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
     """Click *Import* with these fields."""
-    blocks = page_of(workspace)
-    (button,) = [b for b in blocks.blocks.values() if getattr(b, "elem_id", "") == "import-start"]
-    (function,) = [
-        function for function in blocks.fns.values()
-        if (button._id, "click") in function.targets
-    ]  # fmt: skip
+    function = click_of(workspace, "import-start")
     by_id = {component.elem_id: component for component in function.inputs}
     fields = {element(name): value for name, value in {"path": path, **entered}.items()}
-    values = [fields.get(id, by_id[id].value) for id in by_id]  # pyrefly: ignore[missing-attribute, no-matching-overload]
-    started, *_ = function.fn(*values)  # pyrefly: ignore[not-callable]
+    values = [fields.get(id, by_id[id].value) for id in by_id]
+    started, *_ = function.fn(*values)
     return int(started)
 
 
@@ -191,20 +201,57 @@ def test_captions_inside_images_and_subsets_can_be_imported(
     assert captions(workspace, done.result["dataset_id"]) == ["A dog"]
 
 
-@pytest.mark.parametrize("module", sorted((ROOT / "backend" / "datasets").glob("*.py")),
-                         ids=lambda path: path.name)  # fmt: skip
-def test_refusals_name_the_field(module: Path) -> None:
+def test_a_moved_dataset_is_given_its_new_folder(workspace: Workspace, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "d", b"image,caption\na.png,A dog\n")
+    (done,) = [ended(workspace, begin_on_page(workspace, str(folder / "captions.csv")))]
+    dataset = done.result["dataset_id"]
+    folder.rename(tmp_path / "moved")
+    click = click_of(workspace, "relocate-start").fn
+    for place in ("", str(tmp_path / "d")):
+        with pytest.raises(gr.Error):
+            click(dataset, place, gr.Request())
+    _, message = click(dataset, str(tmp_path / "moved"), gr.Request())
+    assert "1 of 1 pictures" in message
+    assert workspace.summary(dataset).root == str(tmp_path / "moved")
+
+
+def test_a_changed_source_is_told_and_taken_where_that_is_ticked(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    def source(*rows: str) -> str:
+        lines = "".join(f"{row}\n" for row in ("image,caption,id", *rows))
+        folder = folder_of(tmp_path / "d", lines.encode())
+        return str(folder / "captions.csv")
+
+    def imported(path: str, **ticked: bool) -> tuple[str, list[str]]:
+        done = ended(workspace, begin_on_page(workspace, path, **ticked))
+        return str(imported_note(done.result)), captions(workspace, done.result["dataset_id"])
+
+    imported(source("a.png,A dog,1", "a.png,A cat,2"))
+    edited = source("a.png,A wolf,1")
+    message, stored = imported(edited)
+    assert "0 new, 1 changed, 0 moved, 1 gone, 0 same" in message
+    assert all(f"“{TICKS[tick]}”" in message for tick in (TAKE, HIDE))
+    assert stored == ["A dog", "A cat"]
+    assert imported(edited, take_changes=True, hide_gone=True)[1] == ["A wolf"]
+
+
+def test_refusals_name_the_field() -> None:
     """Every sentence that advises an import option advises its field on the page instead, without
     losing anything."""
-    text = re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))
-    text = re.sub(r'"""[\s\S]*?"""', "", text)
-    options = "encoding|delimiter|subset|caption-from|no-id-column|id-column|image-root"
-    for literal in re.findall(rf'"([^"\n]* [^"\n]*--(?:{options})[^"\n]*)"', text):
-        shown = for_page(literal)
-        assert not OPTION.search(shown), literal
-        labels = re.findall("“([^”{]+)”", shown)
-        assert set(labels) & {*LABELS.values(), *TICKS.values()}, shown
-        assert shown.count(".") >= literal.count(".") - 1, shown
+    for module in sorted((ROOT / "backend" / "datasets").glob("*.py")):
+        text = re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))
+        text = re.sub(r'"""[\s\S]*?"""', "", text)
+        options = (
+            "encoding|delimiter|subset|caption-from|no-id-column|id-column|image-root|language|"
+            "captions-per-line"
+        )
+        for literal in re.findall(rf'"([^"\n]* [^"\n]*--(?:{options})[^"\n]*)"', text):
+            shown = for_page(literal)
+            assert not OPTION.search(shown), literal
+            labels = re.findall("“([^”{]+)”", shown)
+            assert set(labels) & {*LABELS.values(), *TICKS.values()}, shown
+            assert shown.count(".") >= literal.count(".") - 1, shown
 
 
 def test_rows_left_out_and_notes_name_the_field() -> None:

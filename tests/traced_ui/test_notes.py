@@ -6,62 +6,56 @@ import pandas as pd
 import pytest
 
 from backend.errors import SettingsError
-from backend.workspace import ExportChoice, Workspace
-from tests.traced_ui.test_review import Page
+from backend.workspace import ExportChoice, QueueFilter, Workspace
+from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
-from traced_ui.review_actions import ReviewActions
 
 
-@pytest.fixture
-def actions(workspace: Workspace) -> ReviewActions:
-    return ReviewActions(workspace)
-
-
-def test_the_next_verdict_includes_the_note(actions: ReviewActions) -> None:
-    page = Page(actions)
-    first = page.session.pair_id
+def test_the_next_verdict_includes_the_note(workspace: Workspace) -> None:
+    page = Page(workspace)
+    first = page.pair
     page.press("drop", note="  the <b>wrong</b> dog\r\nsecond line ")
-    view = actions.workspace.review.open_pair(first)
+    view = workspace.review.open_pair(first)
     assert view.note == "the <b>wrong</b> dog\nsecond line"
     assert view.history[-1].note == view.note
     page.press("undo")
-    assert actions.workspace.review.open_pair(first).note == ""
-    assert page.session.pair_id == first
+    assert workspace.review.open_pair(first).note == ""
+    assert page.pair == first
     page.press("redo")
-    shown = actions.act({"action": "open", "target": first}, 1, page.request)
-    assert "the &lt;b&gt;wrong&lt;/b&gt; dog" in shown.stage
+    page.send("open", target=first)
+    assert "the &lt;b&gt;wrong&lt;/b&gt; dog" in page.shown["stage"]
 
 
-def test_a_note_is_added_to_an_existing_verdict(actions: ReviewActions) -> None:
-    page = Page(actions)
-    first = page.session.pair_id
+def test_a_note_is_added_to_an_existing_verdict(workspace: Workspace) -> None:
+    page = Page(workspace)
+    first = page.pair
     assert "give a verdict now" in page.press("save-note", note="why")
     page.press("correction", text="A better caption.")
-    actions.act({"action": "open", "target": first}, 1, page.request)
+    page.send("open", target=first)
     assert "The note is saved" in page.press("save-note", note="why")
-    view = actions.workspace.review.open_pair(first)
+    view = workspace.review.open_pair(first)
     assert (view.decision, view.corrected_caption, view.note) == (
         "correction", "A better caption.", "why",
     )  # fmt: skip
     assert "nothing was written" in page.press("save-note", pair=first + 1, note="other")
     page.press("save-note", note="too late", version=1)
-    assert actions.workspace.review.open_pair(first).note == "why"
+    assert workspace.review.open_pair(first).note == "why"
     page.press("save-note", note="")
-    assert actions.workspace.review.open_pair(first).note == ""
+    assert workspace.review.open_pair(first).note == ""
     assert "at most 2,000" in page.press("save-note", note="x" * 2001)
 
 
-def test_many_pairs_get_one_note_and_can_be_searched_by_it(actions: ReviewActions) -> None:
-    page = Page(actions)
+def test_many_pairs_get_one_note_and_can_be_searched_by_it(workspace: Workspace) -> None:
+    page = Page(workspace)
     page.press("grid")
-    rows = actions.workspace.review.queue_page(actions.filter_of(page.session)).rows
+    rows = workspace.review.queue_page(QueueFilter(1, "unreviewed")).rows
     pairs = [[row.pair_id, row.verdict_version] for row in rows[:2]]
     page.press("many", decision="unsure", pairs=pairs, note="Ask Ben")
     page.press("filter", filter={"review": "all", "note": "ask ben"})
-    assert page.shown.queue.count("data-target") == 2
-    assert "noted" in page.shown.queue
+    assert page.shown["queue"].count("data-target") == 2
+    assert "noted" in page.shown["queue"]
     page.press("filter", filter={"review": "all", "noted": "no"})
-    assert page.shown.queue.count("data-target") == len(rows) - 2
+    assert page.shown["queue"].count("data-target") == len(rows) - 2
     assert "There is no noted &#39;maybe&#39;" in page.press("filter", filter={"noted": "maybe"})
 
 
@@ -78,9 +72,7 @@ def test_programs_add_and_search_notes(workspace: Workspace) -> None:
 
 
 def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
-    rows = workspace.review.queue_page(
-        ReviewActions(workspace).filter_of(Page(ReviewActions(workspace)).session)
-    ).rows
+    rows = workspace.review.queue_page(QueueFilter(1, "unreviewed")).rows
     workspace.review.decide(rows[0].pair_id, 0, "correct", note="=1+1 “quoted”, 犬")
     for form in ("jsonl", "parquet", "csv"):
         report = workspace.jobs.export(1, ExportChoice(), tmp_path / form, form)
@@ -95,19 +87,17 @@ def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
         }
 
 
-def test_guidelines_are_shown_next_to_each_pair(
-    workspace: Workspace, actions: ReviewActions
-) -> None:
-    page = Page(actions)
-    assert "data-guidelines" not in page.shown.steps
+def test_guidelines_are_shown_next_to_each_pair(workspace: Workspace) -> None:
+    page = Page(workspace)
+    assert "data-guidelines" not in page.shown["steps"]
     workspace.set_guidelines(1, "# Colours\n\nName them. <script>alert(1)</script> ${7*6}")
     page.press("next")
-    assert "<h3>Colours</h3>" in page.shown.steps
-    assert "<script" not in page.shown.steps
-    assert "$" not in page.shown.steps
+    assert "<h3>Colours</h3>" in page.shown["steps"]
+    assert "<script" not in page.shown["steps"]
+    assert "$" not in page.shown["steps"]
     page.press("grid")
-    assert "<h3>Colours</h3>" in page.shown.steps
-    assert Actions(workspace).pair(page.session.pair_id)["guidelines"].startswith("# Colours")
+    assert "<h3>Colours</h3>" in page.shown["steps"]
+    assert Actions(workspace).pair(page.pair)["guidelines"].startswith("# Colours")
     with pytest.raises(SettingsError, match="at most"):
         workspace.set_guidelines(1, "x" * 20_001)
     workspace.set_guidelines(1, " ")

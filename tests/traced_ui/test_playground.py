@@ -28,6 +28,11 @@ from traced_ui import playground
 __all__ = ["checkpoint", "hub"]  # fixtures
 
 
+@pytest.fixture(autouse=True)
+def upload_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+
+
 def cut_jpeg(path: Path) -> None:
     whole = picture(path.with_name("whole.jpg"), (300, 300)).read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
@@ -55,8 +60,8 @@ def svg(path: Path) -> None:
         ("cut.jpg", cut_jpeg, "cut.jpg.*broken or incomplete"),
         ("notes.txt", words, "notes.txt.*not an image"),
         ("huge.png", huge_png, "huge.png.*million pixels"),
-        ("x.eps", eps, "x.eps.*not an image"),
-        ("x.svg", svg, "x.svg.*not an image"),
+        ("x.eps", eps, "x.eps.*EPS"),
+        ("x.svg", svg, "x.svg.*SVG"),
     ],
 )
 def test_a_bad_upload_is_reported_with_a_message(
@@ -153,7 +158,7 @@ def test_other_models_are_offered_for_an_unrecognised_picture(
     assert "nothing that this model was trained on" in refused
     offered = playground.alternatives(views)
     assert [offer.model for offer in offered] == [
-        "o<wn", "fast", "balanced", "thorough", "multilingual"
+        "o<wn", "fast", "balanced", "large", "thorough", "multilingual", "vlm"
     ]  # fmt: skip
     assert (offered[0].action, offered[0].cost) == ("o<wn", "on this machine · about 2.5 s a pair")
     assert re.fullmatch(r"605 MB to download · roughly [\d.]+ s a pair", offered[1].cost)
@@ -166,14 +171,14 @@ def test_other_models_are_offered_for_an_unrecognised_picture(
 def test_one_click_downloads_a_model_and_checks_with_it(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
 ) -> None:
-    known = Knows(monkeypatch, workspace, NAME)
+    knows = Knows(monkeypatch, workspace, NAME)
     path = str(picture(tmp_path / "a.png", (30, 20)))
     steps = clicked(NAME, workspace, path)
     assert f"Downloading the model {NAME}" in steps[0][0]
     assert 'id="traced-stage-playground"' in steps[-1][0]
     assert steps[-1][-1].value == NAME
     assert (NAME, NAME) in steps[-1][-1].choices
-    assert known.models_tried == [NAME]
+    assert knows.models_tried == [NAME]
     hub.requests.clear()
     assert len(clicked(NAME, workspace, path)) == 1  # the second time it is installed
     assert hub.requests == []
@@ -182,7 +187,7 @@ def test_one_click_downloads_a_model_and_checks_with_it(
 def test_a_failed_download_says_what_to_copy(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
 ) -> None:
-    known = Knows(monkeypatch, workspace, NAME)
+    knows = Knows(monkeypatch, workspace, NAME)
     path = str(picture(tmp_path / "a.png", (30, 20)))
     monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
     message = html.unescape(clicked(NAME, workspace, path)[-1][0])
@@ -190,7 +195,7 @@ def test_a_failed_download_says_what_to_copy(
     workspace.accounts.add("bob", "a long password", "curator")
     with pytest.raises(gr.Error, match="Only an adjudicator"):
         clicked(NAME, workspace, path, "bob")
-    assert known.models_tried == []
+    assert knows.models_tried == []
     assert len(workspace.jobs.recent()) == 1
 
 

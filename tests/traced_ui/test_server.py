@@ -1,19 +1,15 @@
 """What the server serves, and what it does not."""
 
 import io
-import time
 
-import httpx
 import pytest
 from fastapi.testclient import TestClient
-from gradio.queueing import Queue
 from PIL import Image
 
 from backend.datasets.containers import file_of
 from backend.errors import StoreError
 from backend.workspace import QueueFilter, Workspace
-from tests.traced_ui.serving import serving
-from traced_ui.server import QUEUE_INTERVAL, create_app
+from traced_ui.server import create_app
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +22,9 @@ def test_pictures_are_served_by_id_in_two_sizes(client: TestClient, served: Work
     small = client.get(f"/pictures/{pair}?size=104")
     assert small.status_code == 200
     assert small.headers["content-type"] == "image/jpeg"
-    assert "max-age" in small.headers["cache-control"]
+    assert "no-cache" in small.headers["cache-control"]
+    held = {"If-None-Match": small.headers["etag"]}
+    assert client.get(f"/pictures/{pair}?size=104", headers=held).status_code == 304
     with Image.open(io.BytesIO(small.content)) as image:
         assert max(image.size) <= 104
     assert client.get(f"/pictures/{pair}").status_code == 200
@@ -69,26 +67,6 @@ def test_the_app_is_served_and_its_listeners_are_private(client: TestClient) -> 
 def test_no_stream_for_developers_is_open(client: TestClient) -> None:
     """It never ends, and each one polls for changes twenty times a second (found by fuzzing)."""
     assert client.get("/gradio_api/dev/reload").status_code == 404
-
-
-def test_an_idle_server_polls_rarely(served: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default Gradio polls its queue a thousand times a second: 5 % of a core."""
-    looks = []
-    length = Queue.__len__
-
-    def counted(queue: Queue) -> int:
-        looks.append(queue)
-        return length(queue)
-
-    monkeypatch.setattr(Queue, "__len__", counted)
-    with serving(served) as address:
-        # A request to this address would start a second loop.
-        httpx.get(f"{address}gradio_api/startup-events")
-        looks.clear()
-        start = time.monotonic()
-        time.sleep(0.5)
-        count, seconds = len(looks), time.monotonic() - start
-    assert 0 < count <= seconds / QUEUE_INTERVAL + 2
 
 
 def test_an_unreachable_database_is_reported_by_the_health_check(

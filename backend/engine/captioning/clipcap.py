@@ -86,8 +86,8 @@ class ClipCapModel(nn.Module):
     def prefixes(self, vectors: torch.Tensor) -> torch.Tensor:
         """[n, prefix length, width] of unit vectors [n, d]."""
         scaled = vectors.to(self.weight) * self.vector_width**0.5
-        made: torch.Tensor = self.prefix(scaled)
-        return made.view(len(vectors), self.prefix_length, self.width)
+        prefix: torch.Tensor = self.prefix(scaled)
+        return prefix.view(len(vectors), self.prefix_length, self.width)
 
     def embedded(self, vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """Inputs of the language model: prefixes, then `tokens` [n, length] as embeddings,
@@ -141,15 +141,15 @@ class ClipCap:
         is never among them, even if its name is part of the text."""
         if not captions:
             return []
-        read = self.tokenizer(
+        encoding = self.tokenizer(
             list(captions), truncation=True, max_length=max(1, longest), add_special_tokens=False,
             return_offsets_mapping=True,
         )  # fmt: skip
-        kept = []
-        for tokens, spans in zip(read["input_ids"], read["offset_mapping"], strict=True):
+        results = []
+        for tokens, spans in zip(encoding["input_ids"], encoding["offset_mapping"], strict=True):
             pairs = [(t, tuple(s)) for t, s in zip(tokens, spans, strict=True) if t != self.end]
-            kept.append(([t for t, _ in pairs], [s for _, s in pairs]))
-        return kept
+            results.append(([t for t, _ in pairs], [s for _, s in pairs]))
+        return results
 
     def save(self, folder: Path) -> None:
         """Write the captioner in the format above."""
@@ -165,8 +165,8 @@ class ClipCap:
             "clip": model.vision.config.to_dict(),
             "language_model": model.language_model.config.to_dict(),
         }
-        written = json.dumps(configuration, indent=2, default=str)
-        (folder / "config.json").write_text(written + "\n", encoding="utf-8")
+        content = json.dumps(configuration, indent=2, default=str)
+        (folder / "config.json").write_text(content + "\n", encoding="utf-8")
         # Tied weights (the embeddings and the head of GPT-2) are written once.
         save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
         self.tokenizer.save_pretrained(folder)
@@ -253,11 +253,11 @@ def load_clipcap(name: str | Path, device: str = "cpu") -> ClipCap:
     if folder is None or not is_clipcap(folder):
         raise ModelMismatch(f"'{name}' is not a ClipCap captioner. {advice}")
     with hub.explained(what, str(folder), advice):
-        known = _configuration(folder)
-        vision = _vision_of(AutoConfig.for_model(**known["clip"]))
-        configuration = AutoConfig.for_model(**known["language_model"])
+        settings = _configuration(folder)
+        vision = _vision_of(AutoConfig.for_model(**settings["clip"]))
+        configuration = AutoConfig.for_model(**settings["language_model"])
         language_model = AutoModelForCausalLM.from_config(configuration, dtype=torch.float32)
-        model = ClipCapModel(vision, language_model, int(known["prefix_length"]))
+        model = ClipCapModel(vision, language_model, int(settings["prefix_length"]))
         _read_weights(model, folder)
     tokenizer = hub.load(Tokenizer, folder, what, advice)
     image_processor = hub.load(AutoImageProcessor, folder, what, advice)
@@ -266,7 +266,7 @@ def load_clipcap(name: str | Path, device: str = "cpu") -> ClipCap:
     if tokenizer.eos_token_id is None:
         raise ModelMismatch(f"The tokenizer of '{name}' has no end token (eos_token). {advice}")
     check_image_processor(str(name), image_processor, vision.config)
-    made_from = known.get("made_from", {})
+    made_from = settings.get("made_from", {})
     return ClipCap(
         model.eval().to(device), tokenizer, image_processor,
         str(made_from.get("clip", "")), str(made_from.get("language_model", "")),
@@ -341,7 +341,7 @@ def _folder_of(name: str | Path) -> Path | None:
 def _configuration(folder: Path) -> dict[str, Any]:
     """config.json; empty if it is missing or unreadable."""
     try:
-        read = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        configuration = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return read if isinstance(read, dict) else {}
+    return configuration if isinstance(configuration, dict) else {}

@@ -2,14 +2,10 @@
 
     scoring    any Hugging Face sequence-classification model, or the embedded regression
     embedded   regression on sentence embeddings: the default, without a download
-    correlations   agreement with human ratings
-    making/     the paper's pipeline, from foundation models to a scorer
     contributions  which words make a caption abstract
-    fit_embedded   `python -m backend.engine.concreteness.fit_embedded` fits `embedded` on captions
-               written for this purpose
 
 The measure is defined in "ICC: Quantifying Image Caption Concreteness" (§1, §2); the published
-model is `moranyanuka/icc`.
+model is `moranyanuka/icc`. `research/concreteness` fits `embedded`, and has the paper's pipeline.
 """
 
 #: Captions below this look abstract. On `captions.tsv`, cross-validated, nine in ten captions rated

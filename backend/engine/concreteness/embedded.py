@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 from backend.bundled import MODELS
 from backend.engine.concreteness import form
 from backend.engine.embeddings import embed
-from backend.engine.english import FUNCTION_WORDS
+from backend.engine.english.function_words import FUNCTION_WORDS
 
 WEIGHTS = MODELS / "concreteness" / "model.safetensors"
 HIGHEST_RATING = 3.0
@@ -90,8 +90,10 @@ class Embedded:
 def inputs(captions: Sequence[str], words: Linear, usual: Spread) -> Vector:
     """Shape [captions, embedding + 4 + form]: unit embedding, word ratings, form."""
     vectors = embed(captions).astype(np.float64)
-    written = usual(form.describe(captions))
-    return np.concatenate([vectors, _word_ratings(captions, words), FORM_SCALE * written], axis=1)
+    form_features = usual(form.describe(captions))
+    return np.concatenate(
+        [vectors, _word_ratings(captions, words), FORM_SCALE * form_features], axis=1
+    )
 
 
 #: Weight of the surface features against the embedding in a distance, and the kernel's decay with
@@ -102,15 +104,15 @@ GAMMA = 0.4
 
 def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
     """Mean, upper and lower quartile and maximum of each caption's word ratings, shape [n, 4]."""
-    listed = [
+    ratings = [
         [w for w in map(str.lower, _WORD.findall(caption)) if w not in FUNCTION_WORDS][:80]
         for caption in captions
     ]
-    distinct = list(dict.fromkeys(word for group in listed for word in group))
+    distinct = list(dict.fromkeys(word for group in ratings for word in group))
     rated = words(embed(distinct).astype(np.float64)) if distinct else np.zeros(0)
     rating = dict(zip(distinct, rated, strict=True))
     rows = []
-    for group in listed:
+    for group in ratings:
         values = np.array([rating[word] for word in group]) if group else np.zeros(1)
         lower, upper = np.quantile(values, (0.25, 0.75))
         rows.append([values.mean(), lower, upper, values.max()])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.english import FUNCTION_WORDS
+from backend.engine.english.function_words import FUNCTION_WORDS
 
 #: Penn Treebank tags whose share among a caption's words is a feature.
 _TAGS = ("NN", "NNS", "NNP", "VB", "VBG", "VBD", "VBZ", "VBN", "JJ", "IN", "DT", "PRP", "PRP$",
@@ -53,7 +53,7 @@ def describe(captions: Sequence[str]) -> NDArray[np.float64]:
 
 def _wording(text: str) -> list[float]:
     words, letters = text.split(), _LETTERS.findall(text.lower())
-    count, known = max(1, len(words)), max(1, len(letters))
+    count, letter_count = max(1, len(words)), max(1, len(letters))
     return [
         float(np.log(count)),
         float(np.log(1 + len(text))),
@@ -63,12 +63,12 @@ def _wording(text: str) -> list[float]:
         sum(bool(_DIGIT.search(word) and _LATIN.search(word)) for word in words) / count,
         float(len(_YEAR.findall(text))),
         *(len(pattern.findall(text)) / count for pattern in _PATTERNS),
-        sum(word in FUNCTION_WORDS for word in letters) / known,
+        sum(word in FUNCTION_WORDS for word in letters) / letter_count,
         float(text.count("!") + text.count("?")),
         float(text.count("|") + text.count("#") + text.count("@")),
         float(text.count("(") + text.count('"')),
         float(np.mean([len(word) for word in letters])) if letters else 0.0,
-        len(set(letters)) / known,
+        len(set(letters)) / letter_count,
         sum(ord(character) > 127 for character in text) / max(1, len(text)),
     ]
 

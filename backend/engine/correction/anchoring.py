@@ -8,29 +8,16 @@ human captions disagree about an object, the human captions win.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from backend.engine.captions import Caption
-from backend.engine.correction.counting import Counted, counted_in, is_vague, number_of
-from backend.engine.correction.negations import denials, is_negation
-from backend.engine.english import FUNCTION_WORDS
-from backend.engine.noise import word_lists
-from backend.engine.noise.nouns import singular_of
-from backend.engine.noise.verbs import form_table
-from backend.engine.noise.word_kinds import kind_of
-from backend.engine.phrases.spans import grammar_of, is_spaced
+from backend.engine.english import word_lists
+from backend.engine.english.counting import Counted, counted_in, is_vague, number_of
+from backend.engine.english.function_words import FUNCTION_WORDS
+from backend.engine.english.lemmas import lemma
+from backend.engine.english.negations import denials, is_negation
+from backend.engine.english.phrases import grammar_of, is_spaced
+from backend.engine.english.word_kinds import kind_of
 
-#: Groups of words treated as synonyms; all other words are treated as different.
-SYNONYMS = (
-    ("man", "guy"), ("woman", "lady"), ("child", "kid"), ("dog", "puppy"), ("cat", "kitten"),
-    ("horse", "pony"), ("bicycle", "bike"), ("boat", "sailboat"), ("umbrella", "parasol"),
-    ("big", "large", "huge"), ("small", "little", "tiny"), ("sofa", "couch"), ("tv", "television"),
-    ("picture", "photo", "photograph", "image", "drawing", "view"), ("road", "street"),
-    ("asleep", "sleep"), ("under", "beneath", "underneath"), ("near", "beside"),
-    ("hold", "carry", "holding", "carrying", "holds", "carries"), ("rainy", "rain"),
-    ("snowy", "snow"), ("sunny", "sunshine"),
-    ("night", "dark"), ("above", "over"), ("in", "wear", "wearing", "wears"), ("on", "top"),
-)  # fmt: skip
 #: Attribute kinds for which an object has a single value; numbers are compared separately.
 _EXCLUSIVE = ("colour", "size")
 _EXACT = ("count", "negation")
@@ -44,23 +31,6 @@ class Unanchored:
     end: int
     word: str
     why: str
-
-
-@lru_cache(maxsize=50_000)
-def lemma(word: str) -> str:
-    """The canonical form shared by a word, its inflections and its synonyms.
-
-    >>> lemma("Dogs"), lemma("puppy"), lemma("riding"), lemma("large")
-    ('dog', 'dog', 'ride', 'big')
-    """
-    lower = word.lower()
-    base = form_table()[lower][0] if lower in form_table() else singular_of(lower)
-    return _first_synonym().get(base, _first_synonym().get(lower, base))
-
-
-@lru_cache(maxsize=1)
-def _first_synonym() -> dict[str, str]:
-    return {word: group[0] for group in SYNONYMS for word in group}
 
 
 def content_words(text: str) -> list[tuple[int, int, str]]:
@@ -88,19 +58,19 @@ def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
     lemmas = {lemma(word) for word in words}
     unanchored = []
     for start, end, word in content_words(proposal):
-        known = (number_of(word) or word.lower()) in exact
-        known = known or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
-        if not known:
+        is_anchored = (number_of(word) or word.lower()) in exact
+        is_anchored = is_anchored or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
+        if not is_anchored:
             unanchored.append(
                 Unanchored(start, end, word, f"adds a word that no person wrote: '{word}'")
             )
     misplaced = misplaced_negations(proposal, sources, unmentioned=True)
     miscounted = [
-        added
-        for added in _miscounted(proposal, sources)
-        if not any(added.start <= word.start < added.end for word in unanchored)
+        fault
+        for fault in _miscounted(proposal, sources)
+        if not any(fault.start <= word.start < fault.end for word in unanchored)
     ]
-    return sorted([*misplaced, *miscounted, *unanchored], key=lambda added: added.start)
+    return sorted([*misplaced, *miscounted, *unanchored], key=lambda fault: fault.start)
 
 
 def anchored_share(proposal: str, sources: Iterable[str]) -> float:
@@ -145,16 +115,16 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
 
 def _miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
     """Numbers that no source states for the same thing."""
-    listed = _written_numbers(proposal)
-    if not listed:
+    own_numbers = _written_numbers(proposal)
+    if not own_numbers:
         return []
     numbers, untied = _numbers_in(sources)
     miscounted = []
-    for thing, counted in listed:
-        known = numbers.get(thing, set())
+    for thing, counted in own_numbers:
+        source_numbers = numbers.get(thing, set())
         # "Two people", whom another caption calls men.
-        general = numbers.get(_general(thing), set()) if known <= {""} else set()
-        if counted.number not in known | general | untied:
+        general = numbers.get(_general(thing), set()) if source_numbers <= {""} else set()
+        if counted.number not in source_numbers | general | untied:
             text = proposal[counted.start : counted.end]
             why = f"gives a count that no person gave: '{text}'"
             miscounted.append(Unanchored(counted.start, counted.end, text, why))
@@ -164,12 +134,12 @@ def _miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
 def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
     """Numbers that contradict those of the human captions; if these describe a single thing, with
     everything that is counted."""
-    listed = _written_numbers(proposal)
-    if not listed:
+    own_numbers = _written_numbers(proposal)
+    if not own_numbers:
         return []
     numbers, _ = _numbers_in(human)
     contradicting = []
-    for thing, counted in listed:
+    for thing, counted in own_numbers:
         stated = numbers.get(thing, set())
         exact = {number for number in stated if number and not is_vague(number)}
         if "" in stated:  # one of several may have been described
@@ -190,13 +160,13 @@ def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]
     numbers: dict[str, set[str]] = {}
     untied: set[str] = set()
     for text in captions:
-        listed = _counted(text)
-        things = [thing for thing, _ in listed]
-        for thing, counted in listed:
+        counts = _counted(text)
+        things = [thing for thing, _ in counts]
+        for thing, counted in counts:
             # "A dog and another dog": several.
             again = things.count(thing) > 1 and not counted.is_written
             numbers.setdefault(thing, set()).add("" if again else counted.number)
-        tied = {counted.place for _, counted in listed if counted.is_written}
+        tied = {counted.place for _, counted in counts if counted.is_written}
         untied.update(number_of(w) for i, w in enumerate(_words(text)) if i not in tied)
     return numbers, untied - {""}
 

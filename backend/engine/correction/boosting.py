@@ -28,15 +28,10 @@ from backend.engine.correction.anchoring import (
     unsupported,
 )
 from backend.engine.correction.doubting import DEFAULT, DoubtRule, Doubts
-from backend.engine.correction.shortening import is_sentence
-from backend.engine.correction.stated_facts import (
-    StatedFacts,
-    left_out,
-    new_phrases,
-    stated_facts_in,
-)
-from backend.engine.correction.striking import shortened, without
-from backend.engine.english import FUNCTION_WORDS
+from backend.engine.english.caption_facts import CaptionFacts, facts_in, left_out, new_phrases
+from backend.engine.english.function_words import FUNCTION_WORDS
+from backend.engine.english.phrase_removal import leading_phrases, without_phrase
+from backend.engine.english.shortening import is_sentence
 from backend.engine.language_models import Answer, ChatModel, Question
 from backend.engine.language_models.question import harmless
 from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
@@ -105,7 +100,7 @@ class Boosts:
 def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -> Boosts:
     """Request each of the booster's kinds. `captions`: human captions not rejected in review,
     starting with the one to enrich. Raises ModelUnavailable or BudgetSpent."""
-    made: list[Boost] = []
+    boosts: list[Boost] = []
     failed: list[tuple[Kind, str, str]] = []
     if captions and language_of(captions[0]) == MIXED:
         joined: tuple[Kind, ...] = ("blend", "holistic")
@@ -113,12 +108,16 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     captions = joinable(captions)
 
     def keep(
-        kind: Kind, sources: Sequence[str], text: str | None, message: str, seen: str | None = None
+        kind: Kind,
+        sources: Sequence[str],
+        text: str | None,
+        message: str,
+        picture_text: str | None = None,
     ) -> str | None:
         if text is None:
             failed.append((kind, "unreadable", message))
         elif kind in booster.kinds:
-            made.append(Boost(kind, text, tuple(sources), seen))
+            boosts.append(Boost(kind, text, tuple(sources), picture_text))
         return text
 
     blend: str | None = captions[0] if captions else None
@@ -127,14 +126,14 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
         text, message = _ask(language, blend_question(captions), captions)
         blend = keep("blend", captions, text, message)
     if image is None or booster.sees is None or not {"visual", "holistic"} & set(booster.kinds):
-        return Boosts(tuple(made), tuple(failed))
+        return Boosts(tuple(boosts), tuple(failed))
     visual, message = _ask(booster.sees, visual_question(image), captions)
     keep("visual", (), visual, message, visual)
     if visual is None or blend is None or "holistic" not in booster.kinds or language is None:
-        return Boosts(tuple(made), tuple(failed))
+        return Boosts(tuple(boosts), tuple(failed))
     text, message = _ask(language, holistic_question(blend, visual), [blend, visual])
     keep("holistic", (*captions, blend, visual), text, message, visual)
-    return Boosts(tuple(made), tuple(failed))
+    return Boosts(tuple(boosts), tuple(failed))
 
 
 def joinable(captions: Sequence[str]) -> list[str]:
@@ -148,8 +147,8 @@ def joinable(captions: Sequence[str]) -> list[str]:
     if not captions or languages[0] == MIXED:
         return []
     # A caption too short to identify its language is accepted with any language of its script.
-    known = [name for name in languages if name in LATIN_LANGUAGES]
-    language = known[0] if languages[0] == UNKNOWN and known else languages[0]
+    latin_names = [name for name in languages if name in LATIN_LANGUAGES]
+    language = latin_names[0] if languages[0] == UNKNOWN and latin_names else languages[0]
     also = UNKNOWN if language in LATIN_LANGUAGES else language
     return distinct(
         [
@@ -168,22 +167,24 @@ def distinct(captions: Sequence[str]) -> list[str]:
         " ".join(caption.lower().split()).rstrip("."): caption
         for caption in reversed(list(captions))
     }
-    listed = list(reversed(once.values()))
-    if len(listed) <= MOST_CAPTIONS:
-        return listed
-    words = [frozenset(map(str.lower, Caption.parse(caption).words)) for caption in listed]
+    captions_by_order = list(reversed(once.values()))
+    if len(captions_by_order) <= MOST_CAPTIONS:
+        return captions_by_order
+    words = [
+        frozenset(map(str.lower, Caption.parse(caption).words)) for caption in captions_by_order
+    ]
     words = [listed_words - FUNCTION_WORDS for listed_words in words]
-    taken = [0]
+    places = [0]
     distances = [_distance(words[0], other) for other in words]
-    while len(taken) < MOST_CAPTIONS:
-        rest = (place for place in range(len(listed)) if place not in taken)
+    while len(places) < MOST_CAPTIONS:
+        rest = (place for place in range(len(captions_by_order)) if place not in places)
         farthest = max(rest, key=lambda place: (distances[place], -place))
-        taken.append(farthest)
+        places.append(farthest)
         distances = [
             min(distance, _distance(words[farthest], other))
             for distance, other in zip(distances, words, strict=True)
         ]
-    return [listed[place] for place in sorted(taken)]
+    return [captions_by_order[place] for place in sorted(places)]
 
 
 def _distance(first: frozenset[str], second: frozenset[str]) -> float:
@@ -291,17 +292,17 @@ def guard(
     phrase doubtful.
     """
     text, notes = boost.caption, []
-    if boost.kind == "blend" and (added := unsupported(text, boost.sources)):
-        return Guarded("", added[0].why)
+    if boost.kind == "blend" and (faults := unsupported(text, boost.sources)):
+        return Guarded("", faults[0].why)
     struck: list[Unanchored] = []
     while conflicting := _contradictions(boost, text, human):
         conflict = conflicting[0]
         struck.append(conflict)
-        shorter = without(text, conflict.start, conflict.end)
+        shorter = without_phrase(text, conflict.start, conflict.end)
         if not _stays_a_sentence(text, shorter):
             return Guarded("", conflict.why, tuple(struck))
         text = shorter
-    facts = stated_facts_in(human)
+    facts = facts_in(human)
     count = len(Caption.parse(text))
     if read_words is not None and read_words < count:
         notes.append(f"the model reads {read_words} of {count} words; the rest is left out")
@@ -316,7 +317,7 @@ def guard(
         struck.append(
             Unanchored(worst.start, worst.end, phrase, f"the picture does not show '{phrase}'")
         )
-        shorter = without(text, worst.start, worst.end)
+        shorter = without_phrase(text, worst.start, worst.end)
         if not _stays_a_sentence(text, shorter):
             return Guarded("", struck[-1].why, tuple(struck))
         text = shorter
@@ -382,11 +383,11 @@ def without_opener(caption: str) -> str:
     return _OPENER.sub("", caption)
 
 
-def _fitting(text: str, facts: StatedFacts, words: int) -> str:
+def _fitting(text: str, facts: CaptionFacts, words: int) -> str:
     """The caption cut to `words` words: objects not in `facts` go first, starting at the end."""
     while len(Caption.parse(text)) > words:
         things = [phrase for phrase in new_phrases(text, facts) if phrase.kind == "object"]
         if not things:
-            return shortened(text, words)
-        text = without(text, things[-1].start, things[-1].end)
+            return leading_phrases(text, words)
+        text = without_phrase(text, things[-1].start, things[-1].end)
     return text

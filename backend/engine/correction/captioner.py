@@ -1,9 +1,7 @@
 """Captioners: language models that are conditioned on an image and continue a text.
 
-Supported classes, by hub name or directory: `BlipForConditionalGeneration` (the embedded model and
-`Salesforce/blip-image-captioning-base`), `VisionEncoderDecoderModel`, an image encoder followed
-by a causal language model such as GPT-2 (`nlpconnect/vit-gpt2-image-captioning`), and ClipCap, as
-trained by the command `captioner` (`prefix_captioner`).
+`Captioner` is BLIP's; `vision_to_text` and `prefix_captioner` override how it reads and decodes,
+`captioner_loading` chooses among them.
 """
 
 import itertools
@@ -17,8 +15,6 @@ import numpy as np
 import torch
 from PIL import Image
 
-from backend.engine import hub
-from backend.engine.captioning.clipcap import is_clipcap
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.decoding import (
     AskLikelihoods,
@@ -28,21 +24,16 @@ from backend.engine.correction.decoding import (
     NextWord,
 )
 from backend.engine.correction.packed_decoding import PackedDecoding
-from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
+from backend.engine.correction.shared_prefixes import TokenTrees, trees_of
 from backend.engine.correction.tree_decoding import TreeDecoding
 from backend.engine.expectation import ALTERNATIVES, TokenReading
-from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.batch_memory import FIRST_IMAGES, images_that_fit
-from backend.engine.scoring.revision import weights_digest
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder
-from backend.errors import ModelMismatch
 
-#: Marks a token that begins a word in byte-pair vocabularies.
-_BEGINS_WORD = "\u0120"
-#: Decoders of vision-to-text models that accept position ids and an attention mask per token.
-_DECODERS_OF_TREES = {"gpt2"}
+#: An image as encoded by a captioner, opaque to all others.
+Encoded = Any
 #: The most images in one `decoding`.
-MOST_TOGETHER = 64
+MAX_BATCH = 64
 #: Number of likeliest tokens that are searched for whole words.
 _LOOKED_AT = 12
 #: Settings of a generation_config that do not change the result of beam search.
@@ -67,15 +58,15 @@ class Captioner:
     identity: str = ""
 
     @torch.inference_mode()
-    def see(self, image: Image.Image) -> torch.Tensor:
+    def see(self, image: Image.Image) -> Encoded:
         """The encoded image that the decoder attends to, shape [1, patches + 1, width]; reuse
         it."""
         return self.encode([image])[0]
 
     @torch.inference_mode()
-    def encode(self, images: Sequence[Image.Image]) -> list[torch.Tensor]:
+    def encode(self, images: Sequence[Image.Image]) -> list[Encoded]:
         """`see` for many images."""
-        states: list[torch.Tensor] = []
+        states: list[Encoded] = []
         for first in range(0, len(images), FIRST_IMAGES):
             part = list(images[first : first + FIRST_IMAGES])
             pixels = self.processor.image_processor(images=part, return_tensors="pt")
@@ -83,15 +74,15 @@ class Captioner:
         return states
 
     @property
-    def together(self) -> int:
+    def max_batch(self) -> int:
         """How many images may be in one `decoding`, limited by the memory that it takes."""
         if self.tower is None:
-            return MOST_TOGETHER
+            return MAX_BATCH
         vision = self.model.config.vision_config
         patches = (vision.image_size // vision.patch_size) ** 2 + 1
-        return images_that_fit(self.tower.bytes_an_image(patches), self.device, MOST_TOGETHER)
+        return images_that_fit(self.tower.bytes_an_image(patches), self.device, MAX_BATCH)
 
-    def decoding(self, memories: Sequence[torch.Tensor]) -> Decoding:
+    def decoding(self, memories: Sequence[Encoded]) -> Decoding:
         """Answers about these images as one batch; what they share is computed once."""
         if self.tower is None or not memories:
             return TreeDecoding(self, memories)
@@ -117,28 +108,26 @@ class Captioner:
         return int(self.model.config.text_config.sep_token_id)
 
     @torch.inference_mode()
-    def read(self, memories: Sequence[torch.Tensor], captions: Sequence[str]) -> list[TokenReading]:
+    def read(self, memories: Sequence[Encoded], captions: Sequence[str]) -> list[TokenReading]:
         """Log-probability of each token of each caption given its own image, in one pass."""
-        together = self.together
+        max_batch = self.max_batch
         return [
             reading
-            for at in range(0, len(captions), together)
-            for reading in self._read(memories[at : at + together], captions[at : at + together])
+            for at in range(0, len(captions), max_batch)
+            for reading in self._read(memories[at : at + max_batch], captions[at : at + max_batch])
         ]
 
-    def _read(
-        self, memories: Sequence[torch.Tensor], captions: Sequence[str]
-    ) -> list[TokenReading]:
-        read = self.tokens_and_spans(captions)
+    def _read(self, memories: Sequence[Encoded], captions: Sequence[str]) -> list[TokenReading]:
+        encodings = self.tokens_and_spans(captions)
         distinct = {id(memory): memory for memory in memories}
         number = {key: place for place, key in enumerate(distinct)}
         steps = self.decoding(list(distinct.values())).steps(
             [(number[id(memory)], tokens[: max(1, len(spans))])
-             for memory, (tokens, spans) in zip(memories, read, strict=True)]
+             for memory, (tokens, spans) in zip(memories, encodings, strict=True)]
         )  # fmt: skip
         return [
             self._reading(of_caption[: len(spans)], tokens, spans)
-            for of_caption, (tokens, spans) in zip(steps, read, strict=True)
+            for of_caption, (tokens, spans) in zip(steps, encodings, strict=True)
         ]
 
     def _reading(
@@ -166,12 +155,12 @@ class Captioner:
         )
 
     def next_words(
-        self, memory: torch.Tensor, prefixes: Sequence[str], count: int
+        self, memory: Encoded, prefixes: Sequence[str], count: int
     ) -> list[list[NextWord]]:
         """`Decoding.next_words` for one image."""
         return self.decoding([memory]).next_words([(0, AskNextWords(prefixes, count))])[0]
 
-    def log_likelihoods(self, memory: torch.Tensor, captions: Sequence[str]) -> list[float]:
+    def log_likelihoods(self, memory: Encoded, captions: Sequence[str]) -> list[float]:
         """`Decoding.log_likelihoods` for one image."""
         return self.decoding([memory]).log_likelihoods([(0, AskLikelihoods(captions))])[0]
 
@@ -180,13 +169,13 @@ class Captioner:
         return self.describe_all([self.see(image)], prefix, max_new_tokens)[0]
 
     def describe_all(
-        self, memories: Sequence[torch.Tensor], prefix: str = "", max_new_tokens: int = 30
+        self, memories: Sequence[Encoded], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
         """`describe` for a batch of encoded images."""
-        together = self.together
+        max_batch = self.max_batch
         described: list[str] = []
-        for at in range(0, len(memories), together):
-            part = memories[at : at + together]
+        for at in range(0, len(memories), max_batch):
+            part = memories[at : at + max_batch]
             described += self.decoding(part).describe(range(len(part)), prefix, max_new_tokens)
         return described
 
@@ -245,25 +234,25 @@ class Captioner:
         if not texts:
             return []
         limit = int(self.model.config.text_config.max_position_embeddings)
-        read = self.processor.tokenizer(
+        encoding = self.processor.tokenizer(
             list(texts), truncation=True, max_length=limit,
             return_attention_mask=False, return_token_type_ids=False,
         )  # fmt: skip
         first = int(self.model.config.text_config.bos_token_id)
-        return [[first, *tokens[1:]] for tokens in read["input_ids"]]
+        return [[first, *tokens[1:]] for tokens in encoding["input_ids"]]
 
     def tokens_and_spans(
         self, texts: Sequence[str]
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """For each text: its tokens, and the character spans of all but the first and the last."""
         limit = int(self.model.config.text_config.max_position_embeddings)
-        read = self.processor.tokenizer(
+        encoding = self.processor.tokenizer(
             list(texts), truncation=True, max_length=limit, return_offsets_mapping=True
         )
         first = int(self.model.config.text_config.bos_token_id)
         return [
             ([first, *tokens[1:]], [tuple(span) for span in spans[1:-1]])
-            for tokens, spans in zip(read["input_ids"], read["offset_mapping"], strict=True)
+            for tokens, spans in zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
         ]
 
     def _word(self, token: str, is_first: bool) -> str:
@@ -317,159 +306,6 @@ class Captioner:
             input_ids=ids, attention_mask=mask, encoder_hidden_states=memory, return_dict=True
         ).logits
         return logits
-
-
-@dataclass(frozen=True)
-class VisionToText(Captioner):
-    """A `VisionEncoderDecoderModel`: an image encoder followed by a causal language model."""
-
-    @property
-    def tower(self) -> None:
-        """None: the decoders of transformers differ in architecture."""
-        return None
-
-    @property
-    def _vocabulary_size(self) -> int:
-        return int(self.model.config.decoder.vocab_size)
-
-    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        return [tokens for tokens, _ in self.tokens_and_spans(texts)] if texts else []
-
-    def tokens_and_spans(
-        self, texts: Sequence[str]
-    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        decoder = self.model.config.decoder
-        read = self.processor.tokenizer(
-            list(texts), truncation=True, max_length=int(decoder.max_position_embeddings) - 2,
-            add_special_tokens=False, return_offsets_mapping=True,
-        )  # fmt: skip
-        configured = self.model.generation_config
-        first, last = configured.decoder_start_token_id, configured.eos_token_id
-        last = last[0] if isinstance(last, list) else last
-        return [
-            ([int(first), *tokens, int(last)], [tuple(span) for span in spans])
-            for tokens, spans in zip(read["input_ids"], read["offset_mapping"], strict=True)
-        ]
-
-    def _word(self, token: str, is_first: bool) -> str:
-        if token.startswith("##") or not token.removeprefix(_BEGINS_WORD).isalnum():
-            return ""
-        if self._is_byte_pair and not is_first and not token.startswith(_BEGINS_WORD):
-            return ""  # continues a word
-        word = token.removeprefix(_BEGINS_WORD)
-        return word if word.isalnum() else ""
-
-    @cached_property
-    def _is_byte_pair(self) -> bool:
-        return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
-
-    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = self.model.encoder(pixel_values=pixels).last_hidden_state
-        return hidden
-
-    def generated(
-        self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
-    ) -> torch.Tensor:
-        from transformers.modeling_outputs import BaseModelOutput
-
-        generated: torch.Tensor = self.model.generate(
-            encoder_outputs=BaseModelOutput(last_hidden_state=memory), decoder_input_ids=begun,
-            num_beams=BEAMS, max_new_tokens=max_new_tokens,
-        )  # fmt: skip
-        return generated
-
-    def _decoded(
-        self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor, **more: torch.Tensor
-    ) -> torch.Tensor:
-        from transformers.modeling_outputs import BaseModelOutput
-
-        logits: torch.Tensor = self.model(
-            encoder_outputs=BaseModelOutput(last_hidden_state=memory.contiguous()),
-            decoder_input_ids=ids,
-            decoder_attention_mask=mask,
-            **more,
-        ).logits
-        return logits
-
-    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
-        shares = self.model.config.decoder.model_type in _DECODERS_OF_TREES
-        return trees_of(sequences, SEQUENCES if shares else 1)
-
-    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        ids = torch.from_numpy(trees.tokens).to(self.device)
-        memories = memory.expand(len(ids), -1, -1)
-        if self.model.config.decoder.model_type in _DECODERS_OF_TREES:
-            mask = trees.mask(memory.dtype, self.device)
-            depths = torch.from_numpy(trees.depths).to(self.device)
-            logits = self._decoded(ids, mask, memories, decoder_position_ids=depths)
-        else:
-            logits = self._decoded(ids, trees.lengths_mask(self.device), memories)
-        return logits.float().log_softmax(-1)
-
-
-@dataclass(frozen=True)
-class Processor:
-    """Tokenizer and image processor together, for models without a processor class."""
-
-    tokenizer: Any
-    image_processor: Any
-
-
-_ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-image-captioning-base."
-
-
-def load_captioner(model: str, device: str = "cpu") -> Captioner:
-    """Load a BLIP, `VisionEncoderDecoderModel` or ClipCap captioner by hub name or directory.
-
-    Raises ModelUnavailable or ModelMismatch; the message says what to do.
-    """
-    from transformers import AutoConfig, BlipForConditionalGeneration, BlipProcessor
-
-    advice = _ADVICE
-    what = "The captioner"
-    if is_clipcap(model):
-        from backend.engine.correction.prefix_captioner import load_prefix_captioner
-
-        return load_prefix_captioner(model, device)
-    configuration = hub.load(AutoConfig, model, what, advice)
-    if configuration.model_type == "vision-encoder-decoder":
-        return _load_vision_to_text(model, device)
-    if configuration.model_type != "blip":
-        raise ModelMismatch(
-            f"'{model}' is a {configuration.model_type} model, not a BLIP captioner or another "
-            f"vision-to-text model. {advice}"
-        )
-    loaded, report = hub.load(
-        BlipForConditionalGeneration, model, what, advice,
-        output_loading_info=True, dtype=torch.float32,
-    )  # fmt: skip
-    if any(key.startswith("text_decoder") for key in report["missing_keys"]):
-        raise ModelMismatch(f"'{model}' has no caption decoder. {advice}")
-    processor = hub.load(BlipProcessor, model, what, advice)
-    check_tokenizer(model, processor.tokenizer, int(loaded.config.text_config.vocab_size))
-    check_image_processor(model, processor.image_processor, loaded.config.vision_config)
-    identity = weights_digest(loaded)
-    return Captioner(model, loaded.eval().to(device), processor, device, identity)
-
-
-def _load_vision_to_text(model: str, device: str) -> VisionToText:
-    from transformers import AutoImageProcessor, AutoTokenizer, VisionEncoderDecoderModel
-
-    what = "The captioner"
-    loaded = hub.load_weights(VisionEncoderDecoderModel, model, what, _ADVICE, dtype=torch.float32)
-    tokenizer = hub.load(AutoTokenizer, model, what, _ADVICE)
-    pictures = hub.load(AutoImageProcessor, model, what, _ADVICE)
-    check_tokenizer(model, tokenizer, int(loaded.config.decoder.vocab_size))
-    check_image_processor(model, pictures, loaded.config.encoder)
-    known = loaded.generation_config
-    if known.decoder_start_token_id is None or known.eos_token_id is None:
-        raise ModelMismatch(
-            f"'{model}' does not define the tokens that begin and end a caption "
-            f"(decoder_start_token_id, eos_token_id in generation_config.json). {_ADVICE}"
-        )
-    identity = weights_digest(loaded)
-    processor = Processor(tokenizer, pictures)
-    return VisionToText(model, loaded.to(device), processor, device, identity)
 
 
 def perplexity(log_likelihood: float, words: int) -> float:

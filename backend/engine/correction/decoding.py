@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import torch
 
+    from backend.engine.correction.shared_prefixes import TokenTrees
+
 #: A stride longer than any caption.
 WHOLE = 1 << 20
 #: Fewer captions than this are read to their end: short calls cost more than needless tokens.
@@ -77,6 +79,37 @@ class AskLikeliest:
     captions: Sequence[str]
     beginnings: Sequence[Beginning]
     count: int
+
+
+class TokenModel(Protocol):
+    """What decodings need of a captioner: texts as tokens and back, and its decoder.
+    `Captioner` says what each of them does."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def has_plain_beam_search(self) -> bool: ...
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]: ...
+    def texts(self, sequences: "Sequence[Sequence[int]] | torch.Tensor") -> list[str]: ...
+    def looked_at(self, count: int) -> int: ...
+    def whole_words(
+        self,
+        prefix: Beginning,
+        log_probabilities: Sequence[float],
+        tokens: Sequence[int],
+        is_first: bool,
+        count: int,
+    ) -> list[NextWord]: ...
+    def logits(
+        self, memory: "torch.Tensor", sequences: Sequence[Sequence[int]]
+    ) -> "torch.Tensor": ...
+    def trees(self, sequences: Sequence[Sequence[int]]) -> "TokenTrees": ...
+    def through_trees(self, memory: "torch.Tensor", trees: "TokenTrees") -> "torch.Tensor": ...
+    def generated(
+        self, memory: "torch.Tensor", begun: "torch.Tensor", max_new_tokens: int
+    ) -> "torch.Tensor": ...
 
 
 class Decoding(Protocol):
@@ -150,14 +183,14 @@ class _Search:
 def search_likeliest(
     requests: Sequence[tuple[int, AskLikeliest]],
     sequences: Sequence[Sequence[Sequence[int]]],
-    read: Callable[[AskedSequences], list[list[float]]],
+    likelihoods_of: Callable[[AskedSequences], list[list[float]]],
     stride: int,
 ) -> list[Ranked]:
     """`Decoding.likeliest`: the captions that are likeliest so far are read further, until the
     likeliest have been read to their end. A caption never becomes likelier when read further, so
     that no other can be among them.
 
-    `sequences`: the tokens of all captions; `read`: returns the log-likelihoods of sequences.
+    `sequences`: the tokens of all captions; `likelihoods_of`: returns those of sequences.
     `stride`: number of tokens by which captions are read further at a time.
     """
     searches = [
@@ -167,7 +200,7 @@ def search_likeliest(
     while now := [(search, reading) for search in searches if (reading := search.next())]:
         together = sum(len(reading) for _, reading in now)
         by = stride if together >= FEW else WHOLE
-        values = read(
+        values = likelihoods_of(
             [(s.image, [s.sequences[i][: s.read[i] + by] for i in reading]) for s, reading in now]
         )
         for (search, reading), of_image in zip(now, values, strict=True):

@@ -3,7 +3,7 @@
 How large the evidence on a *true* phrase is differs between models and datasets, so the rule is
 fitted to both (`fitted`): phrases of the same picture's captions, most of which are true, against
 phrases of other pictures' captions, most of which are false, both added to a caption in the same
-way (`transplants`). A logistic regression weighs the evidence, and its limit is set such that only
+way (`swap_phrases`). A logistic regression weighs the evidence, and its limit is set such that only
 a small share of the former is doubted. The compromise: a few of the phrases are on the wrong side,
 which makes the guard slightly more lenient than meant.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.phrases.spans import Phrase
+from backend.engine.english.phrases import Phrase
 
 #: Share of the same picture's phrases that may be doubted.
 TRUE_DOUBTED = 0.08
@@ -94,10 +94,10 @@ DoubtRule = Thresholds | Weighed
 DEFAULT = Thresholds()
 
 
-def restored(stored: dict[str, Any]) -> Weighed:
+def restored(value: dict[str, Any]) -> Weighed:
     """A rule from `Weighed.stored`, also after a round trip through JSON."""
-    first, second, third = stored["weights"]
-    return Weighed((first, second, third), stored["limit"], stored["phrases"])
+    first, second, third = value["weights"]
+    return Weighed((first, second, third), value["limit"], value["phrases"])
 
 
 def fitted(true: Sequence[Doubt], false: Sequence[Doubt]) -> DoubtRule:

@@ -20,7 +20,7 @@ from backend.engine.correction.decoding import (
 )
 from backend.engine.correction.proposing import Proposing
 from backend.engine.correction.suggestion import CorrectionContext, Proposer
-from backend.engine.english import match_case, repair_articles
+from backend.engine.english.articles import match_case, repair_articles
 
 #: With more suspect words the whole caption is probably wrong, and a new one works better.
 MAXIMUM_POSITIONS = 3
@@ -31,13 +31,14 @@ BEAM = 10
 def propose(context: CorrectionContext, count: int = 12) -> Proposing:
     """Captions with the suspect words refilled, likeliest first (at most `count`).
 
-    The user's text outside the refilled words is kept byte for byte, apart from "a" and "an".
+    The user's text outside the refilled words is kept byte for byte, apart from "a" and "an" before
+    them.
     """
     caption = context.caption
     positions = sorted(context.suspect_positions(MAXIMUM_POSITIONS))
     if not positions:
         return []
-    kept = max(BEAM, count)
+    width = max(BEAM, count)
     # The replacements so far, and the log-likelihood of the caption with them.
     beam: list[tuple[dict[int, str], float]] = [({}, 0.0)]
     if len(positions) > 1:  # only then does it compete
@@ -55,12 +56,14 @@ def propose(context: CorrectionContext, count: int = 12) -> Proposing:
                     extended.append({**filled, position: match_case(next_word.word, old)})
                     beginnings.append(next_word.beginning)
         captions = [caption.replace(filled) for filled in extended]
-        likeliest = yield AskLikeliest(captions, beginnings, kept)
+        likeliest = yield AskLikeliest(captions, beginnings, width)
         refilled = [(extended[i], value) for i, value in likeliest]
         # This word may be correct after all once another one is refilled.
         innocent = beam if len(positions) > 1 else []
-        beam = sorted([*innocent, *refilled], key=lambda entry: -entry[1])[:kept]
-    captions = [repair_articles(caption.replace(filled)) for filled, _ in beam if filled]
+        beam = sorted([*innocent, *refilled], key=lambda entry: -entry[1])[:width]
+    captions = [
+        repair_articles(caption.replace(filled), caption.text) for filled, _ in beam if filled
+    ]
     return [
         text for text in dict.fromkeys(captions) if text != caption.text and not _stutters(text)
     ][:count]

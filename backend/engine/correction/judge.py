@@ -9,13 +9,13 @@ from backend.engine.captions import Caption
 from backend.engine.correction.proposers import PROPOSERS
 from backend.engine.correction.proposing import proposed
 from backend.engine.correction.ranking import SMALLEST_GAIN, ranked
-from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.expectation import with_expectations_in
+from backend.engine.english.shortening import is_sentence
 from backend.engine.scoring.protocol import Scorer, Session
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.trajectories.word_expectations import with_expectations_in
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -73,11 +73,11 @@ def proposals_of(
     """For each case, caption -> proposer, from all proposers without a vision-language model."""
     if captioner is None:
         return _proposals(contexts, None)
-    together = captioner.together
+    max_batch = captioner.max_batch
     return [
         proposals
-        for first in range(0, len(contexts), together)
-        for proposals in _proposals(contexts[first : first + together], captioner)
+        for first in range(0, len(contexts), max_batch)
+        for proposals in _proposals(contexts[first : first + max_batch], captioner)
     ]
 
 
@@ -164,7 +164,7 @@ def judge_all(
         for at in range(0, len(requests), session.live)  # as many images as fit into memory
         for values in session.score(requests[at : at + session.live])
     ]
-    kept = [
+    best_of_case = [
         _best(
             context,
             proposals,
@@ -176,15 +176,15 @@ def judge_all(
     ]
     first = [
         (context, caption)
-        for (context, _), best in zip(cases, kept, strict=True)
+        for (context, _), best in zip(cases, best_of_case, strict=True)
         for _, caption in best[:judged]
     ]
-    chosen = [(context, caption) for (context, _), best in zip(cases, kept, strict=True)
+    selection = [(context, caption) for (context, _), best in zip(cases, best_of_case, strict=True)
               for _, caption in best]  # fmt: skip
     after = iter(
         _probabilities(scorer, session, first, probability_of, exploring, classifier_captioner)
     )
-    alike = iter(_similarities(scorer, session, chosen))
+    alike = iter(_similarities(scorer, session, selection))
     places = [_places(proposals) for _, proposals in cases]
     return [
         [
@@ -197,7 +197,7 @@ def judge_all(
             )
             for place, (s, caption) in enumerate(best)
         ]
-        for (context, proposals), best, place_of in zip(cases, kept, places, strict=True)
+        for (context, proposals), best, place_of in zip(cases, best_of_case, places, strict=True)
     ]  # fmt: skip
 
 
@@ -214,33 +214,33 @@ def _best(
         (pair for pair in scored if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
     )
     places = _places(proposals)
-    kept = ranked(
+    best_captions = ranked(
         _varied(better, proposals, count), context.caption, s_before,
         text_of=lambda pair: pair[1], s_of=lambda pair: pair[0],
         preference_of=lambda pair: (proposals[pair[1]], places[pair[1]]),
     )  # fmt: skip
     if is_sentence(context.caption.text):
-        kept = sorted(kept, key=lambda pair: not is_sentence(pair[1]))
-    return kept
+        best_captions = sorted(best_captions, key=lambda pair: not is_sentence(pair[1]))
+    return best_captions
 
 
 def _probabilities(
     scorer: Scorer,
     session: Session,
-    chosen: Sequence[tuple[CorrectionContext, str]],
+    selection: Sequence[tuple[CorrectionContext, str]],
     probability_of: ProbabilityOf | None,
     exploring: Exploring | None,
     classifier_captioner: "Captioner | None",
 ) -> Sequence[float | None]:
     """The probability of error of each chosen caption in place of the original."""
-    if probability_of is None or not chosen:
-        return [None] * len(chosen)
-    pairs = [(context.state, Caption.parse(caption)) for context, caption in chosen]
+    if probability_of is None or not selection:
+        return [None] * len(selection)
+    pairs = [(context.state, Caption.parse(caption)) for context, caption in selection]
     trajectories = dict(run_trajectories(scorer, pairs, exploring, session=session))
-    ordered = [trajectories[i] for i in range(len(chosen))]
+    ordered = [trajectories[i] for i in range(len(selection))]
     if classifier_captioner is None:
         return probability_of(ordered)
-    distinct = {id(context): context for context, _ in chosen}
+    distinct = {id(context): context for context, _ in selection}
     memories = {
         key: context.memory
         for key, context in zip(
@@ -248,19 +248,22 @@ def _probabilities(
         )
     }
     return probability_of(
-        with_expectations_in(classifier_captioner, [memories[id(c)] for c, _ in chosen], ordered)
+        with_expectations_in(classifier_captioner, [memories[id(c)] for c, _ in selection], ordered)
     )
 
 
 def _similarities(
-    scorer: Scorer, session: Session, chosen: Sequence[tuple[CorrectionContext, str]]
+    scorer: Scorer, session: Session, selection: Sequence[tuple[CorrectionContext, str]]
 ) -> list[float]:
     """The similarity c of each chosen caption to the original."""
-    if not chosen:
+    if not selection:
         return []
-    texts = [*(context.caption.text for context, _ in chosen), *(caption for _, caption in chosen)]
+    texts = [
+        *(context.caption.text for context, _ in selection),
+        *(caption for _, caption in selection),
+    ]
     vectors = session.embed(scorer.reader.tokenise(texts))
-    old, new = vectors[: len(chosen)], vectors[len(chosen) :]
+    old, new = vectors[: len(selection)], vectors[len(selection) :]
     return [float(a @ b) for a, b in zip(old, new, strict=True)]
 
 

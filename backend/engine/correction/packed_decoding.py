@@ -1,7 +1,6 @@
 """A BLIP captioner's answers about many images, in one call of its decoder per round."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,13 +13,11 @@ from backend.engine.correction.decoding import (
     Beginning,
     NextWord,
     Ranked,
+    TokenModel,
     search_likeliest,
 )
 from backend.engine.correction.tree_decoding import TreeDecoding, tokens_of
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSession
-
-if TYPE_CHECKING:
-    from backend.engine.correction.captioner import Captioner
 
 #: Tokens by which a search extends what it reads. With 1, fewer would be read, in more rounds.
 _STRIDE = 2
@@ -32,7 +29,7 @@ class PackedDecoding:
     `memories`: the images' patch states, each [1, patches, width]."""
 
     def __init__(
-        self, captioner: "Captioner", tower: BlipDecoder, memories: Sequence[torch.Tensor]
+        self, captioner: TokenModel, tower: BlipDecoder, memories: Sequence[torch.Tensor]
     ) -> None:
         self._captioner = captioner
         self._memories = memories

@@ -8,8 +8,8 @@ import torch
 
 from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.correction.beam_search import BEAMS
-from backend.engine.correction.captioner import Processor, VisionToText
 from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
+from backend.engine.correction.vision_to_text import Processor, VisionToText
 from backend.engine.scoring.revision import weights_digest
 
 #: Marks a token that begins a word in vocabularies of sentencepiece.
@@ -36,8 +36,8 @@ class PrefixCaptioner(VisionToText):
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         clipcap = self.clipcap
         end = clipcap.end
-        read = clipcap.tokens_and_spans(texts, self.model.positions - 1)
-        return [([end, *tokens, end], spans) for tokens, spans in read]
+        encodings = clipcap.tokens_and_spans(texts, self.model.positions - 1)
+        return [([end, *tokens, end], spans) for tokens, spans in encodings]
 
     def _word(self, token: str, is_first: bool) -> str:
         if not self._is_sentencepiece:
@@ -98,12 +98,12 @@ class PrefixCaptioner(VisionToText):
         room = self.model.positions - (begun.shape[1] - 1)
         if room < 1:
             return begun
-        added = self.model.language_model.generate(
+        continuation = self.model.language_model.generate(
             inputs_embeds=inputs, attention_mask=inputs.new_ones(inputs.shape[:2]).long(),
             num_beams=BEAMS, do_sample=False, max_new_tokens=min(max_new_tokens, room),
             eos_token_id=end, pad_token_id=end,
         )  # fmt: skip
-        return torch.cat([begun, added], 1)
+        return torch.cat([begun, continuation], 1)
 
 
 def _behind_prefix(mask: torch.Tensor, before: int) -> torch.Tensor:

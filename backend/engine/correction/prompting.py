@@ -89,9 +89,9 @@ def _suspects(context: CorrectionContext) -> str:
 
 
 def _steps(trajectory: Trajectory) -> str:
-    shown = min(len(trajectory.scores) - 1, trajectory.peak + STEPS_AFTER_PEAK)
+    last_step = min(len(trajectory.scores) - 1, trajectory.peak + STEPS_AFTER_PEAK)
     lines = [f"0. the caption as it is: {float(trajectory.scores[0]):.3f}"]
-    for step in range(1, shown + 1):
+    for step in range(1, last_step + 1):
         text = harmless(trajectory.caption_at(step)[:LONGEST_CAPTION])
         lines.append(
             f"{step}. {_change(trajectory, step)}: {float(trajectory.scores[step]):.3f} ({text})"

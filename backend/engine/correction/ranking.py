@@ -61,9 +61,9 @@ def ranked(
         if preference is not None and improves(suggestion):
             listed_by.setdefault(preference[0], []).append((preference[1], index))
     result = list(ordered)
-    for listed in listed_by.values():
-        places = [index for _, index in listed]
-        for place, (_, index) in zip(places, sorted(listed), strict=True):
+    for of_proposer in listed_by.values():
+        places = [index for _, index in of_proposer]
+        for place, (_, index) in zip(places, sorted(of_proposer), strict=True):
             result[place] = ordered[index]
     return result
 

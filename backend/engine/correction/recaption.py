@@ -1,8 +1,8 @@
 """New captions from the image alone, for captions that are entirely wrong."""
 
 from backend.engine.correction.proposing import AskDescription, Proposing
-from backend.engine.correction.shortening import tidy
 from backend.engine.correction.suggestion import CorrectionContext, Proposer
+from backend.engine.english.shortening import tidy
 
 
 def propose(context: CorrectionContext) -> Proposing:

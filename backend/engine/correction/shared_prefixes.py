@@ -43,14 +43,14 @@ class TokenTrees:
         """Additive attention mask, shape [trees, 1, nodes, nodes]: 0 for a node's ancestors and
         itself, the lowest number of `dtype` for all others."""
         trees, nodes = self.tokens.shape
-        seen = np.zeros((trees, nodes, nodes), dtype=bool)
-        seen[:, np.arange(nodes), np.arange(nodes)] = True  # padding attends to itself
+        is_visible = np.zeros((trees, nodes, nodes), dtype=bool)
+        is_visible[:, np.arange(nodes), np.arange(nodes)] = True  # padding attends to itself
         for tree, path in self.paths:
             below, above = np.tril_indices(len(path))
-            seen[tree, path[below], path[above]] = True
-        added = torch.zeros(trees, 1, nodes, nodes, dtype=dtype, device=device)
-        hidden = torch.from_numpy(~seen).to(device)[:, None]
-        return added.masked_fill_(hidden, torch.finfo(dtype).min)
+            is_visible[tree, path[below], path[above]] = True
+        additive = torch.zeros(trees, 1, nodes, nodes, dtype=dtype, device=device)
+        hidden = torch.from_numpy(~is_visible).to(device)[:, None]
+        return additive.masked_fill_(hidden, torch.finfo(dtype).min)
 
     def lengths_mask(self, device: str) -> torch.Tensor:
         """Padding mask for trees of one sequence: 1 for tokens, 0 for padding, shape [trees,

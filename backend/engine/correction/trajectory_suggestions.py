@@ -16,9 +16,9 @@ half of the words, or fewer than two content words, are not proposed.
 
 from backend.engine.captions import Caption
 from backend.engine.correction.proposing import Proposing
-from backend.engine.correction.shortening import is_sentence, shortened
 from backend.engine.correction.suggestion import CorrectionContext, Proposer
-from backend.engine.english import FUNCTION_WORDS
+from backend.engine.english.function_words import FUNCTION_WORDS
+from backend.engine.english.shortening import is_sentence, without_words
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Share of the peak's gain that an earlier step must reach to be proposed as well.
@@ -45,7 +45,7 @@ def propose(trajectory: Trajectory) -> list[str]:
 def _caption_at(trajectory: Trajectory, step: int) -> str | None:
     """The caption of a step, as a sentence; None if that is impossible."""
     if trajectory.captions is None:
-        return shortened(trajectory.caption, trajectory.removed[:step])
+        return without_words(trajectory.caption, trajectory.removed[:step])
     text = trajectory.caption_at(step)  # words were replaced, none removed
     return text if is_sentence(text) or not is_sentence(trajectory.caption.text) else None
 

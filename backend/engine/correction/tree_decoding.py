@@ -4,7 +4,6 @@ Captions with a common beginning are read as token trees where the decoder accep
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,17 +16,15 @@ from backend.engine.correction.decoding import (
     Beginning,
     NextWord,
     Ranked,
+    TokenModel,
     search_likeliest,
 )
-
-if TYPE_CHECKING:
-    from backend.engine.correction.captioner import Captioner
 
 
 class TreeDecoding:
     """`Decoding` for every architecture. `memories`: the images as encoded by the captioner."""
 
-    def __init__(self, captioner: "Captioner", memories: Sequence[torch.Tensor]) -> None:
+    def __init__(self, captioner: TokenModel, memories: Sequence[torch.Tensor]) -> None:
         self._captioner = captioner
         self._memories = memories
 
@@ -111,7 +108,7 @@ class TreeDecoding:
         return values
 
 
-def tokens_of(captioner: "Captioner", captions: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+def tokens_of(captioner: TokenModel, captions: Sequence[Sequence[str]]) -> list[list[list[int]]]:
     """The tokens of several lists of captions, in one call of the tokenizer."""
     tokens = iter(captioner.tokens([caption for of_image in captions for caption in of_image]))
     return [[next(tokens) for _ in of_image] for of_image in captions]

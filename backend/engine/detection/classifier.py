@@ -4,14 +4,14 @@ Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees,
 The nine signs (`families.NineSigns`) are the default: more features or trees are chosen only if
 their cross-validated AUC is higher by more than a quarter of its standard error, and never with
 fewer than FEWEST_FOR_MORE labels: there the lead of the best of many candidates is mostly luck
-(BENCHMARKS.md, "Few labels"). s_0 alone is a candidate as well: if a single score is already right
+(RESULTS.md, "Few labels"). s_0 alone is a candidate as well: if a single score is already right
 97 times in 100, boosting from scratch can lose to it. Folds never separate pairs of one image.
 
 If the labels are injected noise, models see only features whose sign is known from theory and are
 constrained to it: other features can distinguish injected errors from original captions without
 indicating an error. With human labels all features are used, by logistic regression, XGBoost that
 starts from s_0, and an ensemble of both. On drawn scenes these three are within a standard error of
-each other; trees from scratch lose 0.5 to 1 % of AUC and take fifty times as long (BENCHMARKS.md).
+each other; trees from scratch lose 0.5 to 1 % of AUC and take fifty times as long (RESULTS.md).
 
 The paper's own detector can be selected by name (`DETECTORS`): XGBoost or CART on
 e = [s_0 … s_T, c_1 … c_T], padded, with the libraries' defaults except for the grids of A.4: no
@@ -44,13 +44,13 @@ from backend.engine.detection.families import (
     Weights,
     fitted,
     from_json,
-    is_heard,
+    has_captioner_evidence,
 )
 from backend.engine.detection.features import NAMES, Matrix, current_name, without_expectation
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
-from backend.engine.expectation import with_expectations_of
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError, TrainingError
 
 FOLDS = 3
@@ -146,8 +146,8 @@ class Classifier:
     def from_bytes(cls, payload: bytes) -> "Classifier":
         """Raises TrainingError for a classifier trained on another version of the features."""
         value = json.loads(payload)
-        known = tuple(current_name(name) for name in value.get("features", ()))
-        if value.get("format") != _FORMAT or known != NAMES[: len(known)]:
+        feature_names = tuple(current_name(name) for name in value.get("features", ()))
+        if value.get("format") != _FORMAT or feature_names != NAMES[: len(feature_names)]:
             raise TrainingError(
                 "This classifier was trained by another version of TRACED Curator on different "
                 "features. Train a new one."
@@ -306,7 +306,7 @@ def _too_few() -> TrainingError:
 
 
 @dataclass(frozen=True)
-class _Tried:
+class CandidateResults:
     """The best of s_0 alone, of the nine signs, and of all others; None if not tried."""
 
     alone: Chosen
@@ -325,14 +325,14 @@ def _tried(
     folds: NDArray[np.int64],
     families: Families,
     tick: Ticker | None,
-) -> _Tried:
+) -> CandidateResults:
     """Cross-validate every family on the same folds; s_0 alone is always included."""
     from sklearn.metrics import roc_auc_score
 
     for fold in range(FOLDS):
         if len(set(labels[folds != fold].tolist())) < 2:
             raise _too_few()
-    if not is_heard(features, labels):
+    if not has_captioner_evidence(features, labels):
         features = without_expectation(features)
     best: Chosen | None = None
     alone: Chosen | None = None
@@ -353,15 +353,15 @@ def _tried(
                 out[rows] = _log_odds(models[f], variant, features[rows])
             auc = float(roc_auc_score(labels, out))
             auc_of[variant.kind] = max(auc, auc_of.get(variant.kind, 0.0))
-            chosen = Chosen(variant, out, auc, auc_of)
+            candidate = Chosen(variant, out, auc, auc_of)
             if variant == S_0:
-                alone = chosen
+                alone = candidate
             elif isinstance(variant, NineSigns):
-                signs = chosen if signs is None or auc > signs.auc + 1e-6 else signs
+                signs = candidate if signs is None or auc > signs.auc + 1e-6 else signs
             elif best is None or auc > best.auc + 1e-6:
-                best = chosen
+                best = candidate
     assert alone is not None
-    return _Tried(alone, signs, best)
+    return CandidateResults(alone, signs, best)
 
 
 def families_of(detector: str, labelled: bool) -> Families:
@@ -459,11 +459,11 @@ def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibratio
     return Calibration(max(0.0, float(platt.coef_[0, 0])), float(platt.intercept_[0]))
 
 
-def report_of(chosen: Chosen) -> dict[str, Any]:
+def report_of(choice: Chosen) -> dict[str, Any]:
     """Report entries on model selection: the selected family, its AUC, and those of all others."""
     return {
-        "detector": chosen.model.kind,
-        "auc": round(chosen.auc, 4),
-        "auc_s_0": round(chosen.auc_of["s_0 alone"], 4),
-        "auc_by_detector": {kind: round(auc, 4) for kind, auc in chosen.auc_of.items()},
+        "detector": choice.model.kind,
+        "auc": round(choice.auc, 4),
+        "auc_s_0": round(choice.auc_of["s_0 alone"], 4),
+        "auc_by_detector": {kind: round(auc, 4) for kind, auc in choice.auc_of.items()},
     }

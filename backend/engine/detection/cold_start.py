@@ -117,23 +117,23 @@ def cold_start(
     labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
     weights = balanced(labels)
     folds = fold_of([groups[owner] for owner in owners], seed)
-    chosen = choose(features, labels, weights, folds, tick=progress, detector=detector)
-    plain = calibrate(chosen.out_of_fold, labels, weights)
-    p_used = plain(chosen.out_of_fold[: len(used)])
+    choice = choose(features, labels, weights, folds, tick=progress, detector=detector)
+    plain = calibrate(choice.out_of_fold, labels, weights)
+    p_used = plain(choice.out_of_fold[: len(used)])
     calibration = Calibration(plain.slope, plain.offset, estimated_share(p_used))
-    model = fitted(chosen.model, features, labels, weights)
+    model = fitted(choice.model, features, labels, weights)
     words = copies.words or DEFAULT
     classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
     p_error = classifier.predict(originals)
     apart = unseen_log_odds(
-        chosen.model, features, labels, weights, folds,
+        choice.model, features, labels, weights, folds,
         [groups[owner] for owner in owners], originals, groups,
     )  # fmt: skip
-    seen = np.isfinite(apart)
-    p_error[seen] = calibration(apart[seen])
-    p_error[used] = calibration(chosen.out_of_fold[: len(used)])
+    has_fold = np.isfinite(apart)
+    p_error[has_fold] = calibration(apart[has_fold])
+    p_error[used] = calibration(choice.out_of_fold[: len(used)])
     report = {
-        **report_of(chosen),
+        **report_of(choice),
         "trained_on_pairs": len(used),
         "noisy_copies": len(copies.owners),
         "estimated_share_wrong": round(float(p_error.mean()), 3),
@@ -157,16 +157,16 @@ def make_copies(
     Pairs are drawn by image (`groups`), all pairs of an image together. Raises TrainingError if the
     captions allow too little noise.
     """
-    chosen = drawn_by_image(groups, maximum_pairs, seed)
-    pairs = [ImageCaption(str(groups[i]), captions[i]) for i in chosen]
-    rounds = max(1, min(3, round(COPIES_WANTED / len(chosen))))
+    sample = drawn_by_image(groups, maximum_pairs, seed)
+    pairs = [ImageCaption(str(groups[i]), captions[i]) for i in sample]
+    rounds = max(1, min(3, round(COPIES_WANTED / len(sample))))
     source = FineGrainedNoise(pair.caption for pair in pairs)
     requests: list[tuple[int, str]] = []
     kinds: list[str] = []
     changed: list[Spans] = []
     for turn in range(rounds):
         injected = inject(pairs, 1.0, seed=seed + turn, source=source)
-        for position, noisy in zip(chosen, injected, strict=True):
+        for position, noisy in zip(sample, injected, strict=True):
             if noisy is not None:
                 requests.append((position, noisy.text))
                 kinds.append(noisy.kind)

@@ -95,10 +95,10 @@ class Linear:
     bias: float = 0.0
 
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Linear":
-        chosen = features[:, list(self.columns)]
-        mean, deviation = chosen.mean(0), chosen.std(0)
+        values = features[:, list(self.columns)]
+        mean, deviation = values.mean(0), values.std(0)
         deviation[deviation < 1e-9] = 1.0
-        scaled = self._clipped((chosen - mean) / deviation)
+        scaled = self._clipped((values - mean) / deviation)
         coefficients, bias = _logistic(scaled, labels, weights, self.strength, self.signs)
         return Linear(
             self.kind, self.columns, self.strength, self.signs, tuple(mean.tolist()),
@@ -112,8 +112,8 @@ class Linear:
     def contributions(self, features: Matrix) -> Matrix:
         """Contribution of each column to the log-odds relative to an average row, [rows,
         columns]."""
-        chosen = features[:, list(self.columns)]
-        scaled = self._clipped((chosen - np.array(self.mean)) / np.array(self.deviation))
+        values = features[:, list(self.columns)]
+        scaled = self._clipped((values - np.array(self.mean)) / np.array(self.deviation))
         weighted: Matrix = scaled * np.array(self.weights)
         return weighted
 
@@ -189,7 +189,7 @@ class NineSigns:
 
 
 @dataclass(frozen=True)
-class Heard:
+class WithOrWithoutCaptioner:
     """One model for captions that a captioner has read and one for the others, so that the
     captioner helps where available and costs nothing elsewhere."""
 
@@ -200,9 +200,9 @@ class Heard:
     def kind(self) -> str:
         return self.model.kind
 
-    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Heard":
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "WithOrWithoutCaptioner":
         rows = has_expectation(features)
-        return Heard(
+        return WithOrWithoutCaptioner(
             self.model.fit(features[rows], labels[rows], weights[rows]),
             self.bare.fit(without_expectation(features), labels, weights),
         )
@@ -219,25 +219,25 @@ class Heard:
         return {"kind": "heard", "model": self.model.to_json(), "bare": self.bare.to_json()}
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "Heard":
+    def from_json(cls, value: dict[str, Any]) -> "WithOrWithoutCaptioner":
         return cls(from_json(value["model"]), from_json(value["bare"]))
 
 
-def is_heard(features: Matrix, labels: Labels) -> bool:
+def has_captioner_evidence(features: Matrix, labels: Labels) -> bool:
     """Whether a captioner has read most of the rows, including rows of both classes."""
     rows = has_expectation(features)
     return bool(rows.mean() > _MOSTLY) and len(set(labels[rows].tolist())) == 2
 
 
 def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
-    """The fitted model. If a captioner has read most rows, it is a `Heard` with a second model for
-    captions without one; otherwise the captioner's columns are ignored. TRACED's models, which have
-    no such columns, are fitted as they are."""
+    """The fitted model. If a captioner has read most rows, it is a `WithOrWithoutCaptioner`, with a
+    second model for captions without one; otherwise the captioner's columns are ignored. TRACED's
+    models, which have no such columns, are fitted as they are."""
     if isinstance(model, Cart | Boosted) and not model.held:
         return model.fit(features, labels, weights)
-    if not is_heard(features, labels):
+    if not has_captioner_evidence(features, labels):
         return model.fit(without_expectation(features), labels, weights)
-    return Heard(model, model).fit(features, labels, weights)
+    return WithOrWithoutCaptioner(model, model).fit(features, labels, weights)
 
 
 @dataclass(frozen=True)
@@ -470,5 +470,5 @@ def from_json(value: dict[str, Any]) -> Model:
     if value["kind"] in (NineSigns().kind, EIGHT_SIGNS.kind):
         return NineSigns.from_json(value)
     if value["kind"] == "heard":
-        return Heard.from_json(value)
+        return WithOrWithoutCaptioner.from_json(value)
     return Linear.from_json(value)

@@ -7,9 +7,9 @@ score can be raised, how soon, and how far from the original that is.
 
 The paper's own e follows these columns, padded with NaN, which XGBoost and CART accept, so that it
 can be selected by name and compared. Next come columns of the auxiliary score along the same
-trajectory (`Trajectory.auxiliary`), constant 0 for models without one. Last come columns of a
+trajectory (`Trajectory.auxiliary`), constant 0 for models without one. Then come columns of a
 captioner's expectations of the caption's words (`engine/expectation.py`); all of them, including
-HEARD, are 0 if no captioner has read it.
+HEARD, are 0 if no captioner has read it. Columns that were added later stand at the end.
 
 The set is fixed, so that metrics of different runs refer to the same columns. New columns are
 appended, so that column indices in stored classifiers remain valid.
@@ -60,8 +60,11 @@ SIGNS: dict[str, int] = {
 }
 POSITIONS = np.linspace(0.0, 1.0, 11)
 
-#: Maximum T in the paper's columns; longer trajectories are truncated.
-LONGEST = 40
+#: Maximum T in the paper's columns: CLIP reads 75 tokens. Longer trajectories are truncated.
+LONGEST = 75
+#: As many steps have columns in classifiers of earlier versions; those of later steps follow at the
+#: end, so that indices remain valid.
+_FIRST_STEPS = 40
 
 #: The values that `_deletions` computes from the gains of single deletions.
 DELETIONS = (
@@ -96,10 +99,7 @@ SUMMARY: tuple[str, ...] = (
     *DELETIONS,
     "words",
 )
-PAPER: tuple[str, ...] = (
-    *(f"s_{t}" for t in range(1, LONGEST + 1)),
-    *(f"c_{t}" for t in range(1, LONGEST + 1)),
-)
+PAPER: tuple[str, ...] = tuple(f"{curve}_{t}" for curve in "sc" for t in range(1, LONGEST + 1))
 AUXILIARY: tuple[str, ...] = tuple(
     f"auxiliary score: {name}"
     for name in (
@@ -125,10 +125,15 @@ CAPTIONER: tuple[str, ...] = (
     "captioner: largest distance to the best word",
     HEARD,
 )
-NAMES = SUMMARY + PAPER + AUXILIARY + CAPTIONER
+#: 1/T of the sum of c_1 to c_T (TRACED, Table 4); "mean c" counts c_0 = 1, so that it depends on T.
+MEAN_C = "mean c of steps 1 to T"
+_EARLY = tuple(name for name in PAPER if int(name[2:]) <= _FIRST_STEPS)
+_LATE = tuple(name for name in PAPER if int(name[2:]) > _FIRST_STEPS)
+NAMES = (*SUMMARY, *_EARLY, *AUXILIARY, *CAPTIONER, *_LATE, MEAN_C)
 #: Prefixes of names in classifiers that earlier versions stored, and their current names.
 _RENAMED = {"second opinion: ": "auxiliary score: "}
-_CAPTIONER = slice(len(NAMES) - len(CAPTIONER), len(NAMES))
+_CAPTIONER = [NAMES.index(name) for name in CAPTIONER]
+_HEARD = NAMES.index(HEARD)
 
 
 def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
@@ -138,34 +143,38 @@ def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
     """
     if not trajectories:
         return np.zeros((0, len(NAMES)))
-    return np.stack(
-        [
-            np.r_[
-                _row(trajectory),
-                _padded(trajectory),
-                _auxiliary(trajectory),
-                _captioner(trajectory),
-            ]
-            for trajectory in trajectories
-        ]
-    )
+    return np.stack([_values(trajectory) for trajectory in trajectories])
 
 
-def current_name(stored: str) -> str:
+def _values(trajectory: Trajectory) -> Matrix:
+    papers = _padded(trajectory)
+    steps = trajectory.similarities[1:].astype(np.float64)
+    values: Matrix = np.r_[
+        _row(trajectory),
+        papers[:, :_FIRST_STEPS].ravel(),
+        _auxiliary(trajectory),
+        _captioner(trajectory),
+        papers[:, _FIRST_STEPS:].ravel(),
+        steps.mean() if len(steps) else 1.0,
+    ]
+    return values
+
+
+def current_name(stored_name: str) -> str:
     """The name of a column that was stored by this version or an earlier one.
 
     >>> current_name("second opinion: s_0"), current_name("s_0")
     ('auxiliary score: s_0', 's_0')
     """
     for before, now in _RENAMED.items():
-        if stored.startswith(before):
-            return now + stored.removeprefix(before)
-    return stored
+        if stored_name.startswith(before):
+            return now + stored_name.removeprefix(before)
+    return stored_name
 
 
 def has_expectation(features: Matrix) -> NDArray[np.bool_]:
     """Which rows a captioner has read, shape [rows]."""
-    has_captioner: NDArray[np.bool_] = features[:, -1] > 0
+    has_captioner: NDArray[np.bool_] = features[:, _HEARD] > 0
     return has_captioner
 
 
@@ -188,12 +197,12 @@ def expanded(scores: Matrix) -> Matrix:
 
 
 def _padded(trajectory: Trajectory) -> Matrix:
-    """s_1 … s_T and c_1 … c_T (TRACED §4.3); s_0 is the summary's first column."""
+    """s_1 … s_T and c_1 … c_T (TRACED §4.3), shape [2, LONGEST]; s_0 is the first column."""
     padded = np.full((2, LONGEST), np.nan)
     steps = min(LONGEST, len(trajectory.scores) - 1)
     padded[0, :steps] = trajectory.scores[1 : steps + 1]
     padded[1, :steps] = trajectory.similarities[1 : steps + 1]
-    return padded.ravel()
+    return padded
 
 
 def _auxiliary(trajectory: Trajectory) -> Matrix:

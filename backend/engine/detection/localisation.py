@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english import FUNCTION_WORDS
+from backend.engine.english.function_words import FUNCTION_WORDS
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Minimum score of a word that is shown as suspect.
@@ -63,8 +63,8 @@ class WordWeights:
     def from_json(cls, value: dict[str, Any] | None) -> "WordWeights":
         """Stored weights; None, from classifiers stored before weights were fitted, gives the
         default."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: float(w) for name, w in (value or {}).items() if name in known})
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: float(w) for name, w in (value or {}).items() if name in names})
 
 
 SIGNS = ("gain", "order", "peak", "auxiliary_gain", "surprise")
@@ -96,8 +96,8 @@ def is_function_word(trajectory: Trajectory) -> NDArray[np.bool_]:
 
 def word_scores(trajectory: Trajectory, weights: WordWeights = DEFAULT) -> NDArray[np.float64]:
     """Score of each word the model reads, in [0, 1], shape [len(first_step_scores)]."""
-    signs, known = word_signs(trajectory)
-    weight = weights.of_signs() * known
+    signs, is_measured = word_signs(trajectory)
+    weight = weights.of_signs() * is_measured
     scores = signs @ weight / max(float(weight.sum()), 1e-9)
     factor = np.where(is_function_word(trajectory), weights.function_words, 1.0)
     clipped: NDArray[np.float64] = np.clip(scores * factor, 0.0, 1.0)

@@ -17,11 +17,11 @@ from backend.engine.detection.families import (
     EIGHT,
     EIGHT_SIGNS,
     NINE,
-    Heard,
     Labels,
     Model,
     NineSigns,
     Weights,
+    WithOrWithoutCaptioner,
     fitted,
 )
 from backend.engine.detection.features import Matrix, feature_matrix
@@ -64,10 +64,12 @@ def backbone_of(
 ) -> dict[str, Any]:
     """The nine-sign backbone of a fitted model, as JSON for its report; fitted to the same labels
     if the model is of another family. `whole`: False for eight signs of first steps."""
-    is_exact = isinstance(model.model if isinstance(model, Heard) else model, NineSigns)
+    is_exact = isinstance(
+        model.model if isinstance(model, WithOrWithoutCaptioner) else model, NineSigns
+    )
     signs = NineSigns() if whole else EIGHT_SIGNS
     backbone = model if is_exact else fitted(signs, features, labels, weights)
-    if isinstance(backbone, Heard):
+    if isinstance(backbone, WithOrWithoutCaptioner):
         return {
             "exact": is_exact,
             "heard": backbone.model.to_json(),
@@ -98,13 +100,13 @@ def reasons_of(
     values = features[0, list(columns)]
     values[0] = trajectory.scores[0]
     names = [SIGNS[NINE.index(column)] for column in columns]
-    listed = [
+    reasons = [
         Reason(sign, round(float(c), 4), float(v), _words(sign, trajectory))
         for sign, c, v in zip(names, contributions, values, strict=True)
         if abs(c) > 1e-6
     ]
-    listed.sort(key=lambda reason: -abs(reason.contribution))
-    return Reasons(tuple(listed), bool(backbone.get("exact")))
+    reasons.sort(key=lambda reason: -abs(reason.contribution))
+    return Reasons(tuple(reasons), bool(backbone.get("exact")))
 
 
 def _words(sign: Sign, trajectory: Trajectory) -> tuple[int, ...]:

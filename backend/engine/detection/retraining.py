@@ -101,31 +101,31 @@ def retrain(
     weights *= len(weights) / weights.sum()
     folds = fold_of([groups[owner] for owner in owners], seed)
     labelled = len(decided) >= MANY_VERDICTS
-    chosen = choose(features, target, weights, folds, labelled, progress, detector)
-    plain = calibrate(chosen.out_of_fold, target, weights)
-    verdict_labels, verdict_odds = target[: len(decided)], chosen.out_of_fold[: len(decided)]
+    choice = choose(features, target, weights, folds, labelled, progress, detector)
+    plain = calibrate(choice.out_of_fold, target, weights)
+    verdict_labels, verdict_odds = target[: len(decided)], choice.out_of_fold[: len(decided)]
     enough = min(verdict_labels.sum(), len(decided) - verdict_labels.sum())
     if enough >= CALIBRATE_ON_VERDICTS:
         calibration = calibrate(verdict_odds, verdict_labels, np.ones(len(decided)))
     else:
-        others = chosen.out_of_fold[len(decided) : len(decided) + len(undecided)]
+        others = choice.out_of_fold[len(decided) : len(decided) + len(undecided)]
         share = estimated_share(plain(others)) if len(others) else None
         calibration = Calibration(plain.slope, plain.offset, share)
-    model = fitted(chosen.model, features, target, weights)
+    model = fitted(choice.model, features, target, weights)
     words = copies.words or DEFAULT
     classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
     p_error = classifier.predict(originals)
     apart = unseen_log_odds(
-        chosen.model, features, target, weights, folds,
+        choice.model, features, target, weights, folds,
         [groups[owner] for owner in owners], originals, groups,
     )  # fmt: skip
-    seen = np.isfinite(apart)
-    p_error[seen] = calibration(apart[seen])
+    has_fold = np.isfinite(apart)
+    p_error[has_fold] = calibration(apart[has_fold])
     p_error[[*decided, *undecided]] = calibration(
-        chosen.out_of_fold[: len(decided) + len(undecided)]
+        choice.out_of_fold[: len(decided) + len(undecided)]
     )
     report = {
-        **report_of(chosen),
+        **report_of(choice),
         "trained_on_pairs": len(decided) + len(undecided),
         "noisy_copies": len(copies.owners),
         "verdicts_wrong": int(verdict_labels.sum()),

@@ -59,10 +59,10 @@ def fit_word_weights(
     return _fitted(examples) if gained > 0 else None
 
 
-def changed_words(caption: Caption, spans: Spans, read: int) -> NDArray[np.bool_]:
+def changed_words(caption: Caption, spans: Spans, words_read: int) -> NDArray[np.bool_]:
     """Which of the first `read` words overlap the spans, shape [read]."""
     return np.array(
-        [any(a < end and start < b for a, b in spans) for start, end in caption.spans[:read]],
+        [any(a < end and start < b for a, b in spans) for start, end in caption.spans[:words_read]],
         np.bool_,
     )
 
@@ -86,14 +86,14 @@ def _fitted(examples: Sequence[_Example]) -> WordWeights:
     """The best fit over the factors for function words."""
     from scipy.optimize import minimize
 
-    known = np.any([example.known for example in examples], axis=0)
-    start = DEFAULT.of_signs() * known
+    is_measured = np.any([example.known for example in examples], axis=0)
+    start = DEFAULT.of_signs() * is_measured
     start = start / start.sum()
     tried = []
     for factor in _FACTORS:
         solution = minimize(
             _loss, start, args=(examples, factor, start), jac=True, method="L-BFGS-B",
-            bounds=[(0.0, None) if has else (0.0, 0.0) for has in known],
+            bounds=[(0.0, None) if has else (0.0, 0.0) for has in is_measured],
         )  # fmt: skip
         tried.append((float(solution.fun), factor, solution.x))
     _, factor, weights = min(tried, key=lambda trial: trial[0])
@@ -102,8 +102,8 @@ def _fitted(examples: Sequence[_Example]) -> WordWeights:
         return DEFAULT
     named = dict(zip(SIGNS, (weights / total).round(4).tolist(), strict=True))
     # A sign that no caption has keeps its default weight, on the scale of the fitted ones.
-    share = float((DEFAULT.of_signs() * known).sum())
-    for name, has, usual in zip(SIGNS, known, DEFAULT.of_signs(), strict=True):
+    share = float((DEFAULT.of_signs() * is_measured).sum())
+    for name, has, usual in zip(SIGNS, is_measured, DEFAULT.of_signs(), strict=True):
         if not has:
             named[name] = round(float(usual) / share, 4)
     return replace(DEFAULT, **named, function_words=factor)
@@ -132,8 +132,8 @@ def _likelihood(examples: Sequence[_Example], weights: WordWeights) -> float:
     """Log-likelihood of the changed words; each caption's available signs are weighted to sum 1."""
     total = 0.0
     for example in examples:
-        known = weights.of_signs() * example.known
-        scores = example.signs @ (known / max(float(known.sum()), 1e-9))
+        measured_weights = weights.of_signs() * example.known
+        scores = example.signs @ (measured_weights / max(float(measured_weights.sum()), 1e-9))
         scores = scores * np.where(example.function, weights.function_words, 1.0)
         total += float(np.log(max(_softmax(_STEEPNESS * scores)[example.truth].sum(), 1e-12)))
     return total

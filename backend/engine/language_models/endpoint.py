@@ -15,7 +15,7 @@ from typing import Any
 from backend.engine.language_models.answer_cache import AnswerCache
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
-from backend.errors import ModelUnavailable, SettingsError
+from backend.errors import ModelUnavailable, SettingsError, missing_extra
 
 #: Environment variable with the API key, if none is given. The key is never written to any file.
 KEY = "OPENAI_API_KEY"
@@ -38,8 +38,10 @@ class ChatEndpoint:
         the environment, or sends a placeholder to servers that need none. `timeout`: seconds.
         `retries`: after lost connections, time-outs, 429 and 5xx, with exponential backoff that
         respects Retry-After. Raises SettingsError for an invalid address."""
-        import openai
-
+        try:
+            import openai
+        except ImportError as problem:
+            raise missing_extra("A language model's server", "vlm") from problem
         if not base_url.startswith(("http://", "https://")):
             raise SettingsError(
                 f"'{base_url}' is not a server address; give one like http://localhost:8000/v1."
@@ -64,10 +66,10 @@ class ChatEndpoint:
     def ask(self, question: Question) -> Answer:
         """The answer, from the cache if possible. Raises ModelUnavailable, which names server and
         model, if there is no answer, and BudgetSpent."""
-        kept = self._kept.read(question)
-        if kept is not None:
+        cached_answer = self._kept.read(question)
+        if cached_answer is not None:
             self.spending.kept += 1
-            return kept
+            return cached_answer
         self.spending.check()
         answer = self._answer(question)
         self.spending.add(answer.tokens_in, answer.tokens_out)

@@ -43,8 +43,8 @@ class FineGrainedNoise:
         """
         unknown = set(kinds or ()) - set(FINE_GRAINED_KINDS)
         if unknown:
-            known = ", ".join(FINE_GRAINED_KINDS)
-            raise ValueError(f"Unknown kinds of change {sorted(unknown)}. There are: {known}.")
+            kind_list = ", ".join(FINE_GRAINED_KINDS)
+            raise ValueError(f"Unknown kinds of change {sorted(unknown)}. There are: {kind_list}.")
         self.kinds = tuple(kinds) if kinds is not None else FINE_GRAINED_KINDS
         texts = list(captions)
         self._frequency = Counter(word for text in texts for word in _terms(text))
@@ -57,26 +57,28 @@ class FineGrainedNoise:
         """`text` with one or two details changed, or None if no rule applies."""
         caption = Caption.parse(text)
         edits = edits_of(caption, self.kinds)
-        chosen = self._choose(edits, generator)
-        if not chosen:
+        selection = self._choose(edits, generator)
+        if not selection:
             return None
-        replacements = [replacement for edit in chosen for replacement in edit.replacements]
+        replacements = [replacement for edit in selection for replacement in edit.replacements]
         new, changed = rewrite(caption, replacements)
         if new.split() == text.split():
             return None
-        chosen.sort(key=lambda edit: edit.replacements[0].first)
-        kinds = tuple(edit.kind for edit in chosen)
+        selection.sort(key=lambda edit: edit.replacements[0].first)
+        kinds = tuple(edit.kind for edit in selection)
         return NoisyCaption(new, changed, "fine_grained", kinds, text)
 
     def _choose(self, edits: list[Edit], generator: random.Random) -> list[Edit]:
         if not edits:
             return []
-        chosen = [generator.choices(edits, [self._weight(edit) for edit in edits])[0]]
+        selection = [generator.choices(edits, [self._weight(edit) for edit in edits])[0]]
         if generator.random() < _SECOND_EDIT:
-            free = [e for e in edits if not _touch(e, chosen[0]) and e.gained != chosen[0].gained]
+            free = [
+                e for e in edits if not _touch(e, selection[0]) and e.gained != selection[0].gained
+            ]
             if free:
-                chosen += generator.choices(free, [self._weight(edit) for edit in free])
-        return chosen
+                selection += generator.choices(free, [self._weight(edit) for edit in free])
+        return selection
 
     def _weight(self, edit: Edit) -> float:
         total = self._group_frequency(edit.group) + _UNSEEN

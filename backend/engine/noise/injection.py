@@ -49,18 +49,18 @@ def inject(
     generator.shuffle(order)
     noisy: list[NoisyCaption | None] = [None] * len(pairs)
     wanted = round(rate * len(pairs))
-    made = 0
+    count = 0
     for index in order:
-        if made == wanted:
+        if count == wanted:
             break
-        turn = made % len(kinds)
+        turn = count % len(kinds)
         for kind in [*kinds[turn:], *kinds[:turn]]:
             changed = makers[kind](index, generator)
             if changed is not None:
                 noisy[index] = changed
-                made += 1
+                count += 1
                 if tick is not None:
-                    tick(made, wanted)
+                    tick(count, wanted)
                 break
     return noisy
 
@@ -74,8 +74,8 @@ def _makers(
         makers["random"] = swapper.random
         makers["noun"] = swapper.noun
     if "fine_grained" in kinds:
-        chosen = source or FineGrainedNoise(pair.caption for pair in pairs)
-        makers["fine_grained"] = lambda index, generator: chosen.make(
+        maker = source or FineGrainedNoise(pair.caption for pair in pairs)
+        makers["fine_grained"] = lambda index, generator: maker.make(
             pairs[index].caption, generator
         )
     return makers

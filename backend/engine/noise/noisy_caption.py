@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.engine.captions import Caption
-from backend.engine.english import FUNCTION_WORDS, article_for
-from backend.engine.noise.word_lists import ADJECTIVES, COLOURS
-from backend.engine.word_differences import changes, jumped_over, new_words
+from backend.engine.english.articles import article_for
+from backend.engine.english.function_words import FUNCTION_WORDS
+from backend.engine.english.word_lists import ADJECTIVES, COLOURS
 
-_NEGATIONS = frozenset({"no", "not", "without", "never"})
+NEGATIONS = frozenset({"no", "not", "without", "never"})
 #: Not marked where a negation was removed: the words that it denied are marked instead.
 _SILENT = frozenset({"a", "an", "is", "are"})
 
@@ -69,11 +69,11 @@ def rewrite(
         for replacement in wanted
         if (fixed := _repaired_article(caption, replacement)) is not None
     ]
-    taken = {
+    places = {
         word for replacement in wanted for word in range(replacement.first, replacement.last + 1)
     }
-    silent = [fixed for fixed in repaired if fixed.first not in taken]
-    governed = {word for replacement in wanted for word in replacement.governs} - taken
+    silent = [fixed for fixed in repaired if fixed.first not in places]
+    governed = {word for replacement in wanted for word in replacement.governs} - places
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
     shifts: list[tuple[int, int]] = []  # from this character of the old text on, by how much
@@ -119,34 +119,6 @@ def governed_by(words: Sequence[str], position: int) -> tuple[int, ...]:
     return tuple(denied)
 
 
-def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
-    """Spans in `new` of the words that differ from `original`, without function words if other
-    words differ too; both sides of an exchange; what an added or removed negation denies. If words
-    were only deleted, the words next to the gaps.
-
-    >>> changed_spans("A brown dog on grass", "An orange dog on sand")
-    ((3, 9), (17, 21))
-    """
-    old, parsed = Caption.parse(original), Caption.parse(new)
-    before = [word.lower() for word in old.words]
-    after = [word.lower() for word in parsed.words]
-    chosen = new_words(before, after, FUNCTION_WORDS)
-    chosen |= jumped_over(before, after, FUNCTION_WORDS)
-    denied: set[int] = set()
-    for run in changes(before, after):
-        for j in run.new:
-            if after[j] in _NEGATIONS:
-                denied.update(governed_by(after, j))
-        if any(before[i] in _NEGATIONS for i in run.old):
-            denied.update(governed_by(after, run.new.stop - 1))
-    if denied:
-        chosen = frozenset(j for j in chosen if after[j] not in FUNCTION_WORDS) | denied
-    if not chosen:
-        gaps = [run.new.start for run in changes(before, after)]
-        chosen = frozenset(j for gap in gaps for j in (gap - 1, gap) if 0 <= j < len(after))
-    return tuple(parsed.spans[j] for j in sorted(chosen))
-
-
 def _with_case_of(text: str, old: tuple[str, ...]) -> str:
     letters = "".join(old)
     if len(letters) > 1 and letters.isupper():
@@ -159,7 +131,7 @@ def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
     parsed = Caption.parse(new)
     words = [word.lower() for word in parsed.words]
     if len(old) == len(words):
-        kept = [a != b for a, b in zip(old, words, strict=True)]
+        is_changed = [a != b for a, b in zip(old, words, strict=True)]
     else:
         front = 0
         while front < min(len(old), len(words)) and old[front] == words[front]:
@@ -167,10 +139,10 @@ def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
         back = 0
         while back < min(len(old), len(words)) - front and old[-1 - back] == words[-1 - back]:
             back += 1
-        kept = [front <= i < len(words) - back for i in range(len(words))]
-    if not any(kept):  # words were only deleted: mark all that are left
-        kept = [True] * len(words)
-    return [span for span, changed in zip(parsed.spans, kept, strict=True) if changed]
+        is_changed = [front <= i < len(words) - back for i in range(len(words))]
+    if not any(is_changed):  # words were only deleted: mark all that are left
+        is_changed = [True] * len(words)
+    return [span for span, changed in zip(parsed.spans, is_changed, strict=True) if changed]
 
 
 def _repaired_article(caption: Caption, replacement: Replacement) -> Replacement | None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from backend.engine.captions import Caption
-from backend.engine.english import CLOSED_CLASS, article_for
-from backend.engine.noise import word_lists as lists
+from backend.engine.english import word_lists as lists
+from backend.engine.english.articles import article_for
+from backend.engine.english.function_words import CLOSED_CLASS
+from backend.engine.english.nouns import is_plural, known_nouns, plural_of, singular_of
+from backend.engine.english.verbs import form_table, forms_of
 from backend.engine.noise.noisy_caption import Replacement, governed_by
-from backend.engine.noise.nouns import is_plural, known_nouns, plural_of, singular_of
-from backend.engine.noise.verbs import form_table, forms_of
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from random import Random
 from typing import NamedTuple
 
 from backend.engine.captions import Caption
+from backend.engine.english.nouns import find_nouns
 from backend.engine.noise.noisy_caption import NoisyCaption
-from backend.engine.noise.nouns import find_nouns
 
 _TRIES = 30
 

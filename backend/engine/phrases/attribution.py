@@ -18,8 +18,8 @@ from itertools import islice
 import numpy as np
 
 from backend.engine.captions import Caption
+from backend.engine.english.phrases import Phrase, phrases_of
 from backend.engine.phrases.nonce import Nonces, Substitution
-from backend.engine.phrases.spans import Phrase, phrases_of
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer, Session, Tokens
 from backend.errors import SettingsError
 
@@ -66,8 +66,8 @@ def attribute_phrases(
         substituted: list[list[Substitution]] = []
         requests: list[tuple[ImageState, Sequence[Tokens]]] = []
         for _, (state, caption) in batch:
-            read = scorer.reader.words_read(caption.text)
-            substitutions = nonces.substitutions(caption, phrases_of(caption, read))
+            words_read = scorer.reader.words_read(caption.text)
+            substitutions = nonces.substitutions(caption, phrases_of(caption, words_read))
             substituted.append(substitutions)
             texts = [tokens for substitution in substitutions for tokens in substitution.tokens]
             whole = scorer.reader.tokenise([caption.text]) if texts else []
@@ -104,15 +104,15 @@ def _auxiliary(
 def _phrase_scores(
     substitutions: Sequence[Substitution], scores: FloatArray | None, basis: FloatArray | None
 ) -> tuple[PhraseScore, ...]:
-    made, at = [], 1
+    phrase_scores, at = [], 1
     for substitution in substitutions:
         if not substitution.covered or scores is None or basis is None:
-            made.append(PhraseScore(substitution.phrase))
+            phrase_scores.append(PhraseScore(substitution.phrase))
             continue
         rows = slice(at, at + len(substitution.tokens))
         at += len(substitution.tokens)
         emptied = scores[rows].astype(np.float64)
-        made.append(
+        phrase_scores.append(
             PhraseScore(
                 substitution.phrase,
                 float(scores[0]) - float(emptied.mean()),
@@ -120,4 +120,4 @@ def _phrase_scores(
                 float(basis[0]) - float(basis[rows].astype(np.float64).mean()),
             )
         )
-    return tuple(made)
+    return tuple(phrase_scores)

@@ -6,9 +6,11 @@ Three invariants (from the paper) must be satisfied, otherwise the phrase is *no
 * **tokens**: with the scorer's own tokenizer, the number of tokens is unchanged, all other tokens
   are the same, and no special token appears. This is checked on the whole caption, because
   SentencePiece splits a word depending on its context.
-* **meaning**: the nonce is not in the lexicon and contains no known word of four or more letters. A
-  word that is a single token was frequent in some corpus, so only the *emptiest* candidates are
-  kept: those whose text vectors are nearest to the mean of all candidates of their form.
+* **meaning**: the nonce is not in the lexicon, contains no known word of four or more letters, and
+  does not occur in a second lexicon of words in use. A word that is a single token was frequent in
+  some corpus: where a vocabulary has too few without use, the least used complete a form
+  (`NoncePools.in_use`). Only the *emptiest* candidates are kept: those whose text vectors are
+  nearest to the mean of all candidates of their form.
 * **form**: capitals, -s, -es, -ing, -ed and the possessive are preserved, and so is an initial
   vowel, so that a preceding "a" or "an" stays correct (as a fallback, -s may replace -es, and
   without an article the other kind of initial may be used).
@@ -29,10 +31,10 @@ from typing import Any
 import numpy as np
 
 from backend.engine.captions import Caption
-from backend.engine.english import article_for, match_case
-from backend.engine.noise.nouns import singular_of
-from backend.engine.phrases.lexicon import means_nothing
-from backend.engine.phrases.spans import Phrase
+from backend.engine.english.articles import article_for, match_case
+from backend.engine.english.nouns import singular_of
+from backend.engine.english.phrases import Phrase
+from backend.engine.phrases.lexicon import frequency, means_nothing
 from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
 
 SUFFIXES = ("", "s", "es", "ing", "ed")
@@ -44,7 +46,7 @@ KEPT, CANDIDATES = 16, 48
 PER_PHRASE = 3
 SEED = 24
 #: Incremented when a rule change alters the pools.
-VERSION = 1
+VERSION = 3
 
 _ONSETS = (
     "b bl br d dr f fl fr g gl gr j k kl kr l m n p pl pr sk sl sm sn sp st t tr v w y z"
@@ -86,37 +88,45 @@ class NoncePools:
         return hashlib.blake2b(self.to_json().encode(), digest_size=8).hexdigest()
 
     def to_json(self) -> str:
-        listed = {
+        pools = {
             f"{count} {suffix or '-'} {'vowel' if vowel else 'consonant'}": list(words)
             for (count, suffix, vowel), words in sorted(self.pools.items())
         }
-        return json.dumps({"version": VERSION, "closed": self.closed, "pools": listed}, indent=1)
+        return json.dumps({"version": VERSION, "closed": self.closed, "pools": pools}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "NoncePools":
         """Raises ValueError for invalid data, or for pools of another VERSION."""
         try:
-            stored: dict[str, Any] = json.loads(text)
-            if stored["version"] != VERSION:
+            value: dict[str, Any] = json.loads(text)
+            if value["version"] != VERSION:
                 raise ValueError("the pool was made by different rules")
             pools = {}
-            for name, words in stored["pools"].items():
+            for name, words in value["pools"].items():
                 count, suffix, start = name.split(" ")
                 if not all(isinstance(w, str) and w.isascii() and w.isalpha() for w in words):
                     raise ValueError(f"the pool holds something that is not a word: {name}")
                 pools[int(count), "" if suffix == "-" else suffix, start == "vowel"] = tuple(words)
-            return cls(pools, bool(stored["closed"]))
+            return cls(pools, bool(value["closed"]))
         except (KeyError, TypeError, AttributeError) as problem:
             raise ValueError("the file holds no pool of nonces") from problem
 
     def words(self) -> frozenset[str]:
         return frozenset(word for words in self.pools.values() for word in words)
 
-    def without(self, taken: Iterable[str]) -> "NoncePools":
+    def in_use(self) -> frozenset[str]:
+        """The nonces that occur in text, if rarely: single tokens without which a form would have
+        too few."""
+        return frozenset(word for word in self.words() if frequency(word))
+
+    def without(self, used_words: Iterable[str]) -> "NoncePools":
         """The pools without the words that a dataset uses."""
-        gone = set(taken)
-        kept = {key: tuple(w for w in words if w not in gone) for key, words in self.pools.items()}
-        return NoncePools(kept, self.closed)
+        removed_words = set(used_words)
+        pools = {
+            key: tuple(w for w in words if w not in removed_words)
+            for key, words in self.pools.items()
+        }
+        return NoncePools(pools, self.closed)
 
 
 @dataclass(frozen=True)
@@ -186,17 +196,17 @@ class Nonces:
             before = caption.words[phrase.word - 1].lower() if phrase.word else ""
             choices = self._choices(word, inside, before in ("a", "an")) if inside else []
             tried.append([(nonce, caption.replace({phrase.word: nonce})) for nonce in choices])
-        texts = self.reader.tokenise([text for listed in tried for _, text in listed])
+        texts = self.reader.tokenise([text for candidates in tried for _, text in candidates])
         substitutions, at = [], 0
-        for phrase, inside, listed in zip(phrases, ranges, tried, strict=True):
-            read = texts[at : at + len(listed)]
-            at += len(listed)
-            kept = [
+        for phrase, inside, candidates in zip(phrases, ranges, tried, strict=True):
+            read_texts = texts[at : at + len(candidates)]
+            at += len(candidates)
+            usable = [
                 (nonce, text, tokens)
-                for (nonce, text), tokens in zip(listed, read, strict=True)
+                for (nonce, text), tokens in zip(candidates, read_texts, strict=True)
                 if inside and self._holds(whole, tokens, *inside)
             ][: self.pools.per_phrase]
-            nonces, captions, tokens = zip(*kept, strict=True) if kept else ((), (), ())
+            nonces, captions, tokens = zip(*usable, strict=True) if usable else ((), (), ())
             substitutions.append(Substitution(phrase, nonces, captions, tokens))
         return substitutions
 
@@ -282,7 +292,8 @@ def _candidates(
     reader: TokenReader, seed: int, closed: bool
 ) -> dict[tuple[int, str, bool], list[str]]:
     """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter; for
-    a closed vocabulary only KEPT, since none is better than another."""
+    a closed vocabulary only KEPT, since none is better than another; PER_PHRASE where single tokens
+    in use have to complete a form."""
     most = KEPT if closed else CANDIDATES
     counts = (1,) if closed else range(1, MOST_TOKENS + 1)
     pools: dict[tuple[int, str, bool], list[str]] = {
@@ -291,13 +302,17 @@ def _candidates(
     }  # fmt: skip
 
     def take(key: tuple[int, str, bool], nonce: str) -> None:
-        if key in pools and len(pools[key]) < most and nonce not in pools[key]:
+        unclear = nonce.startswith(("u", "eu", "one"))  # "a unit" but "an urn", "an ytt"
+        unclear = unclear or (article_for(nonce) == "an") != (nonce[0] in "aeiou")
+        if key in pools and len(pools[key]) < most and nonce not in pools[key] and not unclear:
             pools[key].append(nonce)
 
     rng = random.Random(seed)
     if not closed:
         for nonce in _single_tokens(reader, rng):
-            take((1, form_of(nonce).suffix, article_for(nonce) == "an"), nonce)
+            key = (1, form_of(nonce).suffix, article_for(nonce) == "an")
+            if len(pools.get(key, ())) < PER_PHRASE or not frequency(nonce):
+                take(key, nonce)
     for syllables in (*range(1, 7), *(1, 2) * 6):
         lacking = [key for key, words in pools.items() if len(words) < most]
         if not any(closed or count > 1 for count, _, _ in lacking):
@@ -305,7 +320,11 @@ def _candidates(
         stems = [s for s in islice(_syllables(rng, syllables), 600) if means_nothing(s)]
         for suffix in SUFFIXES:
             nonces = [
-                w for stem in stems if _fits(stem, suffix) and means_nothing(w := stem + suffix)
+                word
+                for stem in stems
+                if _fits(stem, suffix)
+                and means_nothing(word := stem + suffix)
+                and not frequency(word)
             ]
             for nonce, tokens in zip(nonces, reader.tokenise(nonces), strict=True):
                 take((len(tokens), suffix, article_for(nonce) == "an"), nonce)
@@ -321,7 +340,7 @@ def _fits(stem: str, suffix: str) -> bool:
 
 def _single_tokens(reader: TokenReader, rng: random.Random) -> list[str]:
     """Single-token words from the rarest third of the vocabulary that are not in the lexicon,
-    shuffled."""
+    the least used first, shuffled where none is used."""
     numbers = np.flatnonzero(reader.replaceable(True))
     rare = numbers[numbers >= 2 * len(reader.replaceable(True)) // 3]
     words = []
@@ -336,7 +355,7 @@ def _single_tokens(reader: TokenReader, rng: random.Random) -> list[str]:
         ):
             words.append(word)
     rng.shuffle(words)
-    return words
+    return sorted(words, key=frequency)
 
 
 def _has_no_known_stem(word: str) -> bool:

@@ -50,16 +50,16 @@ def highest(values: Values, among: Mask, count: int) -> Mask:
     """
     places = np.flatnonzero(among)
     count = min(count, len(places))
-    kept = np.zeros(len(values), np.bool_)
+    selection = np.zeros(len(values), np.bool_)
     if not count:
-        return kept
-    known = np.where(np.isnan(values[places]), -np.inf, values[places])
-    line = np.partition(known, len(known) - count)[len(known) - count]
-    above = known > line
-    ties = np.flatnonzero(known == line)[: count - int(above.sum())]
-    kept[places[above]] = True
-    kept[places[ties]] = True
-    return kept
+        return selection
+    comparable = np.where(np.isnan(values[places]), -np.inf, values[places])
+    line = np.partition(comparable, len(comparable) - count)[len(comparable) - count]
+    above = comparable > line
+    ties = np.flatnonzero(comparable == line)[: count - int(above.sum())]
+    selection[places[above]] = True
+    selection[places[ties]] = True
+    return selection
 
 
 def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: float) -> Selection:
@@ -75,8 +75,8 @@ def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: fl
     if np.isnan(values[takes_part]).all() or np.isnan(s_0[takes_part]).all():
         raise SettingsError("None of the pairs has a value to select by.")
     pool = pool_of(s_0, takes_part, align)
-    kept = highest(values, pool, share_of(keep, total))
-    return Selection(pool, kept, _line(s_0, pool, takes_part), _line(values, kept, pool))
+    selection = highest(values, pool, share_of(keep, total))
+    return Selection(pool, selection, _line(s_0, pool, takes_part), _line(values, selection, pool))
 
 
 def pool_of(s_0: Values, takes_part: Mask, align: float) -> Mask:
@@ -89,8 +89,8 @@ def share_of(share: float, total: int) -> int:
     return int(np.floor(round(share * total, 6)))
 
 
-def _line(values: Values, kept: Mask, among: Mask) -> float | None:
-    if not kept.any() or bool((kept == among).all()):
+def _line(values: Values, selection: Mask, among: Mask) -> float | None:
+    if not selection.any() or bool((selection == among).all()):
         return None
-    lowest = float(np.min(values[kept]))
+    lowest = float(np.min(values[selection]))
     return None if np.isnan(lowest) else lowest

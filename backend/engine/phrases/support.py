@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from backend.engine.phrases.spans import KINDS
+from backend.engine.english.phrases import KINDS
 
 #: Share kept by stage one, for the stored column and as the selection's default.
 ALIGN_SHARE = 0.7
@@ -31,11 +31,11 @@ class Normalisation:
 
     def normalised(self, kinds: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
         """PAS~ of phrases of one or many pairs; `kinds` are indices into KINDS."""
-        chosen = np.asarray(kinds, np.intp)
+        kind_numbers = np.asarray(kinds, np.intp)
         deviations = np.maximum(np.array(self.deviations), _SMALLEST)
         z_scores: NDArray[np.float64] = (
-            np.asarray(values, np.float64) - np.array(self.means)[chosen]
-        ) / deviations[chosen]
+            np.asarray(values, np.float64) - np.array(self.means)[kind_numbers]
+        ) / deviations[kind_numbers]
         return z_scores
 
     def support(self, kinds: ArrayLike, values: ArrayLike) -> tuple[float | None, float | None]:
@@ -55,10 +55,10 @@ class PoolMoments:
         self._squares = np.zeros(len(KINDS))
 
     def add(self, kinds: ArrayLike, values: ArrayLike) -> None:
-        chosen, numbers = np.asarray(kinds, np.intp), np.asarray(values, np.float64)
-        self._counts += np.bincount(chosen, minlength=len(KINDS))
-        self._sums += np.bincount(chosen, numbers, minlength=len(KINDS))
-        self._squares += np.bincount(chosen, numbers * numbers, minlength=len(KINDS))
+        kind_numbers, numbers = np.asarray(kinds, np.intp), np.asarray(values, np.float64)
+        self._counts += np.bincount(kind_numbers, minlength=len(KINDS))
+        self._sums += np.bincount(kind_numbers, numbers, minlength=len(KINDS))
+        self._squares += np.bincount(kind_numbers, numbers * numbers, minlength=len(KINDS))
 
     def normalisation(self) -> Normalisation:
         counts = np.maximum(self._counts, 1)

@@ -75,7 +75,7 @@ class BlipScorer(HubImages, DualEncoder):
         begin = int(tokenizer.cls_token_id) if first is None else first
         return (begin, *text, int(tokenizer.sep_token_id))
 
-    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+    def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         states = self.model.vision_model(pixel_values=pixels).last_hidden_state
         if self.matching:
             return list(states)

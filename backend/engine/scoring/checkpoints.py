@@ -16,8 +16,8 @@ from backend.engine.scoring.revision import limits_of, revision_of
 
 ADVICE = (
     "Give --model a preset such as fast or thorough, a directory, a hub name such as "
-    "Salesforce/blip-itm-base-coco, open_clip:ARCHITECTURE@PRETRAINED, a .pth of LAVIS, or "
-    "lavis:NAME."
+    "Salesforce/blip-itm-base-coco, open_clip:ARCHITECTURE@PRETRAINED, a .pth of LAVIS, "
+    "lavis:NAME, or vqa:NAME_OR_DIR for a vision-language model."
 )
 
 
@@ -59,7 +59,6 @@ def info_of(
         model=model,
         revision=revision_of(model, getattr(loaded.config, "_commit_hash", None)),
         device=device,
-        context_words_note=f"at most {context} tokens; the rest of a caption is not read",
         limits=limits_of(model),
         precision=precision,
         auxiliary="ITC" if kind == "blip-itm" else "",

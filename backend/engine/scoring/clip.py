@@ -46,7 +46,7 @@ class ClipScorer(HubImages, DualEncoder):
     def open_session(self) -> Session:
         return open_causal_session(self.tower, self.budget(self.tower.bytes_a_token))
 
-    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+    def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         seen = self.model.vision_model(pixel_values=pixels)
         vectors = self.model.visual_projection(seen.pooler_output)
         return list(normalize(vectors.float(), dim=-1).cpu())

@@ -30,7 +30,7 @@ class DualEncoder(Independent, ABC):
     def open_session(self) -> Session: ...
 
     @abstractmethod
-    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+    def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         """States of a batch of images."""
 
     @torch.inference_mode()
@@ -40,7 +40,7 @@ class DualEncoder(Independent, ABC):
         def see(part: range) -> None:
             batch = self.pixels(images[part.start : part.stop])
             with self.precision():
-                states.extend(self._see(batch.to(self.info.device)))
+                states.extend(self.encode_pixels(batch.to(self.info.device)))
 
         self.image_batches.each(len(images), see)
         return states

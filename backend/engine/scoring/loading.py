@@ -17,6 +17,7 @@ from backend.engine.scoring.lavis import checkpoint as lavis_checkpoint
 from backend.engine.scoring.lavis import scorer as lavis
 from backend.engine.scoring.lemon import LemonScorer
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.vqa import vqa_checkpoints
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 
 PRECISIONS = ("float32", "bfloat16")
@@ -27,6 +28,7 @@ FAMILIES: tuple[Family, ...] = (
     open_clip_model.FAMILY,
     lavis_checkpoint.FAMILY,
     lavis.FAMILY,
+    vqa_checkpoints.FAMILY,
 )
 #: Scores computed from the embeddings of any family that has them.
 BUILT_ON_EMBEDDINGS: dict[str, Callable[[DualEncoder], Scorer]] = {"lemon": LemonScorer}

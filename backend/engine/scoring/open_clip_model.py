@@ -5,11 +5,12 @@ Named `open_clip:ARCHITECTURE@PRETRAINED`, such as `open_clip:ViT-B-32@laion2b_s
 CLIP's architecture share prefixes as `CLIPModel`'s does; others read padded texts.
 """
 
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from backend.engine import hub
-from backend.engine.hub_cache import commit_of
-from backend.engine.model_fit import check_pixels, check_tokenizer, probe
+from backend.engine.hub_cache import OPEN_CLIP_WEIGHTS, snapshot_of
+from backend.engine.model_fit import PROBES, check_ids, check_pixels, check_tokenizer, probe
+from backend.engine.presets import asked_for_as
+from backend.engine.scoring.alignment import Span, origins, span_in
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
 from backend.engine.scoring.clip import open_causal_session
 from backend.engine.scoring.dual_encoder import DualEncoder
@@ -50,19 +53,18 @@ class BytePairReader:
     def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
         return [tuple(self.tokenizer.encode(text)[: self.context - 2]) for text in captions]
 
-    def spans(self, caption: str) -> list[tuple[int, int]]:
-        """Found by searching the caption for each token in turn: the tokenizer has no offsets."""
+    def spans(self, caption: str) -> list[Span]:
+        """Its tokens are the bytes of the cleaned caption in order, without white space."""
+        clean = self.tokenizer.clean_fn
+        ranges, cleaned = origins(caption, clean), clean(caption)
+        letters = [i for i, letter in enumerate(cleaned) if not letter.isspace()
+                   for _ in letter.encode()]  # fmt: skip
         (tokens,) = self.tokenise([caption])
-        lower, place, spans = caption.lower(), 0, []
-        for token in tokens:
-            piece = self.decode((token,))
-            start = lower.find(piece, place) if piece else -1
-            if start < 0:  # removed or altered by the tokenizer's cleaning: an empty span
-                spans.append((place, place))
-                continue
-            place = start + len(piece)
-            spans.append((start, place))
-        return spans
+        lengths = [len(self.tokenizer.decoder[token].removesuffix("</w>")) for token in tokens]
+        return [
+            span_in(ranges, cleaned, letters[start], letters[end - 1] + 1)
+            for start, end in pairwise(accumulate(lengths, initial=0))
+        ]
 
     def decode(self, tokens: Tokens) -> str:
         return str(self.tokenizer.decode(list(tokens))).strip()
@@ -84,6 +86,7 @@ class OpenClipScorer(DualEncoder):
     """An open_clip model. An image's state is its unit embedding, shape [d]."""
 
     preprocess: Callable[[Image.Image], torch.Tensor]
+    around: tuple[list[int], list[int], int]  #: see `_around`
 
     def open_session(self) -> Session:
         if self.causal is not None:
@@ -100,34 +103,43 @@ class OpenClipScorer(DualEncoder):
         reader: Any = self.reader
         tower = getattr(self.model, "text", self.model)
         embedding = next(m for m in tower.modules() if isinstance(m, nn.Embedding))
-        around = _around(reader)
-
-        def whole(tokens: Tokens) -> Sequence[int]:
-            before, behind, filler = around
-            ids = [*before, *tokens[: reader.context - len(before) - len(behind)], *behind]
-            return padded_to(ids, reader.context, filler)
-
         return PaddedText(
-            self.model.encode_text, whole, embedding, len(around[0]), reader.context,
+            self.model.encode_text,
+            partial(whole_text, around=self.around, context=reader.context),
+            embedding,
+            len(self.around[0]),
+            reader.context,
             int(embedding.embedding_dim),
-        )  # fmt: skip
+        )
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         return torch.stack([self.preprocess(image) for image in images])
 
-    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+    def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         return list(self.model.encode_image(pixels, normalize=True).float().cpu())
 
 
-def _around(reader: Any) -> tuple[list[int], list[int], int]:
-    """The ids that the tokenizer puts before and after a caption's own, and its padding id."""
+def whole_text(tokens: Tokens, around: tuple[list[int], list[int], int], context: int) -> list[int]:
+    """All ids of a text, padding included. `around`: of `_around`."""
+    before, after, filler = around
+    ids = [*before, *tokens[: context - len(before) - len(after)], *after]
+    return padded_to(ids, context, filler)
+
+
+def _around(reader: Any, strips_end: bool) -> tuple[list[int], list[int], int]:
+    """The ids that the tokenizer puts before and after a caption's own, and its padding id.
+
+    `strips_end`: whether open_clip replaces the separator by 0."""
     tokenizer = reader.tokenizer
     if isinstance(reader, BytePairReader):
         return [int(tokenizer.sot_token_id)], [int(tokenizer.eot_token_id)], 0
     letter = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
     start = whole.index(letter[0])
-    return whole[:start], whole[start + len(letter) :], int(tokenizer.pad_token_id or 0)
+    after = whole[start + len(letter) :]
+    if strips_end:
+        after = [0 if token == tokenizer.sep_token_id else token for token in after]
+    return whole[:start], after, int(tokenizer.pad_token_id or 0)
 
 
 @torch.inference_mode(False)
@@ -190,7 +202,22 @@ def reader_of(tokenizer: Any, context: int) -> Any:
     if hasattr(tokenizer, "encoder"):
         return BytePairReader(tokenizer, context)
     inner = tokenizer.tokenizer
-    return HubReader(inner, context, len(inner))
+    special = int(inner.num_special_tokens_to_add())
+    return HubReader(inner, context, len(inner), special, tokenizer.clean_fn)
+
+
+@dataclass(frozen=True)
+class Files:
+    """What open_clip is to load, all of it on this machine.
+
+    `architecture`: the name of one of its configurations, or local-dir:FOLDER; `text`: the
+    configuration of the text tower; `folder`: of the weights' repository, if they are from the
+    hub; `options`: further arguments of `create_model_and_transforms`."""
+
+    architecture: str
+    text: dict[str, Any]
+    folder: Path | None = None
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def load_open_clip(request: Request) -> OpenClipScorer:
@@ -198,40 +225,121 @@ def load_open_clip(request: Request) -> OpenClipScorer:
     import open_clip
 
     model, _, device, precision = request
-    architecture, _, pretrained = model.removeprefix(PREFIX).partition("@")
-    known = open_clip.list_pretrained_tags_by_model(architecture)
-    is_path = bool(Path(pretrained).suffix) and pretrained not in known
-    if is_path and not Path(pretrained).is_file():
-        raise ModelUnavailable(f"There is no file '{pretrained}' (of '{model}'). {ADVICE}")
-    if not is_path:
-        _check_downloaded(model, architecture, pretrained)
     try:
-        with hub.explained("The model", pretrained or model, ADVICE), _without_network():
+        with hub.explained("The model", model.rpartition("@")[2], ADVICE):
+            files = files_of(model)
             loaded, _, preprocess = open_clip.create_model_and_transforms(
-                architecture, pretrained=pretrained or None, device="cpu"
+                files.architecture, device="cpu", **files.options
             )
-            tokenizer = open_clip.get_tokenizer(architecture)
-    except ModelMismatch:
+            tokenizer = _tokenizer(files)
+    except (ModelMismatch, ModelMissing):
         raise
     except ModelUnavailable as problem:
         raise ModelUnavailable(f"'{model}': {problem}") from problem
-    if not pretrained and "hf-hub:" not in architecture and "local-dir:" not in architecture:
-        known = ", ".join(open_clip.list_pretrained_tags_by_model(architecture)) or "none"
-        raise ModelMismatch(
-            f"'{model}' names no weights. Add @ and a tag ({known}) or a file of weights."
-        )
-    context = int(getattr(loaded, "context_length", None) or loaded.text.context_length)
+    context = int(tokenizer.context_length)  # text towers of transformers have positions for more
     reader = reader_of(tokenizer, context)
+    around = _around(reader, getattr(tokenizer, "strip_sep_token", False))
     _check(model, loaded, tokenizer, reader, preprocess)
+    texts = list(PROBES)
+    reading = [whole_text(tokens, around, context) for tokens in reader.tokenise(texts)]
+    check_ids(model, reading, tokenizer(texts, context_length=context).tolist())
     info = ScorerInfo(
         kind="open-clip",
         model=model,
         revision=weights_digest(loaded),
         device=device,
-        context_words_note=f"at most {context} tokens; the rest of a caption is not read",
         precision=precision,
     )
-    return OpenClipScorer(info, loaded.eval().to(device), reader, preprocess)
+    return OpenClipScorer(info, loaded.eval().to(device), reader, preprocess, around)
+
+
+def files_of(model: str) -> Files:
+    """The files of the open_clip model of that name. By name open_clip itself would query the hub
+    at each load, so it is given files. Raises ModelMissing, ModelMismatch or ModelUnavailable."""
+    import open_clip
+
+    architecture, _, tag = model.removeprefix(PREFIX).partition("@")
+    if architecture.startswith(("hf-hub:", "local-dir:")):
+        place = architecture.partition(":")[2]
+        folder = Path(place) if architecture.startswith("local-dir:") else _snapshot(model, place)
+        if _weights_in(folder, OPEN_CLIP_WEIGHTS) is None:
+            raise _missing(model, place)
+        text = json.loads((folder / "open_clip_config.json").read_text("utf-8"))["model_cfg"]
+        return _with_text_tower(Files(f"local-dir:{folder}", text["text_cfg"], folder))
+    configuration = open_clip.get_model_config(architecture)
+    if configuration is None:
+        raise ModelUnavailable(f"open_clip has no architecture '{architecture}'. {ADVICE}")
+    text, known = configuration["text_cfg"], open_clip.get_pretrained_cfg(architecture, tag)
+    if known:
+        name, file = os.path.split(known["hf_hub"])  # OWNER/NAME/ or OWNER/NAME/FILE
+        folder = _snapshot(model, name)
+        choices = (file.replace(".bin", ".safetensors"), file) if file else OPEN_CLIP_WEIGHTS
+        weights = _weights_in(folder, choices)
+        if weights is None:
+            raise _missing(model, name)
+        options = {
+            "pretrained": str(weights), "image_mean": known["mean"], "image_std": known["std"],
+            "image_interpolation": known["interpolation"],
+            "image_resize_mode": known["resize_mode"],
+        }  # fmt: skip
+        return _with_text_tower(Files(architecture, text, folder, options))
+    if not tag:
+        tags = ", ".join(open_clip.list_pretrained_tags_by_model(architecture)) or "none"
+        raise ModelMismatch(
+            f"'{model}' names no weights. Add @ and a tag ({tags}) or a file of weights."
+        )
+    if not Path(tag).is_file():
+        raise ModelUnavailable(f"There is no file '{tag}' (of '{model}'). {ADVICE}")
+    return _with_text_tower(Files(architecture, text, None, {"pretrained": tag}))
+
+
+def _with_text_tower(files: Files) -> Files:
+    """A text tower of transformers is configured from a local folder, without weights of its
+    own. Raises ModelMissing."""
+    name = files.text.get("hf_model_name")
+    if not name:
+        return files
+    folder = name if Path(name).is_dir() else str(_snapshot(name, name))
+    text = {**files.text, "hf_model_name": folder, "hf_model_pretrained": False}
+    return replace(files, options={**files.options, "text_cfg": text})
+
+
+def _tokenizer(files: Files) -> Any:
+    """open_clip's tokenizer for these files. Raises ModelMissing."""
+    import open_clip
+    from open_clip.tokenizer import HFTokenizer
+
+    name = files.text.get("hf_tokenizer_name")
+    if not name:
+        return open_clip.get_tokenizer(files.architecture)
+    beside = files.folder is not None and (files.folder / "tokenizer_config.json").is_file()
+    folder = name if Path(name).is_dir() else files.folder if beside else _snapshot(name, name)
+    return HFTokenizer(
+        str(folder),
+        context_length=files.text.get("context_length", open_clip.tokenizer.DEFAULT_CONTEXT_LENGTH),
+        tokenizer_mode=files.text.get("tokenizer_mode"),
+        local_files_only=True,
+        **files.text.get("tokenizer_kwargs", {}),
+    )
+
+
+def _snapshot(model: str, name: str) -> Path:
+    """The downloaded repository `name` of `model`. Raises ModelMissing."""
+    folder = snapshot_of(name)
+    if folder is None:
+        raise _missing(model, name)
+    return folder
+
+
+def _missing(model: str, name: str) -> ModelMissing:
+    return ModelMissing(
+        f"The weights of '{model}' ({name}) have not been downloaded.", asked_for_as(model)
+    )
+
+
+def _weights_in(folder: Path, files: Sequence[str]) -> Path | None:
+    """The first of these files that exists."""
+    return next((folder / file for file in files if (folder / file).is_file()), None)
 
 
 def hub_name_of(model: str) -> str:
@@ -247,36 +355,6 @@ def hub_name_of(model: str) -> str:
         return architecture.removeprefix("hf-hub:")
     known = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
     return os.path.split(known.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
-
-
-def _check_downloaded(model: str, architecture: str, pretrained: str) -> None:
-    """Raises ModelMissing if open_clip would have to download the weights."""
-    name = hub_name_of(f"{PREFIX}{architecture}@{pretrained}")
-    if name and not commit_of(name):
-        raise ModelMissing(f"The weights of '{model}' ({name}) have not been downloaded.", model)
-
-
-@contextmanager
-def _without_network() -> Iterator[None]:
-    """Restricts open_clip to local files; by default every load queries the hub for updates."""
-    import open_clip.pretrained as library
-
-    real = library.hf_hub_download, library.download_pretrained_from_url
-    library.hf_hub_download = partial(real[0], local_files_only=True)
-    library.download_pretrained_from_url = _downloaded_before
-    try:
-        yield
-    finally:
-        library.hf_hub_download, library.download_pretrained_from_url = real
-
-
-def _downloaded_before(url: str, cache_dir: str | None = None) -> str:
-    """open_clip's cached download of `url`. Raises ModelUnavailable if there is none."""
-    folder = Path(cache_dir or Path.home() / ".cache" / "clip")
-    path = folder / Path(url).name
-    if not path.is_file():
-        raise ModelUnavailable(f"'{path}' does not exist. Download {url} and put the file there.")
-    return str(path)
 
 
 def _check(model: str, loaded: Any, tokenizer: Any, reader: Any, preprocess: Any) -> None:

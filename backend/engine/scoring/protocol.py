@@ -32,14 +32,13 @@ class ScorerInfo:
     model: str  #: hub name or directory, as the user gave it
     revision: str  #: hub commit, or a digest of the local weights
     device: str
-    context_words_note: str  #: e.g. "at most 35 tokens; the rest of a caption is not read"
     limits: str = ""  #: warning shown to users, e.g. "this model only knows drawn scenes"
     precision: str = "float32"
     #: Name of a second score of the same model, the dot product of `image_embeddings` and
     #: `Session.embed`, e.g. ITC's cosine for ITM. Empty if there is none, or if it is s itself.
     auxiliary: str = ""
     #: Parameters of the score itself, which distinguish it from others of the same model.
-    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, float | str] = field(default_factory=dict, hash=False)
     #: Whether a pair's score depends on the other pairs in its dataset (LEMoN).
     compares_pairs: bool = False
 
@@ -170,7 +169,8 @@ class Scorer(Protocol):
     def take_over(self, prepared: Any) -> None: ...
 
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
-        """One state per image, in order. Images are RGB of any size."""
+        """One state per image, in order. Images are RGB of any size; `image.info` has the picture's
+        metadata and, if it belongs to a dataset, its `file_name` there."""
         ...
 
     def of_pair(self, state: ImageState, key: int) -> ImageState:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.regular_files import open_regular, read_regular
 from backend.engine.hub_cache import commit_of
 
 #: Bytes read at each end of a file: enough to tell checkpoints apart, cheap for large files.
@@ -29,7 +30,7 @@ def revision_of(model: str, commit: str | None = None) -> str:
             continue
         size = path.stat().st_size
         digest.update(f"{path.name}:{size}\n".encode())
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             digest.update(file.read(_SAMPLE))
             file.seek(max(0, size - _SAMPLE))
             digest.update(file.read(_SAMPLE))
@@ -50,4 +51,4 @@ def limits_of(model: str) -> str:
     path = Path(model) / "traced.json"
     if not path.is_file():
         return ""
-    return str(json.loads(path.read_text(encoding="utf-8")).get("limits", ""))
+    return str(json.loads(read_regular(path)).get("limits", ""))

@@ -14,12 +14,13 @@ import torch
 from torch.nn.functional import normalize
 
 from backend.engine import hub
-from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.model_fit import PROBES, check_ids, check_image_processor, check_tokenizer
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
 from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
 from backend.engine.scoring.protocol import ImageState, Session, Tokens
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.padded import PaddedSession, PaddedText, padded_to
+from backend.errors import ModelMismatch
 
 
 @dataclass
@@ -51,26 +52,45 @@ class SiglipScorer(HubImages, DualEncoder):
         tower = self.tower
         return PaddedSession(tower, self.budget(20 * tower.width * 4), self.precision)
 
-    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+    def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         seen = self.model.vision_model(pixel_values=pixels).pooler_output
         return list(normalize(seen.float(), dim=-1).cpu())
 
 
 def load_siglip(request: Request) -> SiglipScorer:
     """A `SiglipModel`, of SigLIP or SigLIP 2. Raises as `load_scorer` does."""
-    from transformers import AutoImageProcessor, AutoTokenizer, SiglipModel
+    from transformers import AutoImageProcessor, SiglipModel
 
     model, _, device, precision = request
     loaded = load_weights(model, SiglipModel, ("logit_scale", "logit_bias"))
     image_processor = hub.load(AutoImageProcessor, model, advice=ADVICE)
-    tokenizer = hub.load(AutoTokenizer, model, advice=ADVICE)
+    tokenizer = _tokenizer_of(model)
     text = loaded.config.text_config
+    length = int(text.max_position_embeddings)
     check_tokenizer(model, tokenizer, int(text.vocab_size))
     check_image_processor(model, image_processor, loaded.config.vision_config)
-    # One special token after a caption and none before it, but `HubReader` reserves two: hence + 1.
-    reader = HubReader(tokenizer, int(text.max_position_embeddings) + 1, int(text.vocab_size))
-    info = info_of("siglip", model, device, precision, loaded, reader.context - 1)
-    return SiglipScorer(info, loaded.to(device), reader, image_processor)
+    reader = HubReader(tokenizer, length, int(text.vocab_size), special=1)
+    info = info_of("siglip", model, device, precision, loaded, length)
+    scorer = SiglipScorer(info, loaded.to(device), reader, image_processor)
+    theirs = tokenizer(list(PROBES), padding="max_length", truncation=True, max_length=length)
+    check_ids(model, [scorer.tower.whole(t) for t in reader.tokenise(PROBES)], theirs["input_ids"])
+    return scorer
+
+
+def _tokenizer_of(model: str) -> Any:
+    """The checkpoint's tokenizer; for SigLIP 2 with the lower case of its training, which the
+    class named in its published files, Gemma's, lacks."""
+    from transformers import AutoTokenizer, GemmaTokenizer, Siglip2Tokenizer, SiglipTokenizer
+
+    tokenizer = hub.load(AutoTokenizer, model, advice=ADVICE)
+    if isinstance(tokenizer, GemmaTokenizer):
+        return hub.load(Siglip2Tokenizer, model, advice=ADVICE)
+    if not tokenizer.is_fast and not isinstance(tokenizer, SiglipTokenizer):
+        raise ModelMismatch(
+            f"The tokenizer of '{model}', {type(tokenizer).__name__}, does not say which "
+            "characters its tokens cover. Use SigLIP 2, google/siglip2-base-patch16-224."
+        )
+    return tokenizer
 
 
 #: Fixed-resolution SigLIP 2 has model type "siglip" as well. NaFlex models, with patch grids of any

@@ -1,69 +1,100 @@
-"""Captions to tokens and back, through a fast Hugging Face tokenizer."""
+"""Captions to tokens and back, through a Hugging Face tokenizer."""
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from backend.engine.captions import Caption
+from backend.engine.scoring.alignment import Span, origins, span_in, without_spaces
 from backend.engine.scoring.protocol import BoolArray, Tokens
+
+#: Entries of a vocabulary that stand for no text: `[unused7]`, `<0x0A>`, `<unused7>`.
+_PLACEHOLDER = re.compile(r"\[\w+\]|<\w+>")
+
+
+def _same(text: str) -> str:
+    return text
 
 
 @dataclass
 class HubReader:
-    """A `PreTrainedTokenizerFast` with the model's context.
+    """A tokenizer of Hugging Face with the model's context.
 
-    `context` includes the two special tokens around a caption. `vocabulary` is the number of rows
-    of the model's embedding table, which may exceed the tokenizer's vocabulary.
+    `context` includes the special tokens around a caption, of which there are `special`.
+    `vocabulary` is the number of rows of the model's embedding table, which may exceed the
+    tokenizer's vocabulary. `clean`: what the model's library does to a caption before its
+    tokenizer.
     """
 
     tokenizer: Any
     context: int
     vocabulary: int
+    special: int = 2
+    clean: Callable[[str], str] = _same
 
     def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
         if not captions:
             return []
         encoded = self.tokenizer(
-            list(captions),
+            [self.clean(caption) for caption in captions],
             add_special_tokens=False,
             truncation=True,
-            max_length=self.context - 2,
+            max_length=self.context - self.special,
             return_attention_mask=False,
         )
         return [tuple(ids) for ids in encoded["input_ids"]]
 
-    def spans(self, caption: str) -> list[tuple[int, int]]:
+    def spans(self, caption: str) -> list[Span]:
+        """A SentencePiece tokenizer has no offsets: there, the text of its pieces is aligned."""
+        most = self.context - self.special
+        if not self.tokenizer.is_fast:
+            pieces = self._pieces(caption)
+            places = accumulate(map(len, pieces), initial=0)
+            return in_the_users(caption, self._read, list(pairwise(places))[:most])
         encoded = self.tokenizer(
-            caption,
+            self.clean(caption),
             add_special_tokens=False,
             truncation=True,
-            max_length=self.context - 2,
+            max_length=most,
             return_offsets_mapping=True,
         )
-        return [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
+        places = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
+        return in_the_users(caption, self.clean, places)
+
+    def _pieces(self, text: str) -> list[str]:
+        """The text of each token; the first begins without a space."""
+        pieces = [piece.replace("▁", " ") for piece in self.tokenizer.tokenize(self.clean(text))]
+        return [pieces[0].lstrip(), *pieces[1:]] if pieces else []
+
+    def _read(self, text: str) -> str:
+        return "".join(self._pieces(text))
 
     def decode(self, tokens: Tokens) -> str:
         return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True)).strip()
 
     def words_read(self, caption: str) -> int:
-        return words_within(caption, self.spans(caption), self.context - 2)
+        return words_within(caption, self.spans(caption), self.context - self.special)
 
     def replaceable(self, whole_words: bool) -> BoolArray:
         allowed = np.zeros(self.vocabulary, np.bool_)
-        known = self.tokenizer.get_vocab()
-        special, mark = set(self.tokenizer.all_special_ids), mark_of(known)
-        for token, number in known.items():
-            if number in special or number >= self.vocabulary or _is_placeholder(token):
+        vocab = self.tokenizer.get_vocab()
+        special, mark = set(self.tokenizer.all_special_ids), mark_of(vocab)
+        for token, number in vocab.items():
+            if number in special or number >= self.vocabulary or _PLACEHOLDER.fullmatch(token):
                 continue
             allowed[number] = not whole_words or is_word(token, mark)
         return allowed
 
 
 def mark_of(vocabulary: Collection[str]) -> str:
-    """How a vocabulary marks whole words: CLIP by a suffix, SigLIP by a prefix, BERT not at all."""
-    return next((mark for mark in ("a</w>", "▁a") if mark in vocabulary), "").replace("a", "")
+    """How a vocabulary marks whole words: CLIP by a suffix, SigLIP and GPT-2 by a prefix, BERT not
+    at all."""
+    marks = ("a</w>", "▁a", "Ġa")
+    return next((mark for mark in marks if mark in vocabulary), "").replace("a", "")
 
 
 def is_word(token: str, mark: str) -> bool:
@@ -72,12 +103,16 @@ def is_word(token: str, mark: str) -> bool:
     >>> is_word("dog</w>", "</w>"), is_word("do", "</w>"), is_word("dog", ""), is_word("##ing", "")
     (True, False, True, False)
     """
-    bare = token.removesuffix("</w>").removeprefix("▁")
+    bare = token.removesuffix("</w>").lstrip("▁Ġ")
     return mark in token and bare.isalpha()
 
 
-def _is_placeholder(token: str) -> bool:
-    return token.startswith("[") and token.endswith("]") and len(token) > 2
+def in_the_users(caption: str, clean: Callable[[str], str], places: Iterable[Span]) -> list[Span]:
+    """The spans of the caption behind places of `clean(caption)`."""
+    if clean is _same:
+        return [without_spaces(caption, start, end) for start, end in places]
+    ranges, cleaned = origins(caption, clean), clean(caption)
+    return [span_in(ranges, cleaned, start, end) for start, end in places]
 
 
 def words_within(caption: str, read: Sequence[tuple[int, int]], most: int) -> int:

@@ -1,7 +1,7 @@
 """The work a session has done, in units that do not depend on the machine.
 
 Counted where the work happens; tests compare it with the lower bounds implied by the candidates
-(`tests/lab/bench/lower_bounds.py`).
+(`tests/research/bench/lower_bounds.py`).
 """
 
 from dataclasses import dataclass

@@ -10,11 +10,9 @@ the paper, we never put near duplicates into one bag, since no caption can tell 
 
     candidate bag of i    i and its nearest pictures; alpha = their mean cosine with i
     curated bags          by alpha descending, each that is disjoint from those already taken
-    training bags         each epoch in a random order, each picture at most once
 """
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,17 +89,17 @@ def candidate_bags(
     vectors of the pictures alone, which determine near duplicates. Raises ValueError for an invalid
     size.
     """
-    _check(size)
+    check_size(size)
     bags: dict[int, Bag] = {}
     rows, count = list(range(len(vectors))), NEIGHBOURS
     while rows:
         places, cosines = nearest(vectors, count, rows)
         again = []
         for row, near, cosine in zip(rows, places, cosines, strict=True):
-            chosen = _distinct(row, near, pictures, size)
-            if len(chosen) == size - 1:
-                alpha = float(np.mean(cosine[chosen]))
-                bags[row] = Bag((row, *(int(near[place]) for place in chosen)), alpha)
+            members = _distinct(row, near, pictures, size)
+            if len(members) == size - 1:
+                alpha = float(np.mean(cosine[members]))
+                bags[row] = Bag((row, *(int(near[place]) for place in members)), alpha)
             elif count < len(vectors) - 1:
                 again.append(row)  # a picture with hundreds of near duplicates: look further
         rows, count = again, count * 8
@@ -115,60 +113,31 @@ def curated_bags(candidates: Sequence[Bag]) -> list[Bag]:
     >>> curated_bags([Bag((0, 1), 0.5), Bag((1, 2), 0.9), Bag((3, 0), 0.5)])
     [Bag(members=(1, 2), alpha=0.9), Bag(members=(3, 0), alpha=0.5)]
     """
-    taken: set[int] = set()
+    used_pictures: set[int] = set()
     bags = []
     for bag in sorted(candidates, key=lambda bag: (-bag.alpha, bag.members[0])):
-        if taken.isdisjoint(bag.members):
-            taken.update(bag.members)
+        if used_pictures.isdisjoint(bag.members):
+            used_pictures.update(bag.members)
             bags.append(bag)
     return bags
-
-
-def training_bags(
-    near: NDArray[np.int64], size: int, rng: random.Random
-) -> Iterator[tuple[int, ...]]:
-    """One epoch of training bags (B.2): pictures in a random order, each with its first `size` - 1
-    neighbours that are not yet in a bag. `near` [n, k]: neighbours of each picture, nearest first,
-    as returned by `nearest`. Pictures without enough free neighbours are skipped in this epoch.
-    """
-    _check(size)
-    order = list(range(len(near)))
-    rng.shuffle(order)
-    free = np.ones(len(near), np.bool_)
-    for row in order:
-        if not free[row]:
-            continue
-        others = near[row][free[near[row]]][: size - 1]
-        if len(others) == size - 1:
-            bag = (row, *others.tolist())
-            free[list(bag)] = False
-            yield bag
-
-
-def random_bags(count: int, size: int, rng: random.Random) -> list[Bag]:
-    """`count` pictures partitioned at random into bags: the baseline for mined bags."""
-    _check(size)
-    order = list(range(count))
-    rng.shuffle(order)
-    ends = range(size, count + 1, size)
-    return [Bag(tuple(order[end - size : end]), 0.0) for end in ends]
 
 
 def _distinct(
     row: int, near: NDArray[np.int64], pictures: NDArray[np.float32], size: int
 ) -> list[int]:
     """Indices into `near` of the first pictures that are not near duplicates of any in the bag."""
-    chosen: list[int] = []
-    kept = [pictures[row]]
+    members: list[int] = []
+    member_pictures = [pictures[row]]
     for place, other in enumerate(near):
-        if len(chosen) == size - 1:
+        if len(members) == size - 1:
             break
-        if max(float(image @ pictures[other]) for image in kept) < NEAR_DUPLICATE:
-            chosen.append(place)
-            kept.append(pictures[other])
-    return chosen
+        if max(float(image @ pictures[other]) for image in member_pictures) < NEAR_DUPLICATE:
+            members.append(place)
+            member_pictures.append(pictures[other])
+    return members
 
 
-def _check(size: int) -> None:
+def check_size(size: int) -> None:
+    """Raises ValueError for a size that no bag may have."""
     if not SMALLEST <= size <= LARGEST:
         raise ValueError(f"A bag holds {SMALLEST} to {LARGEST} pictures, not {size}.")

@@ -47,9 +47,7 @@ def agreement(judgements: Sequence[Mapping[str, str]]) -> Agreement:
     same = sum(len(set(judgement.values())) == 1 for judgement in shared)
     names = sorted({name for judgement in shared for name in judgement})
     people = [_two(first, second, shared) for first, second in combinations(names, 2)]
-    return Agreement(
-        len(shared), same, _alpha(shared, names), tuple(two for two in people if two.pairs)
-    )
+    return Agreement(len(shared), same, _alpha(shared), tuple(two for two in people if two.pairs))
 
 
 def _two(first: str, second: str, shared: Sequence[Mapping[str, str]]) -> TwoPeople:
@@ -68,21 +66,18 @@ def _two(first: str, second: str, shared: Sequence[Mapping[str, str]]) -> TwoPeo
     return TwoPeople(first, second, len(both), same, kappa)
 
 
-def _alpha(shared: Sequence[Mapping[str, str]], names: Sequence[str]) -> float | None:
-    import krippendorff
-
+def _alpha(shared: Sequence[Mapping[str, str]]) -> float | None:
+    """1 - observed / expected disagreement, by the coincidence matrix (Krippendorff 2018)."""
     verdicts = sorted({verdict for judgement in shared for verdict in judgement.values()})
     if len(shared) < FEWEST or len(verdicts) < 2:
         return None
-    number = {verdict: float(place) for place, verdict in enumerate(verdicts)}
-    table = np.array(
-        [
-            [number[judgement[name]] if name in judgement else np.nan for judgement in shared]
-            for name in names
-        ]
-    )
-    score = float(krippendorff.alpha(reliability_data=table, level_of_measurement="nominal"))
-    return score if math.isfinite(score) else None
+    counts = np.array([[list(j.values()).count(v) for v in verdicts] for j in shared], np.float64)
+    people = counts.sum(1, keepdims=True)
+    coincidences = (counts / (people - 1)).T @ counts - np.diag((counts / (people - 1)).sum(0))
+    totals, n = coincidences.sum(0), coincidences.sum()
+    observed = n - np.trace(coincidences)
+    expected = (n**2 - (totals**2).sum()) / (n - 1)
+    return float(1 - observed / expected)
 
 
 def check_overlap(share: float, people: int) -> None:

@@ -50,12 +50,14 @@ def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]
 
 def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
     """Equal-sized bins in order of probability; fewer bins for few pairs."""
-    known = sorted((pair.p_error, pair.is_error) for pair in decided if pair.p_error is not None)
-    count = min(_BINS, len(known) // 5)
-    edges = [round(k * len(known) / count) for k in range(count + 1)] if count else []
+    predictions = sorted(
+        (pair.p_error, pair.is_error) for pair in decided if pair.p_error is not None
+    )
+    count = min(_BINS, len(predictions) // 5)
+    edges = [round(k * len(predictions) / count) for k in range(count + 1)] if count else []
     bins = []
     for first, last in itertools.pairwise(edges):
-        part = known[first:last]
+        part = predictions[first:last]
         bins.append(
             CalibrationBin(
                 sum(p for p, _ in part) / len(part),
@@ -87,12 +89,12 @@ def suspects_hit(
     """
     hits, chances = [], []
     for spans, words in marked:
-        known = [(start, end) in spans for start, end, _ in words]
-        if not any(known):
+        is_hit = [(start, end) in spans for start, end, _ in words]
+        if not any(is_hit):
             continue
         top = max(range(len(words)), key=lambda i: words[i][2])
-        hits.append(known[top])
-        chances.append(sum(known) / len(known))
+        hits.append(is_hit[top])
+        chances.append(sum(is_hit) / len(is_hit))
     if not hits:
         return None
     return len(hits), sum(hits) / len(hits), sum(chances) / len(chances)

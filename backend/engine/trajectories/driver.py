@@ -20,6 +20,7 @@ from backend.engine.scoring.protocol import (
     TokenReader,
     Tokens,
 )
+from backend.engine.trajectories.explorers import EXPLORERS
 from backend.engine.trajectories.exploring import (
     AskGains,
     AskScores,
@@ -89,7 +90,7 @@ def start_explorer(
     scorer: Scorer, caption: Caption, words_read: int, exploring: Exploring, allowed: BoolArray
 ) -> Explorer:
     """The generator of one pair. `allowed`: which tokens may replace another."""
-    start = exploring.kind.start
+    start = EXPLORERS[exploring.name]
     return start(caption, words_read, scorer.reader, allowed, exploring)
 
 

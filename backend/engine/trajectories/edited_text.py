@@ -7,6 +7,7 @@ characters, and an edit replaces only those, so that the user's capitals and pun
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -30,24 +31,31 @@ class EditedText:
         self.editable = len(self.tokens) if len(caption) else 0
         #: Punctuation belongs to the word whose chunk it is in, as in `Caption`.
         self.word_of = [bisect_right(caption.starts, start) - 1 for start, _ in spans]
-        ends = [end for _, end in spans]
-        read = reader.words_read(caption.text)
-        limit = caption.starts[read] if 0 < read < len(caption) else len(caption.text)
+        # Several tokens may share a character, such as the bytes of an emoji: the first has it.
+        ends = list(accumulate((end for _, end in spans), max))
+        spans = [
+            (max(start, last), max(end, last))
+            for last, (start, end) in zip([0, *ends], spans, strict=False)
+        ]
+        words_read = reader.words_read(caption.text)
+        limit = caption.starts[words_read] if 0 < words_read < len(caption) else len(caption.text)
         #: Each token's own characters, the text before each, and the text after the last.
         self._pieces = [caption.text[start:end] for start, end in spans]
         self._before = [
             caption.text[last:start] for last, (start, _) in zip([0, *ends], spans, strict=False)
         ]
-        self._tail = caption.text[ends[-1] : limit] if ends else ""
+        self._tail = caption.text[ends[-1] if ends else 0 : limit]
+        self._deleted: set[int] = set()
 
     def edit(self, token: int, piece: str) -> None:
         """Replace a token's characters; an empty piece deletes them."""
         self._pieces[token] = piece
+        (self._deleted.discard if piece else self._deleted.add)(token)
 
     def __str__(self) -> str:
         joined = "".join(
-            before + piece if piece else _SPACES.sub(" ", before)[:1]
-            for before, piece in zip(self._before, self._pieces, strict=True)
+            _SPACES.sub(" ", before)[:1] if token in self._deleted else before + piece
+            for token, (before, piece) in enumerate(zip(self._before, self._pieces, strict=True))
         )
         return _SPACES.sub(" ", joined + self._tail).strip()
 

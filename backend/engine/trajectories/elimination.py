@@ -24,7 +24,6 @@ from backend.engine.trajectories.edited_text import EditedText
 from backend.engine.trajectories.exploring import (
     AskScores,
     Explorer,
-    ExplorerKind,
     Exploring,
     SearchResult,
 )
@@ -65,25 +64,25 @@ def eliminate_words(
     behind = tuple(range(words_read, len(caption)))
     (start,) = tokenise([caption.text])
     scores = [float((yield AskScores([start]))[0])]
-    texts, captions, removed = [start], [], list[int]()
+    texts, captions, removals = [start], [], list[int]()
     left = list(range(words_read))
     first = np.zeros(0, np.float32)
     gains = LastGains(exploring)
-    while left and (exploring.whole or not removed):
+    while left and (exploring.whole or not removals):
         queried = gains.most_promising(left)
-        candidates = [caption.without((*removed, word, *behind)) for word in queried]
-        read = tokenise(candidates)
-        step_scores = yield AskScores(read)
-        if not removed:
+        candidates = [caption.without((*removals, word, *behind)) for word in queried]
+        tokens = tokenise(candidates)
+        step_scores = yield AskScores(tokens)
+        if not removals:
             first = step_scores
         gains.update(queried, step_scores - scores[-1])
-        best = exploring.best(read, step_scores)
-        removed.append(queried[best])
+        best = exploring.best(tokens, step_scores)
+        removals.append(queried[best])
         left.remove(queried[best])
         scores.append(float(step_scores[best]))
-        texts.append(read[best])
+        texts.append(tokens[best])
         captions.append(candidates[best])
-    return SearchResult(texts, captions, scores, removed, first, not left)
+    return SearchResult(texts, captions, scores, removals, first, not left)
 
 
 def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) -> Explorer:
@@ -96,17 +95,17 @@ def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) ->
     gains = LastGains(exploring)
     while left and (exploring.whole or not changed):
         queried = gains.most_promising(left)
-        read = [tuple(start[i] for i in left if i != gone) for gone in queried]
-        step_scores = yield AskScores(read)
+        candidates = [tuple(start[i] for i in left if i != deletion) for deletion in queried]
+        step_scores = yield AskScores(candidates)
         if not changed:
             first = text.by_word(step_scores, words_read, scores[0], exploring.direction)
         gains.update(queried, step_scores - scores[-1])
-        best = exploring.best(read, step_scores)
+        best = exploring.best(candidates, step_scores)
         changed.append(text.word_of[queried[best]])
         text.edit(queried[best], "")
         left.remove(queried[best])
         scores.append(float(step_scores[best]))
-        texts.append(read[best])
+        texts.append(candidates[best])
         captions.append(str(text))
     return SearchResult(texts, captions, scores, changed, first, not left)
 
@@ -123,6 +122,3 @@ def eliminate(
     if exploring.unit == "token":
         return eliminate_tokens(EditedText(caption, reader), words_read, exploring)
     return eliminate_words(caption, words_read, reader.tokenise, exploring)
-
-
-ELIMINATION = ExplorerKind(eliminate, ("unit",), replaces_tokens=False)

@@ -1,10 +1,21 @@
-"""The registry of explorers by their user-facing names."""
+"""How each explorer of `exploring.KINDS` starts."""
 
-from backend.engine.trajectories import elimination, gcd
-from backend.engine.trajectories.exploring import ExplorerKind
+from collections.abc import Callable
 
-EXPLORERS: dict[str, ExplorerKind] = {
-    "elimination": elimination.ELIMINATION,
-    "gcd": gcd.GCD,
-    "fast-gcd": gcd.FAST_GCD,
+from backend.engine.captions import Caption
+from backend.engine.scoring.protocol import BoolArray, TokenReader
+from backend.engine.trajectories.elimination import eliminate
+from backend.engine.trajectories.exploring import Explorer, Exploring
+from backend.engine.trajectories.gcd import (
+    fast_greedy_coordinate_descent,
+    greedy_coordinate_descent,
+)
+
+#: (caption, words_read, reader, tokens that may replace another, settings).
+StartExplorer = Callable[[Caption, int, TokenReader, BoolArray, Exploring], Explorer]
+
+EXPLORERS: dict[str, StartExplorer] = {
+    "elimination": eliminate,
+    "gcd": greedy_coordinate_descent,
+    "fast-gcd": fast_greedy_coordinate_descent,
 }

@@ -2,17 +2,16 @@
 
 An explorer is a generator: it yields a request, is sent the response, and returns a `SearchResult`.
 It never accesses a model, so the driver can batch the requests of many explorers. To add one, write
-a module that defines its `ExplorerKind` and register it in `explorers.py`.
+its generator, name it in `explorers.py`, and describe it in `KINDS`.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from backend.engine.captions import Caption
-from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader, Tokens
+from backend.engine.scoring.protocol import FloatArray, Tokens
 from backend.errors import SettingsError
 
 Unit = Literal["word", "token"]
@@ -20,6 +19,25 @@ Direction = Literal["maximise", "minimise"]
 #: Key of `auxiliary` in the stored parameters of a run; kept unchanged, since runs are looked up by
 #: them.
 _AUXILIARY = "second_opinion"
+
+
+@dataclass(frozen=True)
+class ExplorerKind:
+    """Which of its parameters a run records, and how the driver prepares it."""
+
+    #: The fields of `Exploring` that it uses besides `direction` and `auxiliary`.
+    parameters: tuple[str, ...]
+    #: Whether its candidates replace tokens, along the gradient, rather than delete them.
+    replaces_tokens: bool
+
+
+_FAST_GCD = ExplorerKind(("steps", "top", "whole_words"), replaces_tokens=True)
+#: The explorers, by their names for users.
+KINDS = {
+    "elimination": ExplorerKind(("unit",), replaces_tokens=False),
+    "gcd": ExplorerKind((*_FAST_GCD.parameters, "candidates", "seed"), replaces_tokens=True),
+    "fast-gcd": _FAST_GCD,
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +50,7 @@ class Exploring:
     SettingsError for invalid values.
     """
 
-    name: str = "elimination"  #: a key of `explorers.EXPLORERS`
+    name: str = "elimination"  #: a key of `KINDS`
     unit: Unit = "word"
     direction: Direction = "maximise"
     steps: int = 10  #: T of GCD and Fast GCD; Elimination goes down to the empty caption
@@ -47,16 +65,14 @@ class Exploring:
     lazy: int | None = None  #: words that Elimination queries again per step; None: all (exact)
 
     def __post_init__(self) -> None:
-        from backend.engine.trajectories.explorers import EXPLORERS  # circular import
-
         choices = (
-            (self.name, tuple(EXPLORERS)),
+            (self.name, tuple(KINDS)),
             (self.unit, get_args(Unit)),
             (self.direction, get_args(Direction)),
         )
-        for value, known in choices:
-            if value not in known:
-                raise SettingsError(f"'{value}' is not one of: {', '.join(known)}.")
+        for value, valid_values in choices:
+            if value not in valid_values:
+                raise SettingsError(f"'{value}' is not one of: {', '.join(valid_values)}.")
         for name in ("steps", "top", "candidates"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 1.")
@@ -75,10 +91,8 @@ class Exploring:
         return common | {name: getattr(self, name) for name in self.kind.parameters}
 
     @property
-    def kind(self) -> "ExplorerKind":
-        from backend.engine.trajectories.explorers import EXPLORERS
-
-        return EXPLORERS[self.name]
+    def kind(self) -> ExplorerKind:
+        return KINDS[self.name]
 
     @property
     def deletes_words(self) -> bool:
@@ -91,8 +105,8 @@ class Exploring:
 
         Runs older than the auxiliary score have none, and runs compared with them must not
         have one."""
-        known = {field.name for field in fields(cls)} - {"name", "auxiliary", "whole"}
-        values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
+        names = {field.name for field in fields(cls)} - {"name", "auxiliary", "whole"}
+        values: dict[str, Any] = {k: v for k, v in parameters.items() if k in names}
         return cls(name, auxiliary=bool(parameters.get(_AUXILIARY, False)), **values)
 
     def best(self, texts: Sequence[Tokens], scores: FloatArray) -> int:
@@ -105,8 +119,8 @@ class Exploring:
         for number, text in enumerate(texts):
             first.setdefault(text, number)
         places = np.array(list(first.values()))
-        chosen = scores[places] if self.direction == "maximise" else -scores[places]
-        return int(places[np.argmax(chosen)])
+        signed_scores = scores[places] if self.direction == "maximise" else -scores[places]
+        return int(places[np.argmax(signed_scores)])
 
 
 @dataclass(frozen=True)
@@ -142,15 +156,3 @@ class SearchResult:
 
 
 Explorer = Generator[AskScores | AskGains, FloatArray, SearchResult]
-
-
-@dataclass(frozen=True)
-class ExplorerKind:
-    """How the driver starts an explorer and which of its parameters a run records."""
-
-    #: (caption, words_read, reader, tokens that may replace another, settings).
-    start: Callable[[Caption, int, TokenReader, BoolArray, Exploring], Explorer]
-    #: The fields of `Exploring` that it uses besides `direction` and `auxiliary`.
-    parameters: tuple[str, ...]
-    #: Whether its candidates replace tokens, along the gradient, rather than delete them.
-    replaces_tokens: bool

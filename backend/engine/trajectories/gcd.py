@@ -22,7 +22,6 @@ from backend.engine.trajectories.exploring import (
     AskGains,
     AskScores,
     Explorer,
-    ExplorerKind,
     Exploring,
     SearchResult,
 )
@@ -139,11 +138,3 @@ def _take(
     result.scores.append(score)
     result.changed.append(text.word_of[j])
     return following
-
-
-FAST_GCD = ExplorerKind(
-    fast_greedy_coordinate_descent, ("steps", "top", "whole_words"), replaces_tokens=True
-)
-GCD = ExplorerKind(
-    greedy_coordinate_descent, (*FAST_GCD.parameters, "candidates", "seed"), replaces_tokens=True
-)

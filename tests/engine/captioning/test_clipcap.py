@@ -9,10 +9,11 @@ import torch
 from PIL import Image
 
 from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap, make_clipcap
-from backend.engine.captioning.clipcap_policy import ClipCapPolicy
-from backend.engine.captioning.policy import Side, log_probabilities
-from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import load_captioner
 from backend.errors import ModelMismatch, ModelMissing, ModelUnavailable
+from research.captioning.clipcap_policy import ClipCapPolicy
+from research.captioning.policy import Side, log_probabilities
 from tests.checkpoints import (
     drawn_pairs,
     random_blip,
@@ -175,13 +176,13 @@ def test_a_language_model_without_an_end_token_is_refused(parts: Path, tmp_path:
 def test_a_bidirectional_language_model_is_refused(parts: Path, tmp_path: Path) -> None:
     from transformers import BertConfig, BertLMHeadModel
 
-    from backend.lab.scenes.tokenizer import make_tokenizer
+    from research.scenes.tokenizer import make_tokenizer
 
     tokenizer = make_tokenizer()
     tokenizer.eos_token = "[SEP]"
     size = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
-    made = BertConfig(vocab_size=len(tokenizer), num_attention_heads=2, **size)
-    BertLMHeadModel(made).save_pretrained(tmp_path)
+    bert_config = BertConfig(vocab_size=len(tokenizer), num_attention_heads=2, **size)
+    BertLMHeadModel(bert_config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelMismatch, match="words that come later"):
         make_clipcap(str(parts / "clip"), str(tmp_path))
@@ -257,6 +258,11 @@ def test_only_the_selected_side_and_the_prefix_are_trained_and_saved_merged(
     if rank and side != "language":
         layers = {name.split(".")[-2] for name in moved if name.startswith("vision")}
         assert layers == {"q_proj", "k_proj", "v_proj", "fc1", "fc2"}, "as published"
+    if rank and side != "vision":
+        layers = {
+            ".".join(name.split(".")[-3:-1]) for name in moved if name.startswith("language_model")
+        }
+        assert layers == {"attn.c_attn", "attn.c_proj"}, "as published: not mlp.c_proj"
     fresh = ClipCapPolicy(saved)
     expected = log_probabilities(fresh.logits(fresh.images_of(images(3)), samples), samples, 1.0)
     made = log_probabilities(policy.logits(seen, samples), samples, 1.0)

@@ -21,12 +21,12 @@ def test_a_contribution_is_the_difference_without_the_word() -> None:
     assert gains["brown"] == pytest.approx(icc - score_captions([without])[0], abs=1e-3)
 
 
-@pytest.mark.parametrize("caption", [*CONCRETE, *ABSTRACT, "dog", "word " * 270, "犬が走る"])
-def test_every_caption_has_contributions(caption: str) -> None:
-    icc, words = contributions(caption)
-    assert icc == pytest.approx(score_captions([caption])[0], abs=1e-4)
-    assert len(words) <= MOST_WORDS
-    assert all(caption[word.start : word.end].strip() for word in words)
+def test_every_caption_has_contributions() -> None:
+    for caption in [*CONCRETE, *ABSTRACT, "dog", "word " * 270, "犬が走る"]:
+        icc, words = contributions(caption)
+        assert icc == pytest.approx(score_captions([caption])[0], abs=1e-4)
+        assert len(words) <= MOST_WORDS
+        assert all(caption[word.start : word.end].strip() for word in words)
 
 
 def test_contributions_differ_even_if_the_score_is_0() -> None:

@@ -18,10 +18,10 @@ from backend.engine.correction.boosting import (
     make,
 )
 from backend.engine.correction.doubting import Doubt
-from backend.engine.correction.stated_facts import left_out, new_phrases, stated_facts_in
-from backend.engine.correction.striking import shortened, without
+from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
+from backend.engine.english.phrase_removal import leading_phrases, without_phrase
+from backend.engine.english.phrases import Phrase
 from backend.engine.language_models import Answer, Question, Spending
-from backend.engine.phrases.spans import Phrase
 
 
 class Scripted:
@@ -178,11 +178,11 @@ def test_qualities_that_differ_from_peoples_captions_are_conflicts() -> None:
 def test_removing_a_phrase_leaves_a_caption(text: str, phrase: str, left: str) -> None:
     start = text.find(phrase)
     end = start + len(phrase) if start >= 0 else start
-    assert without(text, max(start, 0), max(end, 0)) == left
+    assert without_phrase(text, max(start, 0), max(end, 0)) == left
 
 
 def new(text: str, *captions: str) -> list[str]:
-    return [phrase.text(text) for phrase in new_phrases(text, stated_facts_in(captions))]
+    return [phrase.text(text) for phrase in new_phrases(text, facts_in(captions))]
 
 
 def test_a_word_written_of_another_thing_counts_as_new() -> None:
@@ -203,10 +203,10 @@ def test_left_out_names_the_part_that_the_richer_caption_omits() -> None:
 
 
 def test_captions_are_shortened_to_whole_phrases() -> None:
-    assert shortened("A dog on a big red bench.", 6) == "A dog."
-    assert shortened("A dog standing by a lake.", 4) == "A dog standing."
-    assert shortened("A dog by a lake on a sunny day.", 8) == "A dog by a lake."
-    assert shortened("On a.", 1) == ""
+    assert leading_phrases("A dog on a big red bench.", 6) == "A dog."
+    assert leading_phrases("A dog standing by a lake.", 4) == "A dog standing."
+    assert leading_phrases("A dog by a lake on a sunny day.", 8) == "A dog by a lake."
+    assert leading_phrases("On a.", 1) == ""
 
 
 def boost(caption: str, kind: str = "holistic", *sources: str) -> Boost:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.guided_infill import propose
 from backend.engine.correction.judge import SMALLEST_GAIN, judge, suggest
 from backend.engine.correction.proposing import proposed

@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from backend.engine.captions import Caption
-from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, AskNextWords
 from backend.engine.correction.judge import proposals_of
 from backend.engine.correction.packed_decoding import PackedDecoding
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.lab.bench.plain_captioner import PlainDecoding, plain
 from backend.settings import EMBEDDED_CAPTIONER
+from research.bench.plain_captioner import PlainDecoding, plain
 from tests.checkpoints import drawn_pairs, random_captioner
 
 TRAININGS = EMBEDDED_CAPTIONER.parent
@@ -30,7 +31,14 @@ def _random(seed: int) -> Callable[[Path], Path]:
     return lambda folder: random_captioner(folder, seed)
 
 
-@pytest.fixture(scope="module", params=[*EMBEDDED, _random(0), _random(1)])
+def _nightly(captioner: object) -> object:
+    return pytest.param(captioner, marks=pytest.mark.nightly)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[EMBEDDED[0], _random(0), *map(_nightly, (*EMBEDDED[1:], _random(1)))],
+)
 def captioner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Captioner:
@@ -103,17 +111,17 @@ def test_answers_equal_those_of_plain_decoding(captioner: Captioner) -> None:
         assert [i for i, _ in fast_best] == [i for i, _ in best]
 
 
-@pytest.mark.parametrize("prefix", ["", "A red"])
-def test_beam_search_gives_the_same_as_generate(captioner: Captioner, prefix: str) -> None:
-    memories = captioner.encode([image for image, _ in drawn_pairs(3, seed=11)])
-    prompt = captioner.tokens([prefix])[0][:-1]
-    for longest in (20, 6):
-        together = captioner.describe_all(memories, prefix, longest)
-        alone = [
-            captioner.texts(captioner.generated(memory, torch.tensor([prompt]), longest))[0]
-            for memory in memories
-        ]
-        assert together == alone
+def test_beam_search_gives_the_same_as_generate(captioner: Captioner) -> None:
+    for prefix in ["", "A red"]:
+        memories = captioner.encode([image for image, _ in drawn_pairs(3, seed=11)])
+        prompt = captioner.tokens([prefix])[0][:-1]
+        for longest in (20, 6):
+            together = captioner.describe_all(memories, prefix, longest)
+            alone = [
+                captioner.texts(captioner.generated(memory, torch.tensor([prompt]), longest))[0]
+                for memory in memories
+            ]
+            assert together == alone
 
 
 def test_a_configured_generation_is_left_to_transformers(

@@ -8,7 +8,7 @@ from backend.engine.correction import trajectory_suggestions
 from backend.engine.correction.guided_infill import prefix_before
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english import match_case, repair_articles
+from backend.engine.english.articles import match_case
 from backend.engine.trajectories.trajectory import Trajectory
 
 
@@ -70,17 +70,3 @@ def test_words_keep_the_case_of_what_they_replace() -> None:
         "cat",
         "Cat",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "repaired"),
-    [
-        ("A orange cat and an dog.", "An orange cat and a dog."),
-        ("a apple", "an apple"),
-        ("The cat", "The cat"),
-        ("a", "a"),
-        ("", ""),
-    ],
-)
-def test_articles_agree(text: str, repaired: str) -> None:
-    assert repair_articles(text) == repaired

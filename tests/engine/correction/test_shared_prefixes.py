@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, Beginning, Ranked
 from backend.engine.correction.packed_decoding import PackedDecoding
 from backend.engine.correction.shared_prefixes import trees_of

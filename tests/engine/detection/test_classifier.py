@@ -99,7 +99,8 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
     from sklearn.model_selection import GridSearchCV
     from xgboost import XGBClassifier
 
-    features, labels = table(150, seed=4)
+    features, labels = table(300, seed=4)
+    features[:, NAMES.index("s_2")] += labels  # trees gain over a single split
     grid: dict[str, list[float]] = {
         "max_depth": [3, 4], "learning_rate": [0.05, 0.5], "n_estimators": [50, 100],
     }  # fmt: skip
@@ -110,7 +111,7 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
         patched.setattr(classifier, "RATES", tuple(grid["learning_rate"]))
         patched.setattr(classifier, "TREES", tuple(grid["n_estimators"]))
         patched.setattr(classifier, "CART_DEPTHS", (1,))
-        folds, weights = fold_of(range(150)), np.where(labels == 1, 3.0, 1.0)
+        folds, weights = fold_of(range(300)), np.where(labels == 1, 3.0, 1.0)
         chosen = choose(features, labels, weights, folds, detector="paper")
     assert chosen.auc == pytest.approx(theirs.best_score_, abs=1e-6)
     assert chosen.auc_of.keys() == {"s_0 alone", "cart", "xgboost"}
@@ -136,7 +137,8 @@ def test_the_chosen_model_beats_s_0_if_there_is_more_to_learn() -> None:
     weights = np.ones(len(labels))
     for labelled in (False, True):
         chosen = choose(features, labels, weights, folds, labelled)
-        assert chosen.auc == max(chosen.auc_of.values())
+        # The nine signs are kept where others lead by less than a quarter of a standard error.
+        assert chosen.auc >= max(chosen.auc_of.values()) - 0.005
         assert chosen.auc > chosen.auc_of["s_0 alone"] + 0.02
         tried = {"xgboost on s_0", "logistic", "ensemble"} if labelled else {"cart", "xgboost"}
         assert tried | {"s_0 alone", "nine signs"} == set(chosen.auc_of)

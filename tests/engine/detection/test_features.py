@@ -44,17 +44,29 @@ def test_every_length_gives_a_finite_row() -> None:
         Caption.parse("!"), np.array([0.2], np.float32), np.ones(1, np.float32), (),
         np.zeros(0, np.float32),
     )  # fmt: skip
-    texts = ["dog", "a dog", "word " * 40]
+    texts = ["dog", "a dog", "word " * 40, "word " * 75, "word " * 80]
     rows = feature_matrix([alone, *(trajectory(t, [0.01] * len(t.split()), 0.5) for t in texts)])
-    assert rows.shape == (4, len(NAMES))
+    assert rows.shape == (6, len(NAMES))
     assert np.isfinite(rows[:, : len(SUMMARY)]).all()
     # The paper's own columns end where the trajectory does.
-    papers = rows[:, len(SUMMARY) : len(SUMMARY + PAPER)]
+    papers = rows[:, [NAMES.index(name) for name in PAPER]]
     finite = np.isfinite(papers).sum(1)
-    assert finite.tolist() == [0, 2, 4, 80]
+    # CLIP reads 75 tokens: 151 values with s_0.
+    assert finite.tolist() == [0, 2, 4, 80, 150, 150]
+    assert value(rows[4], "s_75") == pytest.approx(value(rows[4], "s at 100% of the steps"))
+    assert np.isfinite(np.delete(rows, [NAMES.index(name) for name in PAPER], axis=1)).all()
     assert value(rows[2], "s_2") == pytest.approx(rows[2, NAMES.index("s at 100% of the steps")])
     assert np.isnan(value(rows[2], "c_3"))
     assert feature_matrix([]).shape == (0, len(NAMES))
+
+
+def test_the_papers_mean_of_c_begins_with_step_1() -> None:
+    """Table 4: 1/T of the sum of c_1 to c_T, the same for every length of a constant c."""
+    c = np.array([1.0, 0.6, 0.6, 0.6], np.float32)
+    short, long = trajectory("a dog", [0.1] * 2, 0.4), trajectory("a red dog", [0.1] * 3, 0.4)
+    rows = feature_matrix([replace(short, similarities=c[:3]), replace(long, similarities=c)])
+    mean = [value(row, "mean c of steps 1 to T") for row in rows]
+    assert mean == pytest.approx([0.6, 0.6])
 
 
 def test_an_auxiliary_score_has_columns_of_its_own_that_are_0_without_one() -> None:

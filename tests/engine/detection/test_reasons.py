@@ -6,7 +6,15 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Calibration, Classifier, choose, fold_of
-from backend.engine.detection.families import EVERY, NINE, S_0, Boosted, Heard, NineSigns, fitted
+from backend.engine.detection.families import (
+    EVERY,
+    NINE,
+    S_0,
+    Boosted,
+    NineSigns,
+    WithOrWithoutCaptioner,
+    fitted,
+)
 from backend.engine.detection.features import (
     NAMES,
     feature_matrix,
@@ -93,7 +101,7 @@ def test_captions_without_captioner_evidence_are_judged_by_the_other_signs() -> 
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
     both = fitted(NineSigns(), features, LABELS, WEIGHTS)
-    assert isinstance(both, Heard)
+    assert isinstance(both, WithOrWithoutCaptioner)
     alone = NineSigns().fit(without_expectation(features), LABELS, WEIGHTS)
     silent = without_expectation(features)
     np.testing.assert_allclose(both.log_odds(silent), alone.log_odds(silent), atol=1e-9)

@@ -153,6 +153,18 @@ def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
     assert roc_auc_score(world.wrong, result.p_error) > 0.8
 
 
+@pytest.mark.usefixtures("small_grid")
+def test_the_same_seed_trains_the_same_detector() -> None:
+    results = []
+    for seed in (3, 3, 4):
+        world = World(120, wrong_share=0.3)  # whose noise is drawn as it scores
+        labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
+        results.append(retrain(world.captions, world.trajectories, labels, world.score, seed=seed))
+    first, again, other = results
+    assert first.p_error.tolist() == again.p_error.tolist() != other.p_error.tolist()
+    assert first.classifier.to_bytes() == again.classifier.to_bytes()
+
+
 def test_too_few_verdicts_are_refused_with_the_number_missing(world: World) -> None:
     labels: list[int | None] = [1, 0, *[None] * 238]
     with pytest.raises(TrainingError, match="Decide 3 more pairs"):

@@ -1,5 +1,5 @@
-"""The lab's chat server, for tests."""
+"""The chat server of the benchmarks, for tests."""
 
-from backend.lab.chat_server import CUT, Respond, Served, chat_server
+from research.chat_server import CUT, Respond, Served, chat_server
 
 __all__ = ["CUT", "Respond", "Served", "chat_server"]

@@ -13,7 +13,7 @@ import pytest
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models import ChatEndpoint, Question
 from backend.errors import ModelUnavailable
-from backend.lab.chat_server import POLL
+from research.chat_server import POLL
 from tests.engine.correction.contexts import context
 from tests.engine.language_models.server import chat_server
 

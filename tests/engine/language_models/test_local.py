@@ -1,6 +1,7 @@
 """A vision-language model in this process: a very small LLaVA in Hugging Face format."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,9 +9,9 @@ from backend.engine.correction.prompting import encoded
 from backend.engine.language_models import Budget, Question, Spending
 from backend.engine.language_models.local import load_local
 from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable
-from backend.lab.scenes.vision_language import make_vision_language_model
+from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs, random_captioner
-from tests.engine.language_models.families import internvl
+from tests.engine.language_models.families import internvl, mistral
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,24 @@ def test_another_family_is_asked_the_same_way(tmp_path: Path) -> None:
     assert answer.tokens_out == 8
     without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
     assert answer.tokens_in > without.tokens_in
+
+
+def test_a_model_without_vision_is_asked_by_its_own_template(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = mistral(tmp_path)
+    joining = Question("Join them.", "A dog. / A red boat.", 0.0, 0, 8)
+    answer = load_local(str(folder)).ask(joining)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    turns = [{"role": "user", "content": f"{joining.system}\n\n{joining.user}"}]
+    plain = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)
+    made = AutoModelForCausalLM.from_pretrained(folder).generate(
+        **plain, max_new_tokens=8, do_sample=False
+    )
+    new = made[0, plain["input_ids"].shape[1] :]
+    assert answer.text == tokenizer.decode(new, skip_special_tokens=True).strip()
+    with pytest.raises(ModelMismatch, match="has no vision"):
+        load_local(str(folder)).ask(question())
 
 
 def test_the_picture_is_part_of_the_prompt(folder: Path) -> None:

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.english import article_for
 from backend.engine.noise import FineGrainedNoise, ImageCaption, NoisyCaption, Swapper, inject
-from backend.engine.noise.noisy_caption import Replacement, changed_spans, rewrite
+from backend.engine.noise.noisy_caption import Replacement, rewrite
 from backend.engine.noise.rules import edits_of
+from research.noise.changed_words import changed_spans
 from tests.checkpoints import drawn_pairs
 
 ORDINARY = [
@@ -107,10 +107,6 @@ def test_captions_without_anything_to_change_are_skipped() -> None:
     source, rng = FineGrainedNoise(["???", "zzz qqq"]), random.Random(0)
     for caption in ("", "???", "zzz qqq", "🐕", "犬が走る"):
         assert source.make(caption, rng) is None
-
-
-def test_articles_follow_the_sound() -> None:
-    assert [article_for(w) for w in ("apple", "uniform", "hour", "dog")] == ["an", "a", "an", "a"]
 
 
 def test_a_replacement_keeps_every_other_byte() -> None:

@@ -8,15 +8,15 @@ from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before open_clip and transformers)
 from backend.engine.captions import Caption
+from backend.engine.english.phrases import phrases_of
 from backend.engine.phrases.attribution import attribute_phrases
 from backend.engine.phrases.nonce import Nonces, make_pools
-from backend.engine.phrases.spans import phrases_of
 from backend.engine.scoring.blip import BlipScorer
 from backend.engine.scoring.clip import ClipScorer
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.reference import reference_scores
 from backend.settings import MODELS
+from research.bench.reference import reference_scores
 from tests.checkpoints import (
     drawn_pairs,
     random_clip_with_byte_pairs,

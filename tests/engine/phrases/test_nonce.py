@@ -12,22 +12,23 @@ import pytest
 
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers)
 from backend.engine.captions import Caption
+from backend.engine.english.phrases import phrases_of
 from backend.engine.phrases.lexicon import means_nothing
 from backend.engine.phrases.nonce import (
     MOST_TOKENS,
+    PER_PHRASE,
     SUFFIXES,
     NoncePools,
     Nonces,
     Substitution,
     make_pools,
 )
-from backend.engine.phrases.spans import phrases_of
 from backend.engine.scoring.open_clip_model import BytePairReader
 from backend.engine.scoring.protocol import TokenReader
 from backend.engine.scoring.tokens import HubReader
-from backend.lab.scenes.tokenizer import make_tokenizer
+from research.scenes.tokenizer import make_tokenizer
 
-CAPTIONS = Path(__file__).parents[3] / "backend/engine/concreteness/captions.tsv"
+CAPTIONS = Path(__file__).parents[3] / "research/concreteness/captions.tsv"
 #: The paper's coverage (CC3M, CLIP's byte pairs).
 PAPER = 0.9979
 #: A vocabulary trained on 1,400 captions has few words of one token that mean nothing: 93.9 %.
@@ -149,6 +150,19 @@ def test_nonces_contain_no_known_word(tried: Any) -> None:
         assert not known & inside, word
 
 
+def test_words_in_use_are_nonces_only_where_a_form_has_no_others(tried: Any) -> None:
+    """wordfreq's lists know what TextBlob's lexicon lacks: pixels, nativity, hendrix."""
+    from wordfreq import zipf_frequency
+
+    _, _, pools, _ = tried
+    used = {word for word in pools.words() if zipf_frequency(word, "en", minimum=1.0) > 1}
+    assert used == pools.in_use()
+    assert len(used) < 10
+    assert not used & {"pixels", "nativity", "madras", "hendrix", "vibe"}
+    for (tokens, _, _), words in pools.pools.items():
+        assert not used.intersection(words) or (tokens == 1 and len(words) <= PER_PHRASE)
+
+
 def test_the_form_of_the_word_is_kept(tried: Any) -> None:
     """Only the head's characters change; ending, capitals, possessive and article fit."""
     for caption, substitution in tried[3]:
@@ -220,11 +234,11 @@ def test_the_least_meaningful_candidates_are_kept() -> None:
         vectors[::3] += rng.normal(size=vectors[::3].shape)
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
-    chosen = make_pools(reader, embed)
+    pools = make_pools(reader, embed)
     key = (2, "", False)
-    assert len(chosen.pools[key]) == 16
+    assert len(pools.pools[key]) == 16
     # Every third candidate has a meaning of its own: none of them is kept.
-    assert not set(plain.pools[key][::3]) & set(chosen.pools[key])
+    assert not set(plain.pools[key][::3]) & set(pools.pools[key])
 
 
 def test_in_a_closed_vocabulary_only_known_words_are_covered() -> None:

@@ -10,13 +10,15 @@ from backend.engine.captions import Caption
 from backend.engine.scoring.blip import BlipScorer
 from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import ImageState
-from backend.engine.scoring.reference import ReferenceSession
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
-from backend.lab.bench.caption_lengths import make_captions
-from backend.lab.bench.measure_scoring import encode
-from backend.lab.bench.random_models import random_pixels, random_scorer
+from research.bench.caption_lengths import make_captions
+from research.bench.measure_scoring import encode
+from research.bench.random_models import random_pixels, random_scorer
+from research.bench.reference import ReferenceSession
 from tests.engine.trajectories.comparison import assert_same_trajectory
+
+pytestmark = pytest.mark.nightly
 
 
 def run_once_for_each_picture(tower: Any) -> None:
@@ -55,16 +57,16 @@ def pairs(scorer: DualEncoder) -> list[tuple[ImageState, Caption]]:
     return list(zip(states, captions, strict=True))
 
 
-@pytest.mark.parametrize(
-    "exploring",
-    [Exploring(), Exploring("fast-gcd", steps=1, top=3), Exploring("gcd", steps=1, candidates=3)],
-    ids=lambda way: way.name,
-)
 def test_fast_and_reference_sessions_give_the_same_trajectory(
-    scorer: DualEncoder, pairs: list[tuple[ImageState, Caption]], exploring: Exploring
+    scorer: DualEncoder, pairs: list[tuple[ImageState, Caption]]
 ) -> None:
-    plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
-    slow = dict(run_trajectories(scorer, pairs, exploring, session=plain))
-    fast = dict(run_trajectories(scorer, pairs, exploring))
-    for index in range(2):
-        assert_same_trajectory(fast[index], slow[index])
+    for exploring in [
+        Exploring(),
+        Exploring("fast-gcd", steps=1, top=3),
+        Exploring("gcd", steps=1, candidates=3),
+    ]:
+        plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
+        slow = dict(run_trajectories(scorer, pairs, exploring, session=plain))
+        fast = dict(run_trajectories(scorer, pairs, exploring))
+        for index in range(2):
+            assert_same_trajectory(fast[index], slow[index])

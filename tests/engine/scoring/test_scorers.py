@@ -9,8 +9,8 @@ from PIL import Image
 from backend.engine.scoring.blip import BlipScorer, encoder_token
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.reference import reference_scores
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
+from research.bench.reference import reference_scores
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 
 

@@ -11,10 +11,9 @@ from backend.engine.specificity.bags import (
     curated_bags,
     multimodal,
     nearest,
-    random_bags,
-    training_bags,
     unit,
 )
+from research.bags_and_recall import random_bags, training_bags
 
 
 def vectors(count: int, width: int = 12, seed: int = 0) -> np.ndarray:

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from backend.engine.specificity.bags import unit
-from backend.engine.specificity.retrieval import (
-    TIE,
-    Recall,
-    is_hit,
-    recall_among_random,
-    recall_at_1,
-    retrieve,
-    wilson,
-)
+from backend.engine.specificity.retrieval import TIE, retrieve
+from research.bags_and_recall import Recall, is_hit, recall_among_random, recall_at_1, wilson
 
 
 def vectors(count: int, width: int = 16, seed: int = 0) -> np.ndarray:

@@ -67,8 +67,8 @@ def load_checkpoint(path: Path) -> Any:
     """
     from transformers import BlipForImageTextRetrieval
 
-    stored = hub.read_tensors(path)
-    state = stored.get("model", stored) if isinstance(stored, dict) else {}
+    tensors = hub.read_tensors(path)
+    state = tensors.get("model", tensors) if isinstance(tensors, dict) else {}
     weights = convert({k: v for k, v in state.items() if isinstance(v, torch.Tensor)})
     try:
         model = BlipForImageTextRetrieval(configuration_of(weights))

@@ -187,7 +187,6 @@ def load_lavis(request: Request) -> LavisScorer:
         model=model,
         revision=str(about["revision"]),
         device=device,
-        context_words_note=f"at most {about['context']} tokens; the rest of a caption is not read",
     )
     return LavisScorer(info, reader, worker)
 

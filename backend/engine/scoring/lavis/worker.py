@@ -76,14 +76,14 @@ class Model:
         vocabulary = Path(checkpoint).parent / "vocab.txt" if checkpoint else None
         if vocabulary is not None and vocabulary.is_file():
             BlipBase.init_tokenizer = classmethod(lambda cls: make_tokenizer(vocabulary))
-        chosen = registry.get_model_class(name)
-        if chosen is None:
+        model_class = registry.get_model_class(name)
+        if model_class is None:
             raise ValueError(f"LAVIS has no model '{name}'")
-        configuration = OmegaConf.load(chosen.default_config_path(variant or "base"))
+        configuration = OmegaConf.load(model_class.default_config_path(variant or "base"))
         if checkpoint:
-            self.model = self.from_file(chosen, configuration.model, checkpoint)
+            self.model = self.from_file(model_class, configuration.model, checkpoint)
         else:
-            self.model = chosen.from_config(configuration.model)
+            self.model = model_class.from_config(configuration.model)
         self.model = self.model.eval().to(device)
         processors, _ = load_preprocess(configuration.preprocess)
         self.see = processors["eval"]
@@ -137,10 +137,10 @@ class Model:
         for key, weight in self.model.state_dict().items():
             digest.update(key.encode())
             digest.update(weight.flatten()[:64].float().cpu().numpy().tobytes())
-        known = self.tokenizer.get_vocab()
+        vocab = self.tokenizer.get_vocab()
         table = self.table()
         return {
-            "vocabulary": sorted(known, key=known.get),
+            "vocabulary": sorted(vocab, key=vocab.get),
             "rows": len(table),
             "context": CONTEXT,
             "revision": digest.hexdigest()[:12],

@@ -56,6 +56,10 @@ class PrefixTree:
     def __len__(self) -> int:
         return len(self._child)
 
+    def slots(self) -> Slots:
+        """The occupied slots."""
+        return np.array(sorted(self._child.values()), np.int64)
+
     def insert(self, tokens: Sequence[int], root: int = 0) -> tuple[int, list[int]]:
         """The slot of the last token, and the slots of newly added prefixes, in order. `root`:
         sequences of different roots (of different images) share nothing."""

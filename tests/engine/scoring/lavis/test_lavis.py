@@ -135,7 +135,7 @@ def test_released_images_are_forgotten_by_the_worker() -> None:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random weights of ViT-B/16 at 384 with BERT base, in LAVIS's form."""
-    from backend.lab.bench.random_models import random_scorer
+    from research.bench.random_models import random_scorer
 
     folder = tmp_path_factory.mktemp("published")
     state = lavis_names(random_scorer("blip-itm").model.state_dict())

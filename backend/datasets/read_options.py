@@ -1,0 +1,50 @@
+"""How a source is read, where a user says more than its path."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.datasets.cells import shown
+from backend.errors import DatasetFormatError
+
+#: Caption sources other than tables and caption files.
+CAPTIONS_FROM = ("metadata",)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Columns, encoding and delimiter that are None are detected; `id_column` "" means none.
+
+    `image_root`: the folder that no image path may leave, by default the source's own. `subset`:
+    the configuration of a Hub dataset with several. `caption_from` "metadata": captions are
+    embedded in the images. `captions_per_line`: each line of a caption file is a caption.
+    `language`: of captions in several languages, by its code.
+    """
+
+    image_column: str | None = None
+    caption_column: str | None = None
+    id_column: str | None = None
+    split_column: str | None = None
+    image_root: str | Path | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    subset: str | None = None
+    caption_from: str | None = None
+    captions_per_line: bool = False
+    language: str | None = None
+
+    def check(self) -> None:
+        """Raise DatasetFormatError for a delimiter or a caption source that cannot be."""
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise DatasetFormatError(
+                f"Cells cannot be separated by '{shown(self.delimiter)}' (--delimiter): give one "
+                "character."
+            )
+        if self.caption_from not in (None, *CAPTIONS_FROM):
+            raise DatasetFormatError(
+                f"Captions cannot be read from '{shown(str(self.caption_from))}' (--caption-from). "
+                f"There is: {', '.join(CAPTIONS_FROM)}."
+            )
+
+
+#: Everything is detected.
+DETECTED = ReadOptions()

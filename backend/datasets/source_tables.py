@@ -1,0 +1,206 @@
+"""Which files of a folder are the tables of its dataset, and what there is instead if none is."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from backend.datasets import gzipped, hub_clone
+from backend.datasets.annotations import is_mm_imdb
+from backend.datasets.cells import shown
+from backend.datasets.export_row import MARK
+from backend.datasets.file_endings import SOURCES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.shards import named_split, saved_tables, shards_of
+from backend.datasets.sidecars import has_images, has_sidecars
+from backend.errors import DatasetFormatError
+
+#: Names of the metadata file in an `imagefolder`, and of the table in an export without images;
+#: of several in one folder the first is read.
+METADATA = (
+    "metadata.jsonl", "metadata.csv", "metadata.parquet", "data.jsonl", "data.csv", "data.parquet",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SourceTables:
+    """The tables of a source in order, the split of those that have one, and what was not read."""
+
+    tables: list[Path]
+    splits: dict[Path, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def tables_of(folder: Path, subset: str | None) -> SourceTables:
+    """The tables to read from a folder, by its content. Raises DatasetFormatError if there are
+    none, naming what there is."""
+    # MM-IMDb has its films in a folder, which is treated as the table.
+    films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
+    if films is not None:
+        return SourceTables([films])
+    if saved := saved_tables(folder):
+        return SourceTables(saved)
+    ours = (folder / MARK).is_file() and subset is None
+    if not ours and (listed := hub_clone.listed_files(folder, subset)) is not None:
+        return SourceTables(listed.tables, listed.splits)
+    metadata, ignored = _metadata_files(folder)
+    kinds = [metadata, shards_of(folder), _tables_in(folder)]
+    if tables := next(filter(None, kinds), []):
+        others = {path for kind in kinds for path in kind if not _is_index(path)}
+        unread = sorted({*others, *ignored} - {*tables})
+        return SourceTables(tables, _splits(tables), _notes(folder, unread))
+    if has_sidecars(folder):
+        return SourceTables([folder], notes=_notes(folder, []))
+    if clone := hub_clone.found_files(folder):
+        tables = [path for path in clone.tables if not _is_in_export(path, folder)]
+        if tables:
+            return SourceTables(tables, clone.splits, _notes(folder, []))
+    raise DatasetFormatError(not_a_dataset(folder))
+
+
+def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
+    notes = []
+    if exports := exports_in(folder):
+        notes.append(f"{_listed(exports, folder)}: exports of this program, which are not read.")
+    if unread:
+        notes.append(
+            f"{_listed(unread, folder)}: not read, because another table describes the folder. To "
+            "read one, import it by itself."
+        )
+    return tuple(notes)
+
+
+def _listed(paths: list[Path], folder: Path) -> str:
+    names = [f"'{shown(path.relative_to(folder).as_posix())}'" for path in paths]
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def exports_in(folder: Path) -> list[Path]:
+    """The direct subfolders that are exports of this program."""
+    return sorted(path.parent for path in folder.glob(f"*/{MARK}"))
+
+
+def _is_in_export(path: Path, folder: Path) -> bool:
+    above = (place for place in path.parents if place != folder and place.is_relative_to(folder))
+    return any((place / MARK).is_file() for place in above)
+
+
+def _metadata_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """metadata.* or data.* of the folder and of its splits (train, test, …); without one in the
+    folder, those of all its subfolders. And those that are not read."""
+    exports = exports_in(folder)
+    inner = sorted(p for p in folder.iterdir() if p.is_dir() and not is_hidden(p.name))
+    tables: list[Path] = []
+    ignored: list[Path] = []
+    has_own = False
+    for place in [folder, *(place for place in inner if place not in exports)]:
+        files = [place / name for name in METADATA if (place / name).is_file()]
+        is_wanted = not has_own or named_split(place.name) is not None
+        has_own = has_own or (place == folder and bool(files))
+        tables += files[:1] if is_wanted else []
+        ignored += files[1:] if is_wanted else files
+    return tables, ignored
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """Parquet files, except the lists that img2dataset writes next to image folders; else COCO
+    caption files, of its official layout too."""
+    parquet = [p for p in sorted(folder.glob("*.parquet")) if not _is_index(p)]
+    return (
+        [p for p in parquet if not is_hidden(p.name)]
+        or sorted(folder.glob("captions_*.json"))
+        or sorted(folder.glob("annotations/captions_*.json"))
+    )
+
+
+def _is_index(path: Path) -> bool:
+    """Whether img2dataset wrote it as a list of what is in a folder or a tar beside it."""
+    plain = path.with_suffix("")
+    return path.suffix == ".parquet" and (plain.is_dir() or path.with_suffix(".tar").is_file())
+
+
+def _splits(tables: list[Path]) -> dict[Path, str]:
+    """The splits of COCO's caption files, from their names: captions_val2017.json."""
+    coco = (path for path in tables if path.suffix == ".json")
+    named = {path: named_split(path.stem.removeprefix("captions_")) for path in coco}
+    return {path: split for path, split in named.items() if split}
+
+
+def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:
+    """The folders that image paths of a table may be relative to, the likeliest first. COCO's
+    captions_val2017.json lies in annotations/, and its images in val2017/ beside that."""
+    beside = table if table.is_dir() else table.parent
+    folders = [root, beside] if is_root_given else [beside, root]
+    if table.suffix.lower() == ".json":
+        part = table.stem.rpartition("_")[2]
+        folders += [root / part, root / "images", root / "images" / part]
+    return folders
+
+
+def root_of(table: Path) -> Path:
+    """The folder of a dataset that is one file: COCO's annotations/ lies in it."""
+    part = table.stem.rpartition("_")[2]
+    above = table.parent.parent
+    is_coco = table.parent.name == "annotations" and table.suffix.lower() == ".json"
+    return above if is_coco and (above / part).is_dir() else table.parent
+
+
+#: Unsupported formats that users try, by extension: what they are and what to do.
+_OTHER_FORMS = {
+    ".gz": "compressed; unpack it, and give what is in it",
+    ".xz": "compressed; unpack it, and give what is in it",
+    ".bz2": "compressed; unpack it, and give what is in it",
+    ".7z": "compressed; unpack it, and give what is in it",
+    ".rar": "compressed; unpack it, and give what is in it",
+    ".zst": "compressed; unpack it, and give what is in it",
+    ".xlsx": "an Excel workbook; save its sheet as CSV (UTF-8)",
+    ".xls": "an Excel workbook; save its sheet as CSV (UTF-8)",
+    ".pkl": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
+    ".pickle": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
+    ".feather": "a Feather file; write it as Parquet (DataFrame.to_parquet)",
+    ".h5": "an HDF5 file; write it as Parquet or as a folder of images",
+    ".hdf5": "an HDF5 file; write it as Parquet or as a folder of images",
+    ".tfrecord": "a TFRecord; write it as WebDataset or as a folder of images",
+    ".txt": "a text file; if it is a table, name it .csv or .tsv; if it is a caption, give its "
+    "folder",
+}
+
+
+def not_a_table(path: Path) -> str:
+    if gzipped.is_gzipped_tar(path):
+        form = "a compressed tar, which only an import reads; unpack it (gunzip) for other uses"
+    else:
+        form = _OTHER_FORMS.get(path.suffix.lower(), "")
+    seen = f" is {form}. It" if form else ""
+    return (
+        f"'{shown(path.name)}'{seen} is not a dataset: give a folder with metadata.jsonl or "
+        f"metadata.csv, or a file that ends in one of {', '.join(SOURCES)}."
+    )
+
+
+def not_a_dataset(folder: Path) -> str:
+    """The contents of the folder, what is missing, and what to do."""
+    try:
+        inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
+    except OSError as problem:
+        return f"The folder '{folder}' cannot be read: {problem.strerror or problem}."
+    few = ", ".join(f"'{shown(name, 60)}'" for name in inside[:8])
+    more = f" and {len(inside) - 8:,} more" if len(inside) > 8 else ""
+    if gzipped.gzipped_tars(folder):
+        saw = "compressed tars, which only an import reads; unpack them (gunzip) for other uses"
+    elif any(name.lower().endswith(UNREADABLE_PICTURES) for name in inside):
+        endings = sorted({Path(name).suffix.lower() for name in inside} & {*UNREADABLE_PICTURES})
+        saw = (
+            f"files in formats that cannot be read ({', '.join(endings)}; {few}{more}), and no "
+            "metadata.jsonl or metadata.csv; convert pictures to JPEG or PNG"
+        )
+    elif has_images(folder):
+        saw = (
+            f"images ({few}{more}) without captions: there is no metadata.jsonl or metadata.csv, "
+            "and no a.txt or a.caption next to an a.jpg. Captions embedded in the images are read "
+            "with --caption-from metadata"
+        )
+    else:
+        saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"
+    return (
+        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl next to the images with "
+        'a line per image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
+    )

@@ -1,0 +1,237 @@
+"""A vision-language model as a captioner: log p(word | picture, words before) in its answer to a
+request to describe the picture, and its likeliest words. The model may be the scorer's own."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from PIL import Image
+
+from backend.engine.correction.beam_search import BEAMS
+from backend.engine.correction.captioner import MAX_BATCH, Captioner
+from backend.engine.correction.decoding import (
+    WHOLE,
+    AskedSequences,
+    AskLikeliest,
+    AskLikelihoods,
+    AskNextWords,
+    Beginning,
+    NextWord,
+    Ranked,
+    search_likeliest,
+)
+from backend.engine.correction.shared_prefixes import SEQUENCES
+from backend.engine.correction.tree_decoding import tokens_of
+from backend.engine.model_fit import probe
+from backend.engine.scoring.batch_memory import images_that_fit
+from backend.engine.scoring.checkpoints import Request
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.revision import weights_digest
+from backend.engine.scoring.tokens import mark_of
+from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
+from backend.engine.scoring.vqa.caption_question import Description, after_caption
+from backend.engine.scoring.vqa.name import parts_of
+from backend.engine.scoring.vqa.packed_session import memory_of
+from backend.engine.scoring.vqa.picture_memory import PictureMemory
+from backend.engine.scoring.vqa.vqa_checkpoints import load_vqa
+from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
+from backend.engine.scoring.work import Work
+from backend.errors import ModelMismatch
+
+#: Tokens held for an image: picture and request, and the captions of one call.
+_TOKENS_AN_IMAGE = 1500
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatCaptioner(Captioner):
+    """An encoded image is an `AskedImage`.
+
+    A caption's first token stands for the request, after which the first word follows; like the
+    last, it is the token that ends a turn."""
+
+    chat: AskedModel
+
+    def encode(self, images: Sequence[Image.Image]) -> list[AskedImage]:
+        return self.chat.encode_images(images)
+
+    @property
+    def max_batch(self) -> int:
+        size = self.chat.bytes_a_token * _TOKENS_AN_IMAGE
+        return images_that_fit(size, self.device, MAX_BATCH)
+
+    def decoding(self, memories: Sequence[AskedImage]) -> "ChatDecoding":
+        return ChatDecoding(self, memories)
+
+    @property
+    def end(self) -> int:
+        return self.chat.after[0]
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[self.end, *tokens, self.end] for tokens in self.chat.reader.tokenise(texts)]
+
+    def tokens_and_spans(
+        self, texts: Sequence[str]
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        spans = [self.chat.reader.spans(text) for text in texts]
+        return list(zip(self.tokens(texts), spans, strict=True))
+
+    @property
+    def _vocabulary_size(self) -> int:
+        return self.chat.reader.vocabulary
+
+    @cached_property
+    def _mark(self) -> str:
+        return mark_of(self.chat.reader.tokenizer.get_vocab())
+
+    def _word(self, token: str, is_first: bool) -> str:
+        word = token.removeprefix(self._mark)
+        follows_space = not is_first or self.chat.reader.before == " "
+        begins = token.startswith(self._mark) if follows_space else True
+        return word if begins and word.isalnum() else ""
+
+
+class ChatDecoding:
+    """Each image is read once; the captions of a call share their prefixes."""
+
+    def __init__(self, captioner: ChatCaptioner, images: Sequence[AskedImage]) -> None:
+        self._captioner, self._images = captioner, images
+        self._memories: dict[int, PictureMemory] = {}
+
+    def next_words(
+        self, requests: Sequence[tuple[int, AskNextWords]]
+    ) -> list[list[list[NextWord]]]:
+        return [self._next_words(image, request) for image, request in requests]
+
+    def log_likelihoods(self, requests: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
+        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
+        return self._sums(
+            [(image, sequence) for (image, _), sequence in zip(requests, sequences, strict=True)]
+        )
+
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
+        return search_likeliest(requests, sequences, self._sums, WHOLE)
+
+    @torch.inference_mode()
+    def describe(
+        self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
+    ) -> list[str]:
+        captioner = self._captioner
+        (start,) = captioner.tokens([prefix])
+        described = []
+        for image in images:
+            inputs = self._images[image].followed_by(start[1:-1])
+            whole = captioner.model.generate(
+                **captioner.chat.on_device(inputs), num_beams=BEAMS, do_sample=False,
+                max_new_tokens=max_new_tokens, eos_token_id=captioner.end,
+                pad_token_id=captioner.end,
+            )  # fmt: skip
+            described += captioner.texts(whole[:, self._images[image].ids.shape[1] :])
+        return described
+
+    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+        steps = []
+        for image, tokens in requests:
+            log_p, ((rows, _),) = self._read(image, [tokens])
+            steps.append(log_p[rows])
+        return steps
+
+    def _next_words(self, image: int, request: AskNextWords) -> list[list[NextWord]]:
+        captioner = self._captioner
+        sequences = [tokens[:-1] for tokens in captioner.tokens(request.prefixes)]
+        words: list[list[NextWord]] = []
+        for at in range(0, len(sequences), SEQUENCES):
+            part = sequences[at : at + SEQUENCES]
+            log_p, rows_and_sums = self._read(image, part)
+            last = log_p[[rows[-1] for rows, _ in rows_and_sums]]
+            likeliest = last.topk(min(captioner.looked_at(request.count), last.shape[1]))
+            words += [
+                captioner.whole_words(
+                    Beginning(tuple(tokens), total), values, ids, not prefix, request.count
+                )
+                for tokens, prefix, (_, total), values, ids in zip(
+                    part, request.prefixes[at : at + SEQUENCES], rows_and_sums,
+                    likeliest.values.tolist(), likeliest.indices.tolist(), strict=True,
+                )
+            ]  # fmt: skip
+        return words
+
+    def _sums(self, requests: AskedSequences) -> list[list[float]]:
+        """log p summed over all tokens but the first, for each sequence."""
+        return [
+            [
+                value
+                for at in range(0, len(sequences), SEQUENCES)
+                for value in self._sums_of(image, sequences[at : at + SEQUENCES])
+            ]
+            for image, sequences in requests
+        ]
+
+    def _sums_of(self, image: int, sequences: Sequence[Sequence[int]]) -> list[float]:
+        """The last token is predicted, but nothing after it."""
+        log_p, rows_and_sums = self._read(image, [sequence[:-1] for sequence in sequences])
+        return [
+            total + float(log_p[rows[-1], sequence[-1]])
+            for sequence, (rows, total) in zip(sequences, rows_and_sums, strict=True)
+        ]
+
+    @torch.inference_mode()
+    def _read(
+        self, image: int, sequences: Sequence[Sequence[int]]
+    ) -> tuple[torch.Tensor, list[tuple[list[int], float]]]:
+        """Log-probabilities of the next token after each distinct prefix, [prefixes, vocabulary];
+        for each sequence the rows of its prefixes, and the sum over its tokens but the first."""
+        if image not in self._memories:
+            chat = self._captioner.chat
+            self._memories[image] = memory_of(chat, self._images[image], Work())
+        memory = self._memories[image]
+        ends, slots = list[int](), list[int]()
+        for sequence in sequences:
+            end, new = memory.tree.insert(sequence[1:])
+            ends.append(end)
+            slots += new
+        logits = memory.begin
+        if slots:
+            logits = torch.cat([logits, memory.read(np.array(slots), range(len(slots)))])
+        log_p = logits.float().log_softmax(-1)
+        row_of = {slot: row for row, slot in enumerate(slots, 1)}
+        rows_and_sums = []
+        for sequence, end in zip(sequences, ends, strict=True):
+            path = memory.tree.path[end, : len(sequence) - 1].tolist() if len(sequence) > 1 else []
+            rows = [0, *(row_of[slot] for slot in path)]
+            total = float(log_p[rows[:-1], list(sequence[1:])].double().sum())
+            rows_and_sums.append((rows, total))
+        memory.forget_all()
+        return log_p, rows_and_sums
+
+
+def load_chat_captioner(name: str, device: str, scorer: Scorer | None = None) -> ChatCaptioner:
+    """`scorer`: its model is shared if it is the same. Raises as `load_vqa` does, and ModelMismatch
+    for a model that cannot be read in packed texts."""
+    shared = isinstance(scorer, VqaScorer) and parts_of(scorer.info.model)[0] == parts_of(name)[0]
+    if shared:
+        chat = scorer
+    else:
+        from backend.engine.scoring.loading import choose_precision
+
+        chat = load_vqa(Request(name, None, device, choose_precision(device)))
+    if not chat.shares_prefixes:
+        raise ModelMismatch(
+            f"'{name}' cannot be the captioner: it reads each text by itself, which is too slow. "
+            "Choose another captioner, or --captioner none."
+        )
+    description = Description()
+    text = chat.processor.apply_chat_template(description.turns(probe(), "Traced caption"))
+    before = str(text).partition("Traced caption")[0][-1:]
+    reader = replace(chat.reader, before=before if before.isspace() else "")
+    after = after_caption(name, chat.processor, description, reader)
+    digest = hashlib.sha256(f"{weights_digest(chat.model)} {text}".encode()).hexdigest()[:12]
+    return ChatCaptioner(
+        name, chat.model, chat.processor, device, digest,
+        chat=AskedModel(
+            chat.info, chat.model, chat.processor, reader, description, chat.answers, after
+        ),
+    )  # fmt: skip

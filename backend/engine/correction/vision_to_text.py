@@ -1,0 +1,115 @@
+"""`VisionEncoderDecoderModel` as a captioner: an image encoder followed by a causal language model
+such as GPT-2 (`nlpconnect/vit-gpt2-image-captioning`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+import backend.engine.hub  # noqa: F401  (before anything imports transformers)
+from backend.engine.correction.beam_search import BEAMS
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
+
+#: Marks a token that begins a word in byte-pair vocabularies.
+_BEGINS_WORD = "\u0120"
+#: Decoders that accept position ids and an attention mask per token.
+_DECODERS_OF_TREES = {"gpt2"}
+
+
+@dataclass(frozen=True)
+class VisionToText(Captioner):
+    """A `VisionEncoderDecoderModel`: an image encoder followed by a causal language model."""
+
+    @property
+    def tower(self) -> None:
+        """None: the decoders of transformers differ in architecture."""
+        return None
+
+    @property
+    def _vocabulary_size(self) -> int:
+        return int(self.model.config.decoder.vocab_size)
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [tokens for tokens, _ in self.tokens_and_spans(texts)] if texts else []
+
+    def tokens_and_spans(
+        self, texts: Sequence[str]
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        decoder = self.model.config.decoder
+        encoding = self.processor.tokenizer(
+            list(texts), truncation=True, max_length=int(decoder.max_position_embeddings) - 2,
+            add_special_tokens=False, return_offsets_mapping=True,
+        )  # fmt: skip
+        configured = self.model.generation_config
+        first, last = configured.decoder_start_token_id, configured.eos_token_id
+        last = last[0] if isinstance(last, list) else last
+        return [
+            ([int(first), *tokens, int(last)], [tuple(span) for span in spans])
+            for tokens, spans in zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
+        ]
+
+    def _word(self, token: str, is_first: bool) -> str:
+        if token.startswith("##") or not token.removeprefix(_BEGINS_WORD).isalnum():
+            return ""
+        if self._is_byte_pair and not is_first and not token.startswith(_BEGINS_WORD):
+            return ""  # continues a word
+        word = token.removeprefix(_BEGINS_WORD)
+        return word if word.isalnum() else ""
+
+    @cached_property
+    def _is_byte_pair(self) -> bool:
+        return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
+
+    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = self.model.encoder(pixel_values=pixels).last_hidden_state
+        return hidden
+
+    def generated(
+        self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
+    ) -> torch.Tensor:
+        from transformers.modeling_outputs import BaseModelOutput
+
+        generated: torch.Tensor = self.model.generate(
+            encoder_outputs=BaseModelOutput(last_hidden_state=memory), decoder_input_ids=begun,
+            num_beams=BEAMS, max_new_tokens=max_new_tokens,
+        )  # fmt: skip
+        return generated
+
+    def _decoded(
+        self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor, **more: torch.Tensor
+    ) -> torch.Tensor:
+        from transformers.modeling_outputs import BaseModelOutput
+
+        logits: torch.Tensor = self.model(
+            encoder_outputs=BaseModelOutput(last_hidden_state=memory.contiguous()),
+            decoder_input_ids=ids,
+            decoder_attention_mask=mask,
+            **more,
+        ).logits
+        return logits
+
+    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
+        shares = self.model.config.decoder.model_type in _DECODERS_OF_TREES
+        return trees_of(sequences, SEQUENCES if shares else 1)
+
+    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
+        ids = torch.from_numpy(trees.tokens).to(self.device)
+        memories = memory.expand(len(ids), -1, -1)
+        if self.model.config.decoder.model_type in _DECODERS_OF_TREES:
+            mask = trees.mask(memory.dtype, self.device)
+            depths = torch.from_numpy(trees.depths).to(self.device)
+            logits = self._decoded(ids, mask, memories, decoder_position_ids=depths)
+        else:
+            logits = self._decoded(ids, trees.lengths_mask(self.device), memories)
+        return logits.float().log_softmax(-1)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Tokenizer and image processor together, for models without a processor class."""
+
+    tokenizer: Any
+    image_processor: Any

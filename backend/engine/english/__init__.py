@@ -1,0 +1,10 @@
+"""English: what captions are made of, by lists and rules, without a model.
+
+function_words, word_lists, word_kinds  words by kind
+nouns, verbs, lemmas   their forms
+articles               a or an, by sound
+phrases                a caption's phrases and their grammar
+counting, negations    numbers and negations, each with what it governs
+caption_facts          what captions state: objects, attributes, relations
+shortening, phrase_removal, phrase_swaps   captions without, or with other, words and phrases
+"""

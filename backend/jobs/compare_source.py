@@ -1,0 +1,223 @@
+"""What changed in a source since its last import; found out before anything is written."""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.datasets.address_proofs import split_proof
+from backend.datasets.containers import file_of, locate
+from backend.datasets.reading import derived_id
+from backend.errors import UnsafePath
+from backend.jobs.reports import SourceChanges
+from backend.store import Store
+from db.queries import source_changes as queries
+from db.queries.pairs import NewPair
+from db.queries.source_changes import Revision, StoredRow
+
+
+@dataclass
+class Comparison:
+    """`changes`: the counts. `followed`: pairs without own ids by the place of their picture
+    in the source, if the caption changed, or by `content_key`, if only the place did. `gone`: ids
+    of pairs without a row. `replaced`: pairs with another picture; `unproved`: nobody can tell,
+    because an earlier version imported them and their file was written since.
+
+    Memory: 8 bytes per pair, 16 per new row, and the pairs that differ.
+    """
+
+    changes: SourceChanges = field(default_factory=SourceChanges)
+    followed: dict[str, StoredRow] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+    replaced: int = 0
+    unproved: int = 0
+
+
+@dataclass(frozen=True)
+class FirstImport:
+    """The root of a dataset, and when it was imported first."""
+
+    root: Path
+    time: datetime
+
+    def is_older_than(self, image_path: str) -> bool:
+        """Whether the file of a picture was written since, or cannot be looked at."""
+        try:
+            written = file_of(locate(self.root, image_path)).stat().st_mtime
+        except (OSError, UnsafePath):
+            return True
+        return written > self.time.timestamp()
+
+
+class Comparer:
+    """Compares the rows of a source, batch by batch, with what the store holds of them."""
+
+    def __init__(self, store: Store, dataset_id: int, first: FirstImport) -> None:
+        self._store, self._dataset_id, self._first = store, dataset_id, first
+        self._counts: Counter[str] = Counter()
+        self._present = array("q")
+        #: Of each new row without an id of its own: hashes of its picture's place and proof, and of
+        #: its `content_key`.
+        self._places, self._proofs, self._contents = array("q"), array("q"), array("q")
+        self._unread: set[str] = set()
+
+    def add(self, rows: Iterable[NewPair], left_out: Iterable[str] = ()) -> None:
+        """`left_out`: ids of rows that cannot be imported; these are not gone."""
+        pairs = list(rows)
+        ids = [*(row.external_id for row in pairs), *left_out]
+        with self._store.reading() as session:
+            stored = queries.stored_rows(session, self._dataset_id, ids)
+        self._present.extend(row.id for row in stored.values())
+        for row in pairs:
+            known = stored.get(row.external_id)
+            self._counts[kind_of(row, known)] += 1
+            if known is not None:
+                self._counts[f"{picture_of(row, known, self._first)} picture"] += 1
+            if known is None and has_derived_id(row):
+                place, proof = split_proof(row.image_path)
+                self._places.append(_hash(place))
+                self._proofs.append(_hash(proof))
+                self._contents.append(_hash(content_key(row)))
+
+    def add_unread(self, file: str) -> None:
+        """Rows of this file could not be identified, so none of its pairs is taken for gone."""
+        self._unread.add(file)
+
+    def result(self) -> Comparison:
+        gone = array("q")
+        unmatched: list[StoredRow] = []
+        new = {*self._places, *self._contents}
+        with self._store.reading() as session:
+            shown = np.fromiter(queries.shown_ids(session, self._dataset_id), np.int64)
+            absent = np.setdiff1d(shown, np.array(self._present, np.int64)).tolist()
+            for row in queries.rows_of(session, absent):
+                if row.source_file in self._unread:
+                    continue
+                gone.append(row.id)
+                keys = {_hash(_place_of(row)), _hash(content_key(row))}
+                if has_derived_id(row) and not keys.isdisjoint(new):
+                    unmatched.append(row)
+        edited, moved = self._follow(unmatched)
+        followed = edited | moved
+        followed_ids = {row.id for row in followed.values()}
+        changes = SourceChanges(
+            new=self._counts["new"] - len(followed),
+            changed=self._counts["changed"] + len(edited),
+            moved=self._counts["moved"] + len(moved),
+            gone=len(gone) - len(followed),
+            same=self._counts["same"],
+        )
+        return Comparison(
+            changes,
+            followed,
+            [id for id in gone if id not in followed_ids],
+            self._counts["other picture"],
+            self._counts["unknown picture"],
+        )
+
+    def _follow(
+        self, gone: Sequence[StoredRow]
+    ) -> tuple[dict[str, StoredRow], dict[str, StoredRow]]:
+        """The pairs that are followed to a new caption, by place, and to a new place, by
+        `content_key`. An id that is derived from both changes with either. A pair is followed if
+        it is the only one of its key that is gone, and exactly one is new; anything else would be
+        a guess."""
+        places, contents = np.array(self._places, np.int64), np.array(self._contents, np.int64)
+        proofs = dict(zip(self._places, self._proofs, strict=True))
+        edited = {}
+        for place, row in _only_ones(gone, places, _place_of):
+            _, proof = split_proof(row.image_path)
+            if not proof or _hash(proof) == proofs[_hash(place)]:
+                edited[place] = row
+        edited_ids = {row.id for row in edited.values()}
+        rest = [row for row in gone if row.id not in edited_ids]
+        is_left = ~np.isin(places, [_hash(place) for place in edited])
+        return edited, dict(_only_ones(rest, contents[is_left], content_key))
+
+
+def _only_ones(
+    rows: Iterable[StoredRow], hashes: NDArray[np.int64], key_of: Callable[[StoredRow], str]
+) -> Iterator[tuple[str, StoredRow]]:
+    """The rows that are alone with their key, of those keys whose hash occurs once."""
+    distinct, numbers = np.unique(hashes, return_counts=True)
+    once = set(distinct[numbers == 1].tolist())
+    by_key: dict[str, list[StoredRow]] = {}
+    for row in rows:
+        if _hash(key := key_of(row)) in once:
+            by_key.setdefault(key, []).append(row)
+    yield from ((key, alone[0]) for key, alone in by_key.items() if len(alone) == 1)
+
+
+def kind_of(row: NewPair, known: StoredRow | None) -> str:
+    """'new', 'changed' (caption, split, or proof of the picture), 'moved' (only the picture's
+    place) or 'same'."""
+    if known is None:
+        return "new"
+    place, proof = split_proof(row.image_path)
+    known_place, known_proof = split_proof(known.image_path)
+    is_other_picture = bool(proof and known_proof and proof != known_proof)
+    if _has_other_text(row, known) or is_other_picture:
+        return "changed"
+    return "same" if place == known_place else "moved"
+
+
+def picture_of(
+    row: NewPair, known: StoredRow, first: FirstImport
+) -> Literal["same", "unknown", "other"]:
+    """The picture of a row, compared with the one that was imported. Without a proof of that one,
+    the same place is trusted if its file has not been written since."""
+    place, proof = split_proof(row.image_path)
+    known_place, known_proof = split_proof(known.image_path)
+    if proof and known_proof:
+        return "same" if proof == known_proof else "other"
+    is_trusted = place == known_place and not first.is_older_than(known_place)
+    return "same" if is_trusted else "unknown"
+
+
+def _has_other_text(row: NewPair, known: StoredRow) -> bool:
+    return row.caption != known.caption or (row.split or None) != (known.split or None)
+
+
+def content_key(row: NewPair | StoredRow) -> str:
+    """What a row says, whatever its picture is called: the picture's proof and the caption."""
+    return f"{split_proof(row.image_path)[1]} {row.caption}"
+
+
+def _place_of(row: StoredRow) -> str:
+    return split_proof(row.image_path)[0]
+
+
+def has_derived_id(row: NewPair | StoredRow) -> bool:
+    """Whether the id follows from picture and caption, for want of one in the source."""
+    return row.external_id == derived_id(split_proof(row.image_path)[0], row.caption)
+
+
+def revision(
+    row: NewPair, known: StoredRow, first: FirstImport, takes_changes: bool
+) -> Revision | None:
+    """What to write for a row that is known; None: nothing. The address of the same picture always
+    follows the source: at the old one is nothing, or another picture. A picture that is another, or
+    may be, is a change like that of a caption."""
+    picture = picture_of(row, known, first)
+    if not takes_changes:
+        has_moved = split_proof(row.image_path)[0] != split_proof(known.image_path)[0]
+        if picture == "other" or (picture == "unknown" and not has_moved):
+            return None
+        if row.caption != known.caption:  # an id that is derived from the caption stays with it
+            row = replace(row, external_id=known.external_id)
+        row = replace(row, caption=known.caption, split=known.split)
+    if row.image_path == known.image_path and not _has_other_text(row, known):
+        return None
+    return Revision(known.id, row, row.caption != known.caption, picture)
+
+
+def _hash(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,234 @@
+"""Verdicts from a file of labels: previewed, then given with the file as their author.
+
+A verdict that a person or a rule has given here is never overwritten: it agrees with the label, or
+the difference is reported.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from backend.datasets.address_proofs import split_proof
+from backend.datasets.label_file import Label, labels_of
+from backend.errors import DatasetFormatError, SettingsError
+from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE
+from backend.store import Store
+from backend.verdicts import is_wrong
+from db.authors import label_author
+from db.queries import pairs as pair_queries
+from db.queries import verdicts as verdict_queries
+from db.queries.pairs import PairRow
+from db.queries.verdicts import NewVerdict, VerdictRow
+
+#: Number of rows of each kind that a report lists.
+_MOST_SHOWN = 20
+#: Labels whose pairs are looked up together.
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class LabelProblem:
+    """A row that gives no verdict: its number, the key in it, and why."""
+
+    row: int | None
+    key: str
+    message: str
+
+
+@dataclass(frozen=True)
+class LabelReport:
+    """Effect of a file of labels.
+
+    `by_decision`: verdicts that were, or would be, given; `agreeing`: labels of pairs that have
+    this verdict already; `empty`: rows without a verdict; `conflicts`: labels that contradict a
+    verdict given here; `problems`: rows that cannot be used. Only the first of both are listed,
+    `conflict_count` and `problem_count` count all. `one_means`: what 1 and yes mean in the file.
+    """
+
+    dataset_id: int
+    author: str
+    one_means: str
+    by_decision: dict[str, int]
+    agreeing: int
+    empty: int
+    conflict_count: int
+    problem_count: int
+    conflicts: tuple[LabelProblem, ...]
+    problems: tuple[LabelProblem, ...]
+    passed_over: int = 0
+    is_preview: bool = True
+
+
+def apply_labels(
+    store: Store,
+    dataset_id: int,
+    path: Path,
+    key: str | None = None,
+    verdict: str | None = None,
+    one_means: str | None = None,
+    preview: bool = True,
+    name: str = "",
+) -> LabelReport:
+    """Give the verdicts of a file, in one transaction with one undo (`undo_labels`); with `preview`
+    only report them. `key`, `verdict`: columns, found by their names if None; `one_means`: "right"
+    or "wrong", by default as the column's name says, else wrong. `name`: of the file, if it was
+    uploaded under another.
+
+    Raises SettingsError for a file that cannot be read, with the reason.
+    """
+    if one_means not in (None, "right", "wrong"):
+        raise SettingsError(f"1 means 'right' or 'wrong', not '{one_means}'.")
+    author = label_author(name or path.name)
+    try:
+        columns, labels = labels_of(path, key, verdict, one_means)
+        work = _Labels(store, dataset_id, author, columns.by_picture)
+        while part := list(islice(labels, _AT_ONCE)):
+            work.add(part)
+    except OSError as problem:
+        raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
+    except DatasetFormatError as problem:
+        raise SettingsError(str(problem)) from problem
+    report = work.report("right" if columns.one_means_right else "wrong")
+    if preview or not work.verdicts:
+        return report
+    with store.writing(large=True) as session:
+        done = verdict_queries.add_all(session, work.verdicts, author=author)
+    return replace(report, passed_over=len(done.passed_over), is_preview=False)
+
+
+def report_lines(report: LabelReport) -> list[str]:
+    """The report in words: the first conflicts and problems, and the numbers."""
+    label_count = sum(report.by_decision.values()) - report.passed_over
+    counts = ", ".join(f"{n:,} {decision}" for decision, n in report.by_decision.items())
+    verb = "would become" if report.is_preview else "are now"
+    rest = "; ".join(
+        f"{count:,} {what}"
+        for count, what in (
+            (report.agreeing, "agree with the verdict here"),
+            (report.empty, "have no verdict"),
+            (report.conflict_count, "contradict a verdict here, which stays"),
+            (report.problem_count, "cannot be used"),
+            (report.passed_over, "were decided by others meanwhile"),
+        )
+        if count
+    )
+    return [
+        *(
+            f"Row {problem.row}, {problem.key or 'no id'}: {problem.message}"
+            for problem in (*report.conflicts, *report.problems)
+        ),
+        f"{label_count:,} labels {verb} verdicts{': ' if counts else ''}{counts}.",
+        *([f"Of the others, {rest}."] if rest else []),
+        f"1, true and yes were read as {report.one_means}.",
+    ]
+
+
+def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
+    """Undo what the newest file of this name has decided, where it is still in effect; None if
+    there is nothing."""
+    with store.writing(large=True) as session:
+        return verdict_queries.undo_last(session, dataset_id, label_author(file))
+
+
+class _Labels:
+    """The verdicts that follow from labels, read one after another."""
+
+    def __init__(self, store: Store, dataset_id: int, author: str, by_picture: bool) -> None:
+        self._store, self._dataset_id, self._author = store, dataset_id, author
+        self.verdicts: list[NewVerdict] = []
+        self._rows: dict[int, int | None] = {}  #: the row of the label of each pair
+        self._tally: Counter[str] = Counter()
+        self._lists: defaultdict[str, list[LabelProblem]] = defaultdict(list)
+        self._by_picture = _by_picture(store, dataset_id) if by_picture else None
+
+    def add(self, labels: Sequence[Label]) -> None:
+        pairs = self._pairs_of([label.key for label in labels])
+        for label in labels:
+            of_key = pairs.get(label.key, [])
+            if label.problem:
+                self._list("problems", label, label.problem)
+            elif not label.decision:
+                self._tally["empty"] += 1
+            elif not of_key:
+                self._list("problems", label, "The dataset has no such pair.")
+            elif len(of_key) > 1:
+                message = f"{len(of_key)} pairs have this picture; use their ids."
+                self._list("problems", label, message)
+            else:
+                self._add(label, of_key[0])
+
+    def _pairs_of(self, keys: Sequence[str]) -> dict[str, list[PairRow]]:
+        with self._store.reading() as session:
+            if self._by_picture is None:
+                ids = pair_queries.ids_by_external_id(session, self._dataset_id, keys)
+                ids_of = {key: [pair_id] for key, pair_id in ids.items()}
+            else:
+                ids_of = {key: self._by_picture.get(key, []) for key in keys}
+            wanted = [pair_id for ids in ids_of.values() for pair_id in ids]
+            pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, wanted)}
+        return {key: [pairs[i] for i in ids if i in pairs] for key, ids in ids_of.items()}
+
+    def _add(self, label: Label, pair: PairRow) -> None:
+        decision = label.decision
+        caption = label.caption if label.caption != pair.caption else ""
+        if caption and decision in ("wrong", "correction"):
+            decision = "correction"
+        elif caption:
+            self._list("problems", label, "Its caption is not the one of the pair.")
+            return
+        if decision == "correction" and not caption:
+            decision = "wrong"
+        if len(caption) > LONGEST_EDIT or len(label.note) > LONGEST_NOTE:
+            self._list("problems", label, "Its caption or its note is too long.")
+        elif pair.id in self._rows:
+            self._list("problems", label, f"Row {self._rows[pair.id]} labels the same pair.")
+        else:
+            self._rows[pair.id] = label.row
+            self._decide(label, pair, decision, caption or None)
+
+    def _decide(self, label: Label, pair: PairRow, decision: str, caption: str | None) -> None:
+        is_own = pair.decided_by == self._author
+        is_same = (pair.decision, pair.corrected_caption) == (decision, caption)
+        if is_same or (pair.decision is not None and not is_own and _agree(pair, decision)):
+            self._tally["agreeing"] += 1
+        elif pair.decision is not None and not is_own:
+            self._list(
+                "conflicts", label,
+                f"The file says {decision}, {pair.decided_by} has said {pair.decision}.",
+            )  # fmt: skip
+        else:
+            self._tally[decision] += 1
+            self.verdicts.append(
+                NewVerdict(pair.id, pair.verdict_version, decision, caption, label.note)
+            )
+
+    def _list(self, kind: str, label: Label, message: str) -> None:
+        self._tally[kind] += 1
+        if len(self._lists[kind]) < _MOST_SHOWN:
+            self._lists[kind].append(LabelProblem(label.row, label.key[:120], message))
+
+    def report(self, one_means: str) -> LabelReport:
+        counts = Counter(verdict.decision for verdict in self.verdicts)
+        return LabelReport(
+            self._dataset_id, self._author, one_means, dict(counts), self._tally["agreeing"],
+            self._tally["empty"], self._tally["conflicts"], self._tally["problems"],
+            tuple(self._lists["conflicts"]), tuple(self._lists["problems"]),
+        )  # fmt: skip
+
+
+def _agree(pair: PairRow, decision: str) -> bool:
+    """Whether a label says no more than the verdict: both call the caption wrong, or both right."""
+    if is_wrong(pair.judgement) and decision == "wrong":
+        return True
+    return decision == "correct" and pair.judgement in ("correct", "enriched")
+
+
+def _by_picture(store: Store, dataset_id: int) -> dict[str, list[int]]:
+    """Pair ids by the picture's place in the dataset."""
+    ids: defaultdict[str, list[int]] = defaultdict(list)
+    with store.reading(scanning=True) as session:
+        for path, pair_ids in pair_queries.ids_by_picture(session, dataset_id).items():
+            ids[split_proof(path)[0]] += pair_ids
+    return ids

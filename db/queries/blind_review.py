@@ -1,0 +1,149 @@
+"""Blind second opinions: a verdict is hidden from those who may still be asked for their own.
+
+With an overlap, a fixed share of a dataset's pairs is judged by several people, who must not
+influence each other. Until such a pair has all its opinions, whoever has given none sees it as
+undecided. Rows are masked, not filters: a query that shows a verdict, or selects by one, takes it
+from `verdict_seen`. The reader belongs to the session; without one (the command line, a job)
+nothing is hidden.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    case,
+    cast,
+    exists,
+    false,
+    func,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import Session, aliased
+
+from db.models import Dataset, Opinion, Pair
+from db.queries.probabilities import P_ERROR
+
+#: A reader who has judged nothing: sees only what everybody may.
+NOBODY = ""
+#: The columns of a verdict.
+VERDICT = ("decision", "corrected_caption", "decided_by", "decided_at", "enriches", "note")
+_AT_ONCE = 1000
+_READER, _OVERLAPS = "reader", "overlaps"
+
+
+@dataclass(frozen=True)
+class VerdictSeen:
+    """The verdict in effect as the reader sees it, as columns; all NULL, "" or false if it is
+    hidden. `is_undecided`: also if it is hidden."""
+
+    is_undecided: ColumnElement[bool]
+    decision: ColumnElement[Any]
+    corrected_caption: ColumnElement[Any]
+    decided_by: ColumnElement[Any]
+    decided_at: ColumnElement[Any]
+    enriches: ColumnElement[Any]
+    note: ColumnElement[Any]
+
+
+def set_reader(session: Session, reader: str | None) -> None:
+    """Read as this curator from now on. None: an operator, who sees everything."""
+    session.info[_READER] = reader
+
+
+def reader_of(session: Session) -> str | None:
+    """As set by `set_reader`."""
+    reader: str | None = session.info.get(_READER)
+    return reader
+
+
+def verdict_seen(session: Session, dataset_id: int | None = None) -> VerdictSeen:
+    """The columns to select and to compare. `dataset_id`: of the pairs, if it is the same for all;
+    the conditions are shorter then."""
+    hidden = _hidden(session, dataset_id)
+    if hidden is None:
+        return VerdictSeen(Pair.decision.is_(None), *(getattr(Pair, name) for name in VERDICT))
+    return VerdictSeen(
+        or_(Pair.decision.is_(None), hidden),
+        case((~hidden, Pair.decision)),
+        case((~hidden, Pair.corrected_caption)),
+        case((~hidden, Pair.decided_by)),
+        case((~hidden, Pair.decided_at)),
+        case((~hidden, Pair.enriches), else_=false()),
+        case((~hidden, Pair.note), else_=""),
+    )
+
+
+def pair_columns(
+    session: Session, fields: Iterable[str], dataset_id: int | None = None
+) -> tuple[ColumnElement[Any], ...]:
+    """The columns of pairs with these names, `p_error` among them, and the verdict's as the reader
+    sees it."""
+    seen = verdict_seen(session, dataset_id)
+    special = {"pair_id": Pair.id.label("pair_id"), "p_error": P_ERROR}
+    special |= {name: getattr(seen, name).label(name) for name in VERDICT}
+    return tuple(special[name] if name in special else getattr(Pair, name) for name in fields)
+
+
+def may_know(session: Session, dataset_id: int | None = None) -> ColumnElement[bool]:
+    """Condition: the reader may know what others said about the pair."""
+    hidden = _hidden(session, dataset_id)
+    return true() if hidden is None else ~hidden
+
+
+def may_know_pair(session: Session, pair_id: int) -> bool:
+    """Whether the reader may know what others said about this pair."""
+    return not hidden_pairs(session, [pair_id])
+
+
+def hidden_pairs(session: Session, pair_ids: Sequence[int]) -> set[int]:
+    """Those of the pairs about which the reader may not know what others said."""
+    hidden = _hidden(session)
+    if hidden is None:
+        return set()
+    secret: set[int] = set()
+    for start in range(0, len(pair_ids), _AT_ONCE):
+        part = pair_ids[start : start + _AT_ONCE]
+        secret.update(session.execute(select(Pair.id).where(Pair.id.in_(part), hidden)).scalars())
+    return secret
+
+
+def _hidden(session: Session, dataset_id: int | None = None) -> ColumnElement[bool] | None:
+    """The opposite of `may_know`; None: the reader may know everything."""
+    reader = reader_of(session)
+    if reader is None:
+        return None
+    overlaps = [row for row in _overlaps(session) if dataset_id in (None, row[0])]
+    if not overlaps:
+        return None
+    opinion = aliased(Opinion)
+    judged = exists().where(opinion.pair_id == Pair.id, opinion.author == reader)
+    opinions = (
+        select(func.count(opinion.author))
+        .where(opinion.pair_id == Pair.id, opinion.settles.is_(False))
+        .scalar_subquery()
+    )
+    awaited = (
+        and_(Pair.dataset_id == number, _in_overlap(share), opinions < people)
+        for number, share, people in overlaps
+    )
+    return and_(or_(*awaited), ~judged)
+
+
+def _in_overlap(share: float) -> ColumnElement[bool]:
+    # The product exceeds an INTEGER from pair 271,177 on.
+    return cast(Pair.id, BigInteger) * 7919 % 10_000 < round(share * 10_000)
+
+
+def _overlaps(session: Session) -> list[tuple[int, float, int]]:
+    """(dataset, share, people) of the datasets with an overlap, queried once per session."""
+    if _OVERLAPS not in session.info:
+        query = select(Dataset.id, Dataset.overlap_share, Dataset.overlap_people)
+        rows = session.execute(query.where(Dataset.overlap_share > 0)).tuples()
+        session.info[_OVERLAPS] = list(rows)
+    return session.info[_OVERLAPS]

@@ -1,0 +1,1 @@
+"""Research beside the product: drawn worlds, training, evaluation, benchmarks (README.md)."""

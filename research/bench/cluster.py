@@ -1,0 +1,142 @@
+"""How a cluster scales, and what a billion pairs would cost: `python app.py bench --ray 2000`
+
+Measured: pairs per second of a single process, of one Ray worker and of two, on drawn pairs with
+the embedded model, and of one core with models of the published sizes (random weights). The rest is
+extrapolated: core-hours = pairs / rate of one core / scaling efficiency of two workers / 3600.
+"""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from backend.engine.trajectories.exploring import Exploring
+from backend.jobs.image_batches import encode_images
+from backend.jobs.ray_cluster import BATCH, Cluster, trajectories_by_ray
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.settings import load_settings
+from research.bench.measure_scoring import measure
+from research.scenes import demo
+
+#: Dataset sizes whose cost is reported, and the cluster size (cores) for which days are given.
+SIZES, CORES = (1_000_000, 100_000_000, 1_000_000_000), 1000
+_PUBLISHED = ("clip", "blip-itc", "blip-itm")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Pairs per second. `startup`: seconds until the first result, which includes starting workers
+    and loading models."""
+
+    what: str
+    pairs_a_second: float
+    startup: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Core-hours for each of SIZES, from the pairs per second of one core."""
+
+    model: str
+    pairs_a_core_second: float
+    core_hours: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ClusterReport:
+    """`kept`: scaling efficiency, the rate of two workers over twice the rate of one."""
+
+    pairs: int
+    rates: tuple[Rate, ...]
+    kept: float
+    costs: tuple[Cost, ...]
+
+    def table(self) -> str:
+        lines = [f"{self.pairs} drawn pairs, embedded BLIP-ITM, Elimination"]
+        lines += [
+            f"{rate.what:28} {rate.pairs_a_second:8.1f} pairs/s   {rate.startup:5.1f} s to start"
+            for rate in self.rates
+        ]
+        lines.append(f"two workers keep {self.kept:.0%} of twice one worker's rate")
+        sizes = "".join(f"{f'{size:,}':>34}" for size in SIZES)
+        lines.append(f"{'model':26} {'pairs/s a core':>14}{sizes}")
+        for cost in self.costs:
+            cells = "".join(
+                f"{f'{hours:,.0f} core-h, {hours / CORES / 24:,.1f} days':>34}"
+                for hours in cost.core_hours
+            )
+            lines.append(f"{cost.model:26} {cost.pairs_a_core_second:14.2f}{cells}")
+        lines.append(f"days: with {CORES:,} cores like this machine's")
+        return "\n".join(lines)
+
+
+def bench_cluster(
+    pairs: int, published: int = 4, progress: Progress = no_progress
+) -> ClusterReport:
+    """Measure on `pairs` drawn pairs, and models of the published sizes on `published` pairs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        progress(0, 5, "Drawing pairs")
+        demo.write(folder / "pairs", pairs, 0, 96, seed=7)
+        drawn_pairs = [
+            (number, f"images/scene-{number:04d}.webp", pair.caption)
+            for number, pair in enumerate(demo.make_pairs(pairs, 0, 7)[1])
+        ]
+        engine = Engine(load_settings({"data_directory": str(folder)}, {}))
+        progress(1, 5, "This program alone")
+        rates = [_alone(engine, folder / "pairs", drawn_pairs)]
+        for workers in (1, 2):
+            progress(1 + workers, 5, f"Ray, {workers} workers")
+            rates.append(_by_ray(engine, workers, folder, drawn_pairs))
+    kept = rates[2].pairs_a_second / (2 * rates[1].pairs_a_second)
+    progress(4, 5, "Models of the published sizes")
+    one_core = [("embedded BLIP-ITM", rates[1].pairs_a_second)]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for kind in _PUBLISHED:
+            measured = measure(kind, Exploring(), published, (8, 20), reference=False)
+            one_core.append((f"{kind}, published size", measured.pairs_per_second))
+    finally:
+        torch.set_num_threads(threads)
+    costs = tuple(
+        Cost(model, rate, tuple(size / rate / kept / 3600 for size in SIZES))
+        for model, rate in one_core
+    )
+    return ClusterReport(pairs, tuple(rates), kept, costs)
+
+
+def _alone(engine: Engine, root: Path, drawn_pairs: list[tuple[int, str, str]]) -> Rate:
+    started = time.monotonic()
+    engine.scorer  # noqa: B018  (loads it)
+    loaded = time.monotonic()
+    for first in range(0, len(drawn_pairs), BATCH):
+        part = drawn_pairs[first : first + BATCH]
+        states, _ = encode_images(engine, root, [image for _, image, _ in part])
+        engine.trajectories([(states[image], caption) for _, image, caption in part])
+    return Rate(
+        f"this program, {torch.get_num_threads()} threads",
+        len(drawn_pairs) / (time.monotonic() - loaded),
+        loaded - started,
+    )
+
+
+def _by_ray(
+    engine: Engine, workers: int, folder: Path, drawn_pairs: list[tuple[int, str, str]]
+) -> Rate:
+    started = time.monotonic()
+    arrived: list[tuple[float, int]] = []
+    place = folder / f"ray-{workers}"
+    for rows in trajectories_by_ray(
+        engine, Cluster(workers=workers), place, folder / "pairs", Exploring(), drawn_pairs
+    ):
+        arrived.append((time.monotonic(), len(rows)))
+    # Measured from the first batch on, which is not counted: it was computed earlier.
+    first, last = arrived[0], arrived[-1]
+    counted = sum(count for _, count in arrived[1:])
+    seconds = last[0] - first[0]
+    rate = counted / seconds if seconds > 0 else len(drawn_pairs) / (last[0] - started)
+    return Rate(f"Ray, {workers} workers of one core", rate, first[0] - started)

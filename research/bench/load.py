@@ -1,0 +1,311 @@
+"""Load test of a real server: `python app.py bench --curators 32 --verdicts 20000`
+
+Many simulated curators log in and, in a loop, get a pair and give a verdict: as fast as the server
+responds, or with a pause before each verdict, as a person would need to look. Finally the store is
+checked: every confirmed verdict must be stored exactly once under its curator's name, and no pair
+may have verdicts of two curators. Several servers may share the database.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import httpx
+import numpy as np
+
+from backend.bundled import IS_CHECKOUT
+from backend.errors import TracedError
+from backend.progress import Progress, no_progress
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import verdicts as verdict_queries
+from research.bench.generated_store import generate
+
+_PASSWORD = "open sesame, please"
+_DECISIONS = ("correct", "drop", "unsure", "abstract")
+#: A refusal usually means that another curator was faster. This many in a row have another cause.
+_REFUSED_IN_A_ROW = 20
+_DATASET = "generated"
+#: The command-line module, which is `traced_curator` in an installed wheel.
+_APP = Path(__file__).resolve().parents[2] / ("app.py" if IS_CHECKOUT else "traced_curator.py")
+_SERVE = (sys.executable, str(_APP), "serve", "--data", _DATASET)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds that curators waited for a response."""
+
+    question: str
+    p50: float
+    p95: float
+    p99: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """`lost`: confirmed verdicts that are not in the store; `doubled`: pairs with more than one
+    verdict; `conflicts`: verdicts refused because another curator was faster; `pause`: in seconds;
+    `memory`: of all servers, in MiB, after a tenth, a third, and two thirds of the time, and at the
+    end."""
+
+    curators: int
+    servers: int
+    pause: float
+    confirmed: int
+    lost: int
+    doubled: int
+    conflicts: int
+    seconds: float
+    latencies: tuple[Latency, ...]
+    memory: tuple[float, float, float, float]
+
+    def table(self) -> str:
+        lines = [
+            f"{self.curators} curators, {self.servers} servers, a pause of {self.pause:g} s before "
+            "each verdict",
+            f"{self.confirmed:,} verdicts confirmed in "
+            f"{self.seconds:.0f} s ({self.confirmed / self.seconds:.0f} a second): {self.lost} "
+            f"lost, {self.doubled} doubled, {self.conflicts} conflicts",
+            f"{'':24} {'p50':>8} {'p95':>8} {'p99':>8} {'worst':>8}  ms",
+        ]
+        lines += [
+            f"{latency.question:24} {latency.p50:8.0f} {latency.p95:8.0f} "
+            f"{latency.p99:8.0f} {latency.worst:8.0f}"
+            for latency in self.latencies
+        ]
+        tenth, third, two_thirds, end = self.memory
+        lines.append(
+            f"memory of the servers: {tenth:.0f} MiB after a tenth of the time, {third:.0f} after "
+            f"a third, {two_thirds:.0f} after two thirds, {end:.0f} at the end"
+        )
+        return "\n".join(lines)
+
+
+@dataclass
+class _Tally:
+    """Shared counters of all curators. `confirmed`: curator by pair id; `waited`: in seconds."""
+
+    wanted: int
+    confirmed: dict[int, str] = field(default_factory=dict)
+    conflicts: int = 0
+    waited: dict[str, list[float]] = field(default_factory=lambda: {"next pair": [], "verdict": []})
+    memory: list[float] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stop(self) -> None:
+        with self.lock:
+            self.wanted = 0
+
+    def is_done(self) -> bool:
+        with self.lock:
+            return len(self.confirmed) >= self.wanted
+
+
+def bench_load(
+    curators: int,
+    verdicts: int,
+    url: str | None = None,
+    progress: Progress = no_progress,
+    servers: int = 1,
+    pause: float = 0.0,
+) -> LoadReport:
+    """Generate a store (in a temporary folder, or at `url`), serve it, and simulate the curators.
+
+    `servers`: server processes that share the database; each curator uses one of them.
+    `pause`: mean seconds that a curator looks at a pair, sampled uniformly from 0 to twice that.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
+        try:
+            dataset_id = generate(
+                workspace.store, verdicts + 2 * curators, _DATASET, progress=progress
+            )
+            names = [f"Curator {number + 1}" for number in range(curators)]
+            for name in names:
+                workspace.accounts.add(name, _PASSWORD)
+            tally = _Tally(verdicts)
+            with ExitStack() as stack:
+                running = [
+                    stack.enter_context(served(folder, url, number)) for number in range(servers)
+                ]
+                started = time.monotonic()
+                with ThreadPoolExecutor(curators) as pool:
+                    work = [
+                        pool.submit(_curate, running[number % servers][0], name, tally, pause)
+                        for number, name in enumerate(names)
+                    ]
+                    try:
+                        while not all(task.done() for task in work):
+                            progress(len(tally.confirmed), verdicts, "Verdicts")
+                            tally.memory.append(sum(memory_of(server.pid) for _, server in running))
+                            time.sleep(0.5)
+                    except BaseException:
+                        tally.stop()  # else the pool would wait for all verdicts
+                        raise
+                for task in work:
+                    task.result()
+                seconds = time.monotonic() - started
+            return _report(workspace, dataset_id, curators, servers, pause, tally, seconds)
+        finally:
+            workspace.store.close()
+
+
+def _report(
+    workspace: Workspace,
+    dataset_id: int,
+    curators: int,
+    servers: int,
+    pause: float,
+    tally: _Tally,
+    seconds: float,
+) -> LoadReport:
+    with workspace.store.reading() as session:
+        decided = [
+            (row.pair_id, row.decided_by)
+            for row in verdict_queries.iterate_verdicts(session, dataset_id)
+        ]
+        acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decided}
+    stored = Counter(pair for pair, _ in decided)
+    authors = dict(decided)
+    last = len(tally.memory) - 1
+    return LoadReport(
+        curators=curators,
+        servers=servers,
+        pause=pause,
+        confirmed=len(tally.confirmed),
+        lost=sum(authors.get(pair) != name for pair, name in tally.confirmed.items()),
+        doubled=sum(count > 1 for count in stored.values()) + sum(n > 1 for n in acts.values()),
+        conflicts=tally.conflicts,
+        seconds=seconds,
+        latencies=tuple(_latency(question, times) for question, times in tally.waited.items()),
+        memory=(
+            tally.memory[last // 10],
+            tally.memory[last // 3],
+            tally.memory[2 * last // 3],
+            tally.memory[last],
+        ),
+    )
+
+
+def _latency(question: str, seconds: list[float]) -> Latency:
+    p50, p95, p99 = np.percentile(1000 * np.array(seconds), [50, 95, 99]).tolist()
+    return Latency(question, p50, p95, p99, 1000 * max(seconds))
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    """A server, whose messages go to `output`."""
+    return subprocess.Popen(command, cwd=_APP.parent, env=environment, stdout=output, stderr=output)
+
+
+@contextmanager
+def served(
+    folder: str, url: str | None, number: int = 0, command: Sequence[str] = ()
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """Serve the store in `folder` with `python app.py` or with `command`, to which --port is
+    appended; yields (address, process). Raises TracedError if the server does not start."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": folder}
+    if url is not None:
+        environment["TRACED_DATABASE"] = url
+    log = Path(folder) / f"server-{number}.log"
+    with log.open("wb") as output:
+        process = start([*(command or _SERVE), "--port", str(port)], environment, output)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for(address, process, log)
+        yield address, process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(3000):  # at least five minutes: the machine may be busy
+        if process.poll() is not None:
+            break
+        try:
+            if httpx.get(f"{address}/healthy").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    process.kill()
+    raise TracedError(f"The server did not start: {log.read_text(errors='replace')[-500:]}")
+
+
+def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
+    rng = random.Random(name)
+    with httpx.Client(base_url=address, timeout=120) as client:
+        answer = client.post("/login", data={"username": name, "password": _PASSWORD})
+        answer.raise_for_status()
+        refused = 0
+        while not tally.is_done():
+            begun = time.monotonic()
+            pair = call(client, "next", [_DATASET, "p_error"])
+            handed = time.monotonic()
+            if pair is None:
+                return
+            decision = rng.choice(_DECISIONS)
+            time.sleep(rng.uniform(0, 2 * pause))
+            decided = time.monotonic()
+            try:
+                call(client, "decide", [pair["id"], pair["version"], decision, "", 0, ""])
+            except Refused:
+                with tally.lock:
+                    tally.conflicts += 1
+                refused += 1
+                if refused == _REFUSED_IN_A_ROW:
+                    raise
+                continue
+            refused = 0
+            answered = time.monotonic()
+            with tally.lock:
+                tally.confirmed[pair["id"]] = name
+                tally.waited["next pair"].append(handed - begun)
+                tally.waited["verdict"].append(answered - decided)
+
+
+class Refused(Exception):
+    """The server responded with an error."""
+
+
+def call(client: httpx.Client, name: str, given: list[Any]) -> Any:
+    """Call a named endpoint through Gradio's HTTP API: post an event, then get its result.
+
+    Raises Refused if the endpoint fails."""
+    posted = client.post(f"/gradio_api/call/{name}", json={"data": given})
+    posted.raise_for_status()
+    answer = client.get(f"/gradio_api/call/{name}/{posted.json()['event_id']}")
+    answer.raise_for_status()
+    kind = data = ""
+    for line in answer.text.splitlines():
+        if line.startswith("event: "):
+            kind = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            data = line.removeprefix("data: ")
+    if kind != "complete":
+        raise Refused(f"{name}: {data}")
+    return json.loads(data)[0]
+
+
+def memory_of(process: int) -> float:
+    """Resident memory of a process in MiB."""
+    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -1,0 +1,296 @@
+"""The engine against the naive reference in one run on the same pairs, and the arithmetic limits.
+
+Times on a CPU are processor time summed over threads, which other programs disturb less. Only the
+ratios are comparable between machines.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.protocol import ImageState, Session
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.progress import Progress, no_progress
+from research.bench.caption_lengths import make_captions
+from research.bench.operations import Shape, operations, plain_operations
+from research.bench.random_models import random_pixels, random_scorer
+from research.bench.recorder import Recorder
+from research.bench.reference import ReferenceSession
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One scorer with one explorer. Times are seconds for all pairs together.
+
+    "Plain" is the naive reference implementation, "fast" the engine.
+
+    * `overhead`: time of trajectories, relative to one plain score of the same pairs; both include
+      image encoding;
+    * `reference_overhead`: the same for the reference;
+    * `speedup`: time of the trajectories alone, plain over fast, texts padded to the longest of
+      their pair;
+    * `speedup_full_padding`: the same with texts padded to the model's context (CLIP only);
+    * `operations_speedup`: operations, plain over fast: what `speedup` would be if both ran at the
+      same rate;
+    * `operations_limit_overhead`: `overhead` in operations instead of seconds;
+    * `rate`: operations per second of this machine's matrix products (`product_rate`);
+    * `device_name`: of the accelerator, from its driver;
+    * `bound_ratio`: measured time of the trajectories over the time that their operations would
+      take at `rate`;
+    * `same_trajectories`, `largest_difference`: number of identical trajectories and largest
+      difference of s, fast against plain.
+    """
+
+    scorer: str
+    explorer: str
+    pairs: int
+    words: tuple[int, int]
+    precision: str
+    device: str
+    device_name: str
+    image_seconds: float
+    plain_score_seconds: float
+    fast_seconds: float
+    reference_seconds: float | None
+    overhead: float
+    reference_overhead: float | None
+    speedup: float | None
+    speedup_full_padding: float | None
+    pairs_per_second: float
+    operations: int
+    operations_limit_overhead: float
+    operations_speedup: float | None
+    rate: float
+    bound_ratio: float
+    same_trajectories: int | None
+    largest_difference: float | None
+
+
+def measure(
+    kind: str,
+    exploring: Exploring,
+    pairs: int = 8,
+    words: tuple[int, int] = (8, 20),
+    reference: bool = True,
+    device: str = "cpu",
+    precision: str = "float32",
+    progress: Progress = no_progress,
+) -> Measured:
+    """Measure one scorer with one explorer; `reference=False` skips the slow reference.
+
+    `words`: minimum and maximum caption length."""
+    progress(0, 4, f"{kind}: making a model of the published size")
+    scorer = random_scorer(kind, precision, device)
+    pixels = random_pixels(scorer, pairs)
+    captions = [Caption.parse(text) for text in make_captions(pairs, words)]
+    encode(scorer, pixels[:1])
+    image_seconds, states = _timed(lambda: encode(scorer, pixels), device)
+    requests = list(zip(states, captions, strict=True))
+    dict(run_trajectories(scorer, [(states[0], Caption.parse("a warm up"))], exploring))
+
+    progress(1, 4, f"{kind}, {exploring.name}: fast")
+    recorder = Recorder(scorer.open_session())
+    fast_seconds, fast = _timed(lambda: _run(scorer, requests, exploring, recorder), device)
+    plain_session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
+    plain_score, _ = _timed(lambda: _score_once(scorer, requests, plain_session), device)
+
+    plain_session = ReferenceSession(scorer)  # resets its counters  # pyrefly: ignore[bad-argument-type]
+    slow_seconds = full_seconds = None
+    slow: dict[int, Trajectory] = {}
+    if reference:
+        progress(2, 4, f"{kind}, {exploring.name}: the plain way")
+        slow_seconds, slow = _timed(
+            lambda: _run(scorer, requests, exploring, plain_session), device
+        )
+        if kind == "clip":
+            progress(3, 4, f"{kind}, {exploring.name}: the plain way, padded to 77")
+            padded = ReferenceSession(scorer, padding=77)  # pyrefly: ignore[bad-argument-type]
+            full_seconds, _ = _timed(lambda: _run(scorer, requests, exploring, padded), device)
+    shape = shape_of(scorer)
+    text_shape = replace(shape, patch_width=0)
+    needed = operations(recorder.work, shape)
+    needed += operations(recorder.session.embedding_work, text_shape)
+    calls = max(1, len(recorder.rounds))
+    rate = product_rate(max(16, recorder.work.tokens // calls), shape, scorer)
+    once = operations_of_one_score(captions, scorer) + image_operations(scorer) * pairs
+    base = image_seconds + plain_score
+    return Measured(
+        scorer=kind,
+        explorer=explorer_name(exploring),
+        pairs=pairs,
+        words=words,
+        precision=precision,
+        device=device,
+        device_name=name_of(device),
+        image_seconds=image_seconds,
+        plain_score_seconds=plain_score,
+        fast_seconds=fast_seconds,
+        reference_seconds=slow_seconds,
+        overhead=(image_seconds + fast_seconds) / base,
+        reference_overhead=None if slow_seconds is None else (image_seconds + slow_seconds) / base,
+        speedup=None if slow_seconds is None else slow_seconds / fast_seconds,
+        speedup_full_padding=None if full_seconds is None else full_seconds / fast_seconds,
+        pairs_per_second=pairs / (image_seconds + fast_seconds),
+        operations=needed,
+        operations_speedup=(
+            (
+                plain_operations(plain_session.work, shape)
+                + plain_operations(plain_session.embedding_work, text_shape)
+            )
+            / needed
+            if reference
+            else None
+        ),
+        operations_limit_overhead=(needed + image_operations(scorer) * pairs) / once,
+        rate=rate,
+        bound_ratio=fast_seconds * rate / needed,
+        same_trajectories=sum(_same(fast[i], slow[i]) for i in fast) if slow else None,
+        largest_difference=max(_difference(fast[i], slow[i]) for i in fast) if slow else None,
+    )
+
+
+def explorer_name(exploring: Exploring) -> str:
+    """The explorer's name with its approximations.
+
+    >>> explorer_name(Exploring(lazy=2)), explorer_name(Exploring("gcd", whole=False))
+    ('elimination, lazy 2', 'gcd, first step')
+    """
+    name = exploring.name
+    if exploring.lazy is not None:
+        name += f", lazy {exploring.lazy}"
+    return name if exploring.whole else f"{name}, first step"
+
+
+def name_of(device: str) -> str:
+    """The name of an accelerator as reported by its driver; otherwise that of the device."""
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+
+
+@torch.inference_mode()
+def encode(scorer: DualEncoder, pixels: torch.Tensor) -> list[ImageState]:
+    states: list[ImageState] = []
+
+    def see(part: range) -> None:
+        with scorer.precision():
+            states.extend(
+                scorer.encode_pixels(pixels[part.start : part.stop].to(scorer.info.device))
+            )
+
+    scorer.image_batches.each(len(pixels), see)
+    return states
+
+
+def shape_of(scorer: DualEncoder) -> Shape:
+    text, vision = scorer.model.config.text_config, scorer.model.config.vision_config
+    layers, width, inner = text.num_hidden_layers, text.hidden_size, text.intermediate_size
+    if scorer.info.kind == "blip-itm":
+        patches = (vision.image_size // vision.patch_size) ** 2 + 1
+        return Shape(layers, width, inner, vision.hidden_size, patches, 2)
+    out = scorer.model.config.projection_dim
+    if scorer.info.kind == "blip-itc":
+        out = scorer.model.text_proj.out_features
+    return Shape(layers, width, inner, out=out)
+
+
+def image_operations(scorer: DualEncoder) -> int:
+    """Operations to encode one image, counted by torch."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    counter = FlopCounterMode(display=False)
+    with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), counter:
+        scorer.encode_pixels(random_pixels(scorer, 1).to(scorer.info.device))
+    return int(counter.get_total_flops())
+
+
+def operations_of_one_score(captions: Sequence[Caption], scorer: DualEncoder) -> int:
+    """Operations to score x_0 of every pair once."""
+    session = scorer.open_session()
+    states = encode(scorer, random_pixels(scorer, 1)) * len(captions)
+    texts = scorer.reader.tokenise([caption.text for caption in captions])
+    for state, text in zip(states, texts, strict=True):
+        session.score([(state, [text])])
+    work = session.work
+    work.images = len(captions) if work.images else 0
+    return operations(work, shape_of(scorer))
+
+
+def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float = 1.0) -> float:
+    """Operations per second of this machine's matrix products with the shapes of the text tower."""
+    device, dtype = scorer.info.device, scorer.dtype
+    x = torch.randn(tokens, shape.width, device=device, dtype=dtype)
+    up = torch.randn(shape.inner, shape.width, device=device, dtype=dtype)
+    down = torch.randn(shape.width, shape.inner, device=device, dtype=dtype)
+
+    def once() -> None:
+        for _ in range(4):
+            torch.nn.functional.linear(torch.nn.functional.linear(x, up), down)
+
+    with torch.inference_mode():
+        once()
+        spent, rounds = 0.0, 0
+        while spent < seconds:
+            spent += _timed(once, device)[0]
+            rounds += 1
+    return rounds * 4 * 4 * tokens * shape.width * shape.inner / spent
+
+
+def _run(
+    scorer: DualEncoder,
+    requests: Sequence[tuple[ImageState, Caption]],
+    exploring: Exploring,
+    session: Session | Recorder,
+) -> dict[int, Trajectory]:
+    return dict(run_trajectories(scorer, requests, exploring, session=session))
+
+
+def _score_once(
+    scorer: DualEncoder, requests: Sequence[tuple[ImageState, Caption]], session: ReferenceSession
+) -> None:
+    for state, caption in requests:
+        session.score([(state, scorer.reader.tokenise([caption.text]))])
+
+
+def _timed(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
+    with clock(device) as spent:
+        result = compute()
+    return spent[0], result
+
+
+@contextmanager
+def clock(device: str) -> Iterator[list[float]]:
+    """Seconds: processor time on a CPU, otherwise wall time after the device has synchronised."""
+    on_cpu = device.startswith("cpu")
+    now = time.process_time if on_cpu else time.perf_counter
+    spent: list[float] = []
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+    started = now()
+    yield spent
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+    spent.append(now() - started)
+
+
+def _same(result: Trajectory, wanted: Trajectory) -> bool:
+    return result.steps == wanted.steps and all(
+        result.caption_at(step) == wanted.caption_at(step) for step in range(result.steps + 1)
+    )
+
+
+def _difference(result: Trajectory, wanted: Trajectory) -> float:
+    """The largest difference of s up to the step at which the trajectories diverge, if they do."""
+    largest = 0.0
+    for step in range(min(result.steps, wanted.steps) + 1):
+        largest = max(largest, abs(float(result.scores[step] - wanted.scores[step])))
+        if result.caption_at(step) != wanted.caption_at(step):
+            break
+    return largest

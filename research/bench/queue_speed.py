@@ -1,0 +1,126 @@
+"""Latency of the review queue's queries: `python app.py bench --store 1000000`
+
+Each query runs at many positions in the dataset. Curators notice the slow ones, so the 95th
+percentile is reported along with the median.
+"""
+
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from backend.engine.english import word_lists
+from backend.progress import Progress, no_progress
+from backend.settings import load_settings
+from backend.store import Store
+from backend.workspace import MOST_COUNTED, QueueFilter, Range, Workspace
+from research.bench.generated_store import generate
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Latency of one query in milliseconds, over `times` executions."""
+
+    question: str
+    p50: float
+    p95: float
+    worst: float
+    times: int
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """`bytes_a_pair`: size of the database file over the number of pairs; None unless SQLite."""
+
+    pairs: int
+    bytes_a_pair: float | None
+    answers: tuple[Answered, ...]
+
+    def table(self) -> str:
+        size = f", {self.bytes_a_pair:.0f} bytes a pair" if self.bytes_a_pair else ""
+        lines = [f"{self.pairs:,} pairs{size}", f"{'':40} {'p50':>8} {'p95':>8} {'worst':>8}  ms"]
+        lines += [
+            f"{a.question:40} {a.p50:8.1f} {a.p95:8.1f} {a.worst:8.1f}  ({a.times} times)"
+            for a in self.answers
+        ]
+        return "\n".join(lines)
+
+
+def bench_store(pairs: int, url: str | None, progress: Progress = no_progress) -> StoreReport:
+    """Generate a store (in a temporary folder, or at `url`) and measure it."""
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
+        try:
+            dataset_id = generate(workspace.store, pairs, progress=progress)
+            return measure_store(workspace, dataset_id)
+        finally:
+            workspace.store.close()
+
+
+def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> StoreReport:
+    """Run every query that the page issues while a curator works."""
+    rng = random.Random(0)
+    summary = workspace.summary(dataset_id)
+    first = (
+        workspace.review.queue_page(
+            QueueFilter(dataset_id, order="position", descending=False), None, 1
+        )
+        .rows[0]
+        .pair_id
+    )
+    places = [first + rng.randrange(summary.total) for _ in range(times)]
+    usual = QueueFilter(dataset_id, "unreviewed")
+
+    def ranged() -> QueueFilter:
+        low = rng.random() * 0.9
+        return QueueFilter(
+            dataset_id, "unreviewed", ranges=(Range("p_error", low, low + rng.random() * 0.1),)
+        )
+
+    def searched() -> QueueFilter:
+        words = (rng.choice(word_lists.COLOURS), rng.choice(word_lists.IN_PLACES))
+        return QueueFilter(dataset_id, "unreviewed", text=rng.choice((*words, "zebra", "a red ")))
+
+    def page_and_count(filter: QueueFilter) -> None:
+        workspace.review.queue_page(filter, None, 30)
+        workspace.review.queue_count(filter, MOST_COUNTED + 1)
+
+    questions: list[tuple[str, Callable[[int], object]]] = [
+        ("first page", lambda _: workspace.review.queue_page(usual, None, 30)),
+        ("next and previous pair", lambda i: (
+            workspace.review.next_pair(usual, places[i]),
+            workspace.review.previous_pair(usual, places[i]))),
+        ("one pair, everything about it", lambda i: workspace.review.open_pair(places[i])),
+        ("counts of the dataset", lambda _: workspace.review.counts(dataset_id)),
+        ("a range with its count", lambda _: page_and_count(ranged())),
+        ("most uncertain, with its count", lambda _: page_and_count(
+            QueueFilter(dataset_id, "unreviewed", order="uncertainty"))),
+        ("same kind of suspect word", lambda _: page_and_count(
+            QueueFilter(dataset_id, suspect_kind="colour"))),
+        ("text search with its count", lambda _: page_and_count(searched())),
+    ]  # fmt: skip
+    answers = [_timed(name, ask, times) for name, ask in questions]
+    return StoreReport(summary.total, _bytes_a_pair(workspace.store, summary.total), tuple(answers))
+
+
+def _timed(question: str, ask: Callable[[int], object], times: int) -> Answered:
+    milliseconds = []
+    for number in range(times):
+        began = time.perf_counter()
+        ask(number)
+        milliseconds.append(1000 * (time.perf_counter() - began))
+    middle, slow = np.percentile(milliseconds, [50, 95])
+    return Answered(question, float(middle), float(slow), max(milliseconds), times)
+
+
+def _bytes_a_pair(store: Store, pairs: int) -> float | None:
+    url = store.opened.engine.url
+    if store.opened.dialect != "sqlite" or not pairs:
+        return None
+    path = Path(str(url.database))
+    files = (path, path.with_name(path.name + "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists()) / pairs

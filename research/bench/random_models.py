@@ -1,0 +1,109 @@
+"""Scorers of the published sizes with random weights."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+import backend.engine.hub  # noqa: F401  (before transformers' models)
+from backend.engine.scoring.blip import CONTEXT, BlipScorer
+from backend.engine.scoring.clip import ClipScorer
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.protocol import ScorerInfo
+from backend.errors import SettingsError
+from research.bench.caption_lengths import HashReader
+
+SCORERS = ("blip-itm", "blip-itc", "clip")
+_BERT = 30_524
+_CLIP = 49_408
+
+
+def random_scorer(kind: str, precision: str = "float32", device: str = "cpu") -> DualEncoder:
+    """BLIP base at 384 pixels, or CLIP ViT-B/32. Raises SettingsError for any other kind."""
+    if kind not in SCORERS:
+        raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(SCORERS)}.")
+    info = ScorerInfo(kind, "random weights", "0", device, "", precision=precision)
+    if kind == "clip":
+        special = SimpleNamespace(pad_token_id=_CLIP - 1)
+        reader = HashReader(_CLIP, 77, special)
+        return ClipScorer(info, _clip().to(device), reader, None)
+    special = SimpleNamespace(pad_token_id=0, cls_token_id=101, sep_token_id=102)
+    reader = HashReader(_BERT, CONTEXT, special)
+    return BlipScorer(info, _blip().to(device), reader, None, encoder_token=_BERT - 1)
+
+
+def random_pixels(scorer: DualEncoder, count: int) -> torch.Tensor:
+    size = scorer.model.config.vision_config.image_size
+    return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(0))
+
+
+def _blip() -> Any:
+    from transformers import BlipConfig, BlipForImageTextRetrieval
+
+    text = {
+        "vocab_size": _BERT, "hidden_size": 768, "encoder_hidden_size": 768,
+        "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "max_position_embeddings": 512, "is_decoder": True,
+    }  # fmt: skip
+    vision = {
+        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "image_size": 384, "patch_size": 16, "layer_norm_eps": 1e-6,
+    }  # fmt: skip
+    config = BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=256)
+    return _with_random_weights(BlipForImageTextRetrieval, config)
+
+
+def _clip() -> Any:
+    from transformers import CLIPConfig, CLIPModel
+
+    text = {
+        "vocab_size": _CLIP, "hidden_size": 512, "intermediate_size": 2048,
+        "num_hidden_layers": 12, "num_attention_heads": 8, "max_position_embeddings": 77,
+        "hidden_act": "quick_gelu", "bos_token_id": _CLIP - 2, "eos_token_id": _CLIP - 1,
+        "pad_token_id": _CLIP - 1, "projection_dim": 512,
+    }  # fmt: skip
+    vision = {
+        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "image_size": 224, "patch_size": 32, "projection_dim": 512,
+    }  # fmt: skip
+    config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=512)
+    return _with_random_weights(CLIPModel, config)
+
+
+def _with_random_weights(architecture: Any, config: Any) -> Any:
+    """A model with the weights of `spread`, without first drawing those that it replaces."""
+    from transformers.initialization import no_init_weights
+
+    with no_init_weights():
+        model = architecture(config)
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d | nn.LayerNorm):
+            module.reset_parameters()
+        elif not isinstance(module, nn.Linear | nn.Embedding):
+            for parameter in module.parameters(recurse=False):
+                nn.init.normal_(parameter, std=0.02)
+    return spread(model)
+
+
+@torch.no_grad()
+def spread(model: nn.Module, seed: int = 0) -> nn.Module:
+    """Set random weights large enough that attention and scores depend on the words.
+
+    With the default initialisation all captions score nearly the same, so nothing would be tested.
+    """
+    rng = torch.Generator().manual_seed(seed)
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear):
+            gain = (
+                1.5 if any(part in name for part in ("query", "key", "q_proj", "k_proj")) else 0.7
+            )
+            weight = torch.randn(module.weight.shape, generator=rng)
+            module.weight.copy_(weight * gain / math.sqrt(module.in_features))
+            if module.bias is not None:
+                module.bias.copy_(torch.randn(module.bias.shape, generator=rng) * 0.05)
+        elif isinstance(module, nn.Embedding):
+            scale = 0.6 if "position" in name else 1.0
+            module.weight.copy_(torch.randn(module.weight.shape, generator=rng) * scale)
+    return model.eval()

@@ -1,0 +1,15 @@
+"""The commands of this package, which the product's command line adds when it finds them."""
+
+from collections.abc import Callable, Mapping
+
+from research.commands import distill, icc, inject_errors, measure, train_captioner
+
+#: Command functions by name.
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "captioner": train_captioner.captioner,
+    "noise": inject_errors.noise,
+    "evaluate": measure.evaluate,
+    "icc": icc.icc,
+    "distill": distill.distill,
+    "bench": measure.bench,
+}

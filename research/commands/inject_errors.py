@@ -1,0 +1,78 @@
+"""`noise`: make a benchmark by injecting errors into a dataset."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backend.cli.options import AS_JSON, DEVICE, IMAGE_ROOT
+from backend.cli.output import emit, progress, reported
+from backend.errors import SettingsError
+
+
+def noise(
+    path: Annotated[Path, typer.Argument(help="A dataset whose captions are assumed correct.")],
+    out: Annotated[Path, typer.Argument(help="Output folder; it must not exist yet.")],
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="random, noun or fine-grained; may be given several times. Default: all "
+                     "three in turn."),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Share of the captions to make wrong.")] = 0.5,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same errors.")] = 0,
+    llm: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Fine-grained errors by a language model at this "
+                     "OpenAI-compatible address, such as http://localhost:8000/v1 (key: "
+                     "OPENAI_API_KEY). Default: by rules."),
+    ] = None,
+    llm_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the language model on the server.")
+    ] = None,
+    nli: Annotated[
+        str,
+        typer.Option(metavar="NAME_OR_DIR", help="Hugging Face NLI model that picks the least "
+                     "consistent of the language model's variants, or AlignScore's checkpoint "
+                     "(.ckpt)."),
+    ] = "cross-encoder/nli-deberta-v3-base",
+    answers: Annotated[
+        Path, typer.Option(help="Where the language model's answers are cached.")
+    ] = Path("data/answers"),
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N pairs.")] = None,
+    image_root: IMAGE_ROOT = None,
+    format: Annotated[
+        str, typer.Option(help="jsonl, csv, parquet, or imagefolder, which copies the images.")
+    ] = "jsonl",
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier one.")] = False,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Make a benchmark: a copy of a dataset with errors whose truth is recorded."""
+    with reported(as_json):
+        from backend.engine.noise import KINDS
+        from research.noisy_dataset import add_noise
+
+        kinds = [name.replace("-", "_") for name in kind or KINDS]
+        source = None
+        if llm is not None:
+            from backend.engine.language_models import ChatEndpoint
+            from research.noise.consistency import load_consistency_model
+            from research.noise.language_model import LanguageModelNoise
+
+            if not llm_model:
+                raise SettingsError("Name the language model as its server does: --llm-model NAME.")
+            source = LanguageModelNoise(
+                ChatEndpoint(llm, llm_model, cache=answers),
+                load_consistency_model(nli, device or "cpu"),
+            )
+        with progress("Making errors") as update:
+            report = add_noise(
+                path, out, kinds=kinds, rate=rate, seed=seed, source=source, limit=limit,
+                image_root=image_root, format=format, overwrite=overwrite, progress=update,
+            )  # fmt: skip
+        breakdown = ", ".join(f"{name} {count}" for name, count in report.by_kind.items())
+        emit(
+            report, as_json,
+            f"{report.wrong} of {report.pairs} captions corrupted ({breakdown}). "
+            f"Written to {report.out}.",
+        )  # fmt: skip

@@ -1,0 +1,400 @@
+"""Self-retrieval fine-tuning of the embedded captioner: what is gained, and what is invented.
+
+    python -m research.evaluation.captioning --seeds 3
+    python -m research.evaluation.captioning --quick        (one seed, fewer scenes)
+    python -m research.evaluation.captioning --clipcap FOLDER     (see `captioning_clipcap`)
+
+Seed k fine-tunes the captioner of the k-th embedded training with each recipe, rewarded by the CLIP
+of that training. The CLIPs of the other two trainings judge: they took no part in it. On drawn
+scenes the truth of a caption is known, so what is invented is counted. Each finished (recipe, seed)
+is stored in the folder and not repeated; an interrupted one continues from its last measurement.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from backend.engine import hub
+from backend.engine.correction.captioner_loading import load_captioner
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.logit_scale import logit_scale_of
+from backend.engine.specificity.bags import multimodal, nearest, unit
+from backend.engine.specificity.retrieval import USUAL_SCALE
+from backend.errors import SettingsError
+from backend.settings import MODELS
+from research.captioning.blip_policy import BlipPolicy
+from research.captioning.caption_metrics import words_of
+from research.captioning.curriculum import RANDOM, bag_curriculum
+from research.captioning.policy import Policy
+from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval
+from research.evaluation import captioning_clipcap
+from research.evaluation.captioning_curve import Curve, draw
+from research.evaluation.captioning_figures import (
+    HELD_OUT,
+    Figures,
+    Floats,
+    HeldOut,
+    Mark,
+    figures_table,
+    images_of,
+    line,
+    marks_table,
+    mean,
+    measure,
+    mined_bags,
+    references_of,
+    retrieved_from,
+    vectors_of,
+)
+from research.scenes.labelled_bags import SceneBags, scene_bags
+from research.scenes.labelled_scenes import DIRECTORIES
+
+#: Folders of the embedded trainings.
+TRAININGS = (MODELS, MODELS / "seed-1", MODELS / "seed-2")
+CAPTIONER = "scenes-blip-captioner"
+#: The captioner before fine-tuning, trained by maximum likelihood.
+START = "MLE"
+#: Added to a seed: scenes to train on.
+_TRAINED_ON = 1_000
+
+
+@dataclass(frozen=True)
+class Named:
+    """A recipe of the comparison. `bags`: "curriculum", or the size of bags of all steps."""
+
+    name: str
+    bags: str | int = "curriculum"
+    cider: float = 0.0
+    kl: float = 0.0
+    teacher: float = 0.0
+
+    @property
+    def anchored(self) -> bool:
+        return bool(self.cider or self.kl or self.teacher)
+
+    def of(self, steps: int, batch: int, seed: int) -> Recipe:
+        sizes = bag_curriculum(steps) if self.bags == "curriculum" else [int(self.bags)] * steps
+        return Recipe(
+            sizes, batch, cider=self.cider, kl=self.kl, teacher=self.teacher, seed=seed,
+            baseline="greedy" if self.cider else "running",
+        )  # fmt: skip
+
+
+BAG_CURRI = "BagCurri"
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Named(BAG_CURRI),
+        Named("BagCurri + KL", kl=0.2),
+        Named("BagCurri + strong KL", kl=1.0),
+        Named("BagCurri + CIDEr", cider=0.5),
+        Named("BagCurri + strong CIDEr", cider=2.0),
+        Named("random", RANDOM),
+        Named("BagCurri + references", teacher=0.5),
+        Named("fixed 5", 5),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is trained and measured. Results of other sizes are not reused."""
+
+    steps: int = 100
+    batch: int = 60
+    scenes: int = 1500
+    held_out: int = 2000
+    every: int = 25  #: steps between measurements
+
+
+QUICK = Sizes(scenes=600, held_out=600)
+
+
+class Trial:
+    """One seed: its scenes, drawn and encoded once, and its three CLIPs."""
+
+    def __init__(self, seed: int, sizes: Sizes, report: Callable[[str], None]) -> None:
+        self.seed, self.sizes = seed, sizes
+        report(f"seed {seed}: drawing and encoding {sizes.scenes} + {sizes.held_out} scenes")
+        trainings = [TRAININGS[(seed + k) % len(TRAININGS)] for k in range(len(TRAININGS))]
+        self._captioner = str(trainings[0] / CAPTIONER)
+        self._scorers = [
+            load_scorer(str(folder / DIRECTORIES["clip"]), "clip", "cpu") for folder in trainings
+        ]
+
+    def policy(self) -> BlipPolicy:
+        """The captioner before fine-tuning."""
+        loaded = load_captioner(self._captioner)
+        return BlipPolicy(loaded.model, loaded.processor)
+
+    @cached_property
+    def _training(self) -> tuple[SceneBags, torch.Tensor, Floats]:
+        made = scene_bags(self.sizes.scenes, _TRAINED_ON + self.seed)
+        return made, images_of(made, self.policy()), vectors_of(made, self._scorers[0])
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        made = scene_bags(self.sizes.held_out, HELD_OUT + self.seed)
+        pictures = [vectors_of(made, scorer) for scorer in self._scorers]
+        return HeldOut(
+            made, images_of(made, self.policy()), self._scorers, pictures,
+            mined_bags(self._scorers[1], pictures[1], made), references_of(made, self.seed),
+        )  # fmt: skip
+
+    def training(self, policy: Policy, recipe: Recipe) -> SelfRetrieval:
+        made, images, pictures = self._training
+        scorer = self._scorers[0]
+        receiver = Receiver(pictures, scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE))
+        references = references_of(made, _TRAINED_ON + self.seed)
+        texts = [unit(scorer.text_embeddings(captions)).mean(0) for captions in references]
+        near, _ = nearest(multimodal(pictures, np.stack(texts)))
+        return SelfRetrieval(
+            policy, receiver, lambda rows: images[list(rows)], near, recipe, references
+        )
+
+
+def run(trial: Trial, recipe: Named, folder: Path, report: Callable[[str], None]) -> list[Figures]:
+    """Train with a recipe, measure, and store; the captioner is saved in `folder`/RECIPE-SEED."""
+    sizes, policy = trial.sizes, trial.policy()
+    training = trial.training(policy, recipe.of(sizes.steps, sizes.batch, trial.seed))
+    checkpoint = folder / f"{_slug(recipe.name, trial.seed)}.pt"
+    rows = _read(folder, recipe.name, trial.seed, sizes)
+    if rows and checkpoint.exists():
+        training.restore(hub.read_tensors(checkpoint))
+    rows = [row for row in rows if row.step <= training.done]
+    for figures in training.steps():
+        if figures.step % 10 == 0:
+            report(
+                f"{recipe.name} {trial.seed}: step {figures.step}, bags of {figures.bag}, reward "
+                f"{figures.reward:.3f} (spread {figures.spread:.2f}), CIDEr/10 {figures.cider:.3f} "
+                f"(spread {figures.cider_spread:.2f}), {figures.words:.1f} tokens, "
+                f"KL {figures.kl:.2f}, gradient {figures.gradient:.2f}"
+            )
+        if figures.step % sizes.every == 0 or figures.step == sizes.steps:
+            rows.append(measure(policy, trial.held_out, recipe.name, trial.seed, figures.step))
+            report(line(rows[-1]))
+            # The figures first: those after the checkpoint are measured again.
+            _write_figures(folder, rows, sizes)
+            torch.save(training.state(), checkpoint.with_suffix(".part"))
+            checkpoint.with_suffix(".part").replace(checkpoint)
+    policy.save(folder / _slug(recipe.name, trial.seed))
+    return rows
+
+
+# ------------------------------------------------------------------------------- all runs
+
+
+def evaluate(
+    recipes: Sequence[str],
+    seeds: Sequence[int],
+    sizes: Sizes,
+    folder: Path,
+    report: Callable[[str], None],
+) -> list[Figures]:
+    """All figures, seed by seed; those that `folder` already has are read from it."""
+    figures: list[Figures] = []
+    for seed in seeds:
+        trial: Trial | None = None
+        for name in (START, *recipes):
+            stored = read_figures(folder, name, seed, sizes)
+            if stored is None:
+                trial = trial or Trial(seed, sizes, report)
+                if name == START:
+                    stored = [measure(trial.policy(), trial.held_out, START, seed, 0)]
+                    report(line(stored[0]))
+                    _write_figures(folder, stored, sizes)
+                else:
+                    stored = run(trial, RECIPES[name], folder, report)
+            figures += stored
+    return figures
+
+
+def read_figures(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures] | None:
+    """Stored figures of a finished recipe and seed; None if these sizes have not been measured."""
+    rows = _read(folder, name, seed, sizes)
+    return rows if rows and rows[-1].step == (0 if name == START else sizes.steps) else None
+
+
+def _read(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures]:
+    """The measurements so far, possibly none."""
+    path = folder / f"{_slug(name, seed)}.json"
+    if not path.exists():
+        return []
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    if saved["sizes"] != asdict(sizes) or saved["recipe"] != _parameters(name):
+        return []
+    return [
+        Figures(
+            **row
+            | {
+                "rewarded": retrieved_from(row["rewarded"]),
+                "judged": tuple(retrieved_from(judged) for judged in row["judged"]),
+            }
+        )
+        for row in saved["figures"]
+    ]
+
+
+def _write_figures(folder: Path, figures: Sequence[Figures], sizes: Sizes) -> None:
+    first = figures[0]
+    saved = {
+        "sizes": asdict(sizes),
+        "recipe": _parameters(first.recipe),
+        "figures": [asdict(row) for row in figures],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{_slug(first.recipe, first.seed)}.json"
+    temporary = path.with_suffix(".part")
+    temporary.write_text(json.dumps(saved, indent=1), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _parameters(name: str) -> dict[str, Any]:
+    return {"name": name} if name == START else asdict(RECIPES[name])
+
+
+def _slug(name: str, seed: int) -> str:
+    return f"{'-'.join(words_of(name))}-{seed}"
+
+
+# ------------------------------------------------------------------------------- report
+
+
+def marks(figures: Sequence[Figures]) -> list[Mark]:
+    """The criteria that can be evaluated with these figures."""
+    last = {(row.recipe, row.seed): row for row in figures}
+    for row in figures:
+        if row.step > last[row.recipe, row.seed].step:
+            last[row.recipe, row.seed] = row
+    seeds = sorted({seed for name, seed in last if name == START})
+    made = []
+
+    def gains(name: str, of: Callable[[Figures], float], since: str = START) -> list[float]:
+        return [
+            100 * (of(last[name, seed]) - of(last[since, seed]))
+            for seed in seeds
+            if (name, seed) in last and (since, seed) in last
+        ]
+
+    def add(what: str, least: float, values: list[float], reached: bool | None = None) -> None:
+        if values:
+            listed = ", ".join(f"{value:+.1f}" for value in values)
+            # A difference of shares that is exactly the least may be rounded down.
+            met = min(values) >= least - 1e-9 if reached is None else reached
+            made.append(Mark(what, f">= {least:+g} points", listed, met))
+
+    def judge_rd100(row: Figures) -> float:
+        return row.judged[0].rd100
+
+    def judge_in_3(row: Figures) -> float:
+        return row.judged[0].bags[3]
+
+    add(f"{BAG_CURRI}: judge's RD100", 5, gains(BAG_CURRI, judge_rd100))
+    for size, least in ((3, 4), (7, 5)):
+        add(f"{BAG_CURRI}: judge's R@1 #{size}", least,
+            gains(BAG_CURRI, lambda row, size=size: row.judged[0].bags[size]))  # fmt: skip
+    for name in (name for name, recipe in RECIPES.items() if recipe.anchored):
+        add(f"{name}: all claims true", -3, gains(name, lambda row: row.all_true))
+        add(f"{name}: judge's RD100", 4, gains(name, judge_rd100))
+    ahead = gains(BAG_CURRI, judge_in_3, "random")
+    if ahead:
+        error = f" (mean {np.mean(ahead):+.1f}" + (
+            f", SE {np.std(ahead, ddof=1) / len(ahead) ** 0.5:.1f})" if len(ahead) > 1 else ")"
+        )
+        add(f"{BAG_CURRI} over random: judge's R@1 #3{error}", 2, ahead, bool(np.mean(ahead) >= 2))
+    rewarded = gains(BAG_CURRI, lambda row: row.rewarded.bags[3])
+    for number, judge in enumerate(("first", "second")):
+        risen = gains(BAG_CURRI, lambda row, number=number: row.judged[number].bags[3])
+        values = [100 * a / b for a, b in zip(risen, rewarded, strict=True) if b > 0]
+        if values:
+            listed = ", ".join(f"{value:.0f} %" for value in values)
+            made.append(
+                Mark(f"{BAG_CURRI}: rise of R@1 #3 by the {judge} judge, of the rewarding model's",
+                     ">= 50 %", listed, min(values) >= 50)
+            )  # fmt: skip
+    return made
+
+
+def markdown(figures: Sequence[Figures]) -> str:
+    """Two tables: figures, and marks."""
+    return figures_table(figures) + "\n" + marks_table(marks(figures))
+
+
+def curves(figures: Sequence[Figures]) -> list[Curve]:
+    """One curve a recipe: (all-true share, judge's R@1 #3) at each step, averaged over the seeds
+    that have the recipe, from the start of the same seeds."""
+    made = []
+    for name in RECIPES:
+        of = [row for row in figures if row.recipe == name]
+        seeds = {row.seed for row in of}
+        of += [row for row in figures if row.recipe == START and row.seed in seeds]
+        steps = sorted({row.step for row in of})
+        if not seeds:
+            continue
+        means = []
+        for step in steps:
+            at = [row for row in of if row.step == step]
+            means.append((mean([row.all_true for row in at]),
+                          mean([row.judged[0].bags[3] for row in at])))  # fmt: skip
+        made.append(Curve(f"{name} ({len(seeds)} of {_seeds(figures)} seeds)", means, steps))
+    return made
+
+
+def _seeds(figures: Sequence[Figures]) -> int:
+    return len({row.seed for row in figures})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--seeds", type=int, default=1, help="trainings to fine-tune, 1 to 3")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="fewer scenes")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--recipe", action="append", choices=list(RECIPES))
+    parser.add_argument("--folder", type=Path, default=Path("data/captioning"))
+    parser.add_argument(
+        "--clipcap", type=Path, metavar="FOLDER",
+        help="measure the ClipCaps that research.scenes.train_clipcap wrote there instead",
+    )  # fmt: skip
+    parser.add_argument("--markdown", type=Path, help="also write the tables there")
+    parser.add_argument("--figure", type=Path, help="write the curve there, an SVG")
+    parser.add_argument("--held-out", type=int, help="scenes to measure on")
+    args = parser.parse_args(arguments)
+    sizes = QUICK if args.quick else Sizes()
+    if args.held_out is not None:
+        sizes = replace(sizes, held_out=args.held_out)
+    if args.steps is not None:
+        if args.steps < 1:
+            raise SettingsError("At least one step is needed.")
+        sizes = replace(sizes, steps=args.steps)
+
+    def report(text: str) -> None:
+        print(f"{time.process_time():.0f} s: {text}", flush=True)
+
+    if args.clipcap is not None:
+        if args.recipe or args.figure:
+            raise SettingsError("--recipe and --figure belong to the BLIP captioner.")
+        tables = captioning_clipcap.markdown(
+            captioning_clipcap.evaluate(args.clipcap, sizes.held_out, report)
+        )
+    else:
+        seeds = range(args.first_seed, args.first_seed + args.seeds)
+        figures = evaluate(args.recipe or list(RECIPES), seeds, sizes, args.folder, report)
+        tables = markdown(figures)
+        if args.figure:
+            args.figure.write_text(draw(curves(figures)), encoding="utf-8")
+    print(tables)
+    if args.markdown:
+        args.markdown.write_text(tables, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""The drawn world's ClipCaps (`research.scenes.train_clipcap`), measured before and after
+self-retrieval.
+
+    python -m research.evaluation.captioning --clipcap FOLDER
+
+They encode pictures with the first training's CLIP and are rewarded by the second's. The third's,
+which took no part in their training, judges and mines the bags.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import get_args
+
+from backend.engine import hub
+from backend.engine.captioning.clipcap import load_clipcap
+from backend.engine.scoring.loading import load_scorer
+from backend.errors import SettingsError
+from backend.settings import MODELS
+from research.captioning.clipcap_policy import ClipCapPolicy
+from research.evaluation.captioning_figures import (
+    HELD_OUT,
+    SIZES,
+    Figures,
+    HeldOut,
+    Mark,
+    figures_table,
+    images_of,
+    line,
+    marks_table,
+    measure,
+    mined_bags,
+    vectors_of,
+)
+from research.scenes.labelled_bags import SceneBags, scene_bags
+from research.scenes.train_clipcap import LONGEST, RECEIVER, Kind, captions
+
+JUDGE = MODELS / "seed-2" / "scenes-clip"
+ORDINARY, RICH = get_args(Kind)
+_NAME = re.compile(rf"({ORDINARY}|{RICH})-(\d+)(-self-retrieval)?")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A saved ClipCap: the captions that it was trained on and the seed of its scenes. `tuned`:
+    fine-tuned by self-retrieval."""
+
+    kind: Kind
+    seed: int
+    tuned: bool
+    folder: Path
+
+    @property
+    def recipe(self) -> str:
+        return recipe_of(self.kind, self.tuned)
+
+    @property
+    def steps(self) -> int:
+        """Steps of its last training; 0 if its checkpoint has been deleted."""
+        checkpoint = self.folder.with_name(f"{self.folder.name}.pt")
+        if not checkpoint.exists():
+            return 0
+        return int(hub.read_tensors(checkpoint)["state"]["done"])
+
+
+def recipe_of(kind: str, tuned: bool) -> str:
+    return f"ClipCap {kind}, {'SR-L' if tuned else 'MLE'}"
+
+
+def models_of(folder: Path) -> list[Model]:
+    """The finished ClipCaps of a folder, by seed. Raises SettingsError if there are none."""
+    models = []
+    for path in sorted(folder.glob("*/model.safetensors")):
+        if name := _NAME.fullmatch(path.parent.name):
+            models.append(Model(name[1], int(name[2]), name[3] is not None, path.parent))  # pyrefly: ignore[bad-argument-type]
+    if not models:
+        raise SettingsError(
+            f"'{folder}' has no ClipCap. Train some: "
+            f"python -m research.scenes.train_clipcap {folder} --self-retrieval"
+        )
+    return sorted(models, key=lambda model: (model.seed, model.kind, model.tuned))
+
+
+def evaluate(folder: Path, held_out: int, report: Callable[[str], None]) -> list[Figures]:
+    """Figures of all ClipCaps of a folder, on `held_out` scenes of each seed; CIDEr-D and lengths
+    compare with references of the kind that a model was trained on."""
+    scorers = [load_scorer(str(clip), "clip", "cpu") for clip in (RECEIVER, JUDGE)]
+    figures: list[Figures] = []
+    for seed, models in groupby(models_of(folder), lambda model: model.seed):
+        report(f"seed {seed}: drawing and encoding {held_out} scenes")
+        made = scene_bags(held_out, HELD_OUT + seed)
+        pictures = [vectors_of(made, scorer) for scorer in scorers]
+        bags = mined_bags(scorers[1], pictures[1], made)
+        for model in models:
+            policy = ClipCapPolicy(load_clipcap(model.folder), LONGEST)
+            known = HeldOut(
+                made, images_of(made, policy), scorers, pictures, bags,
+                _references(made, model.kind, HELD_OUT + seed),
+            )  # fmt: skip
+            figures.append(measure(policy, known, model.recipe, seed, model.steps))
+            report(line(figures[-1]))
+    return figures
+
+
+def _references(made: SceneBags, kind: Kind, seed: int) -> list[list[str]]:
+    references: list[list[str]] = [[] for _ in made.scenes]
+    for row, text in captions(made.scenes, kind, seed):
+        references[row].append(text)
+    return references
+
+
+def marks(figures: Sequence[Figures]) -> list[Mark]:
+    """The criteria that can be evaluated with these figures."""
+    by_name = {(row.recipe, row.seed): row for row in figures}
+    seeds = sorted({row.seed for row in figures})
+    made: list[Mark] = []
+
+    def pairs(name: str, since: str) -> list[tuple[Figures, Figures]]:
+        """A model and the one that it is compared with, by seed."""
+        return [
+            (by_name[name, seed], by_name[since, seed])
+            for seed in seeds
+            if (name, seed) in by_name and (since, seed) in by_name
+        ]
+
+    def add(what: str, wanted: str, values: Sequence[float], reached: bool, of: str) -> None:
+        if values:
+            made.append(Mark(what, wanted, ", ".join(format(v, of) for v in values), reached))
+
+    for kind in (ORDINARY, RICH):
+        start, tuned = recipe_of(kind, False), recipe_of(kind, True)
+        trained = [row for row in figures if row.recipe == start]
+        for what, least, shares in (
+            ("readable", 0.95, [row.readable for row in trained]),
+            ("all claims true", 0.35, [row.all_true for row in trained]),
+        ):
+            reached = min(shares, default=0) >= least
+            add(f"{start}: {what}", f">= {least:.0%}", shares, reached, ".1%")
+        longer = [row.words / row.reference_words - 1 for row in trained]
+        near = all(abs(value) <= 0.2 for value in longer)
+        add(f"{start}: length against the references", "within 20 %", longer, near, "+.1%")
+        both = pairs(tuned, start)
+        gains = [100 * (new.judged[0].rd100 - old.judged[0].rd100) for new, old in both]
+        # A difference of shares that is exactly the least may be rounded down.
+        reached = min(gains, default=0) >= 5 - 1e-9
+        add(f"{tuned}: judge's RD100", ">= +5 points", gains, reached, "+.1f")
+        kept = [new.words / old.words for new, old in both if old.words]
+        add(f"{tuned}: words, of {start}'s", ">= 90 %", kept, min(kept, default=0) >= 0.9, ".1%")
+        rises = [
+            (new.judged[0].bags[3] - old.judged[0].bags[3],
+             new.rewarded.bags[3] - old.rewarded.bags[3])
+            for new, old in both
+        ]  # fmt: skip
+        of_rewarded = [judged / rewarded for judged, rewarded in rises if rewarded > 0]
+        add(
+            f"{tuned}: the judge's rise of R@1 #3, of the rewarding model's", ">= 50 %",
+            of_rewarded, min(of_rewarded, default=0) >= 0.5, ".0%",
+        )  # fmt: skip
+    for size in SIZES:
+        ahead = [
+            100 * (rich.judged[0].bags[size] - ordinary.judged[0].bags[size])
+            for rich, ordinary in pairs(recipe_of(RICH, True), recipe_of(ORDINARY, True))
+        ]
+        above = min(ahead, default=0) > 0
+        add(f"SR-L, rich over ordinary start: judge's R@1 #{size}", "above 0", ahead, above, "+.1f")
+    return made
+
+
+def markdown(figures: Sequence[Figures]) -> str:
+    """Two tables: figures, and marks."""
+    return figures_table(figures) + "\n" + marks_table(marks(figures))

@@ -1,0 +1,254 @@
+"""Metrics of a captioner on drawn scenes: retrieval by judging models, and the truth."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.specificity.bags import candidate_bags, curated_bags, multimodal, unit
+from research.bags_and_recall import recall_among_random, recall_at_1
+from research.captioning.caption_metrics import (
+    chair,
+    cider_d,
+    distinct_pairs,
+    distinct_words,
+    words_of,
+)
+from research.captioning.policy import Images, Policy, Samples
+from research.scenes.caption_reading import claims_of
+from research.scenes.grammar import describe
+from research.scenes.labelled_bags import SceneBags
+from research.scenes.labelled_scenes import PICTURE_SIZE
+from research.scenes.phrasing import NAMES
+from research.scenes.renderer import render
+from research.scenes.world import NOUNS
+
+Floats = NDArray[np.float32]
+
+SIZES = (3, 5, 7)
+REFERENCES = 5
+#: Added to a seed: scenes held out.
+HELD_OUT = 2_000
+_TOGETHER = 100
+#: Words that name an object, in the singular and in the plural, by the object's name.
+_OBJECTS = {word: noun for noun, names in NAMES.items() for pair in names for word in pair}
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """R@1 by one model, as shares: among 99 random pictures, and in bags by their size."""
+
+    rd100: float
+    bags: dict[int, float]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Greedy captions of the held-out scenes after `step` steps.
+
+    `rewarded`: retrieval by the rewarding model; `judged`: by one or two not used in training, the
+    first of which also mined the bags. `unique`: share true of no other picture in their bag of 3;
+    `all_true`: share whose claims are all true, of all captions; `readable`: share that can be
+    parsed; `true`, `false`: claims per caption; `words`: mean length; `pairs`: share of different
+    word pairs within a caption (distinct-2); `reference_words`: mean length of the references, 0 if
+    stored before it was measured."""
+
+    recipe: str
+    seed: int
+    step: int
+    rewarded: Retrieved
+    judged: tuple[Retrieved, ...]
+    unique: float
+    all_true: float
+    readable: float
+    true: float
+    false: float
+    chair_objects: float
+    chair_captions: float
+    cider: float
+    words: float
+    distinct: int
+    pairs: float
+    reference_words: float = 0.0
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Scenes to measure on: `pictures` and bags of each model, the rewarding one first."""
+
+    made: SceneBags
+    images: torch.Tensor  #: for the policy
+    scorers: Sequence[Scorer]
+    pictures: Sequence[Floats]
+    bags: dict[int, list[tuple[int, ...]]]
+    references: list[list[str]]
+
+
+class SeesPictures(Protocol):
+    """A policy that encodes pictures as its images."""
+
+    def images_of(self, images: Sequence[Image.Image]) -> Images: ...
+
+
+def mined_bags(
+    judge: Scorer, pictures: Floats, made: SceneBags
+) -> dict[int, list[tuple[int, ...]]]:
+    """Bags of similar pictures by their size. The judge, whose unit vectors are `pictures`, mines
+    them with the most detailed captions."""
+    m = multimodal(pictures, judge.text_embeddings(made.captions["rich"]))
+    return {
+        size: [bag.members for bag in curated_bags(candidate_bags(m, pictures, size))]
+        for size in SIZES
+    }
+
+
+def measure(policy: Policy, held_out: HeldOut, recipe: str, seed: int, step: int) -> Figures:
+    """Greedy captions of the held-out scenes, retrieved, and compared with the truth."""
+    captions = greedy_captions(policy, held_out.images)
+    owners = np.arange(len(captions))
+    retrieved = []
+    for scorer, pictures in zip(held_out.scorers, held_out.pictures, strict=True):
+        texts = unit(scorer.text_embeddings(captions))
+        retrieved.append(
+            Retrieved(
+                recall_among_random(pictures, texts, owners, seed).share,
+                {size: recall_at_1(bags, pictures, texts, owners).share
+                 for size, bags in held_out.bags.items()},
+            )
+        )  # fmt: skip
+    claims, facts = [claims_of(caption) for caption in captions], held_out.made.facts
+    read = [(made, facts[row]) for row, made in enumerate(claims) if made is not None]
+    unique = [
+        claimed is not None and not any(claimed <= facts[other] for other in bag if other != row)
+        for bag in held_out.bags[SIZES[0]]
+        for row in bag
+        for claimed in (claims[row],)
+    ]
+    # "No dog" mentions a dog, but does not claim it: claims are used where they are known.
+    mentioned = [
+        caption if made is None else " ".join(sorted(made & set(NOUNS)))
+        for caption, made in zip(captions, claims, strict=True)
+    ]
+    invented = chair(
+        mentioned,
+        [{thing.noun for thing in scene.things} for scene in held_out.made.scenes],
+        _OBJECTS,
+    )
+    return Figures(
+        recipe, seed, step, retrieved[0], tuple(retrieved[1:]),
+        unique=mean(unique),
+        all_true=sum(made <= known for made, known in read) / len(captions),
+        readable=len(read) / len(captions),
+        true=mean([len(made & known) for made, known in read]),
+        false=mean([len(made - known) for made, known in read]),
+        chair_objects=invented.of_objects,
+        chair_captions=invented.of_captions,
+        cider=mean(cider_d(captions, held_out.references)),
+        words=mean([len(words_of(caption)) for caption in captions]),
+        distinct=distinct_words(captions),
+        pairs=distinct_pairs(captions),
+        reference_words=mean(
+            [len(words_of(text)) for texts in held_out.references for text in texts]
+        ),
+    )  # fmt: skip
+
+
+def greedy_captions(policy: Policy, images: torch.Tensor) -> list[str]:
+    captions = []
+    for first in range(0, len(images), _TOGETHER):
+        samples: Samples = policy.sample(
+            images[first : first + _TOGETHER], 0.0, torch.Generator().manual_seed(0)
+        )
+        captions += policy.text(samples)
+    return captions
+
+
+def images_of(made: SceneBags, policy: SeesPictures) -> torch.Tensor:
+    """The policy's images of all scenes."""
+    return torch.cat([policy.images_of(pictures) for pictures in _drawn(made)])
+
+
+def vectors_of(made: SceneBags, scorer: Scorer) -> Floats:
+    """A CLIP's unit vectors [scenes, d] of all scenes."""
+    parts = [scorer.image_embeddings(scorer.encode_images(pictures)) for pictures in _drawn(made)]
+    return unit(np.concatenate([part for part in parts if part is not None]))
+
+
+def _drawn(made: SceneBags) -> Iterator[list[Image.Image]]:
+    """The scenes' pictures, some at a time."""
+    for first in range(0, len(made.scenes), _TOGETHER):
+        yield [render(scene, PICTURE_SIZE) for scene in made.scenes[first : first + _TOGETHER]]
+
+
+def references_of(made: SceneBags, seed: int) -> list[list[str]]:
+    """Ordinary captions of each scene, `REFERENCES` of each."""
+    rng = random.Random(f"references {seed}")
+    return [[describe(scene, rng).text for _ in range(REFERENCES)] for scene in made.scenes]
+
+
+def mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def retrieved_from(saved: dict[str, Any]) -> Retrieved:
+    return Retrieved(saved["rd100"], {int(size): r for size, r in saved["bags"].items()})
+
+
+# ------------------------------------------------------------------------------- report
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An acceptance criterion, the values of each seed, and whether all of them reach it."""
+
+    what: str
+    wanted: str
+    measured: str
+    reached: bool
+
+
+def figures_table(figures: Sequence[Figures]) -> str:
+    """A row for each measurement."""
+    lines = [
+        "| recipe | seed | step | RD100 | #3 | #5 | #7 | rewarding model's RD100, #3 | second "
+        "judge's RD100, #3 | truly unique in #3 | all true | true, false claims | CHAIR I, S "
+        "| CIDEr-D | words | different words | distinct-2 | readable |",
+        "|" + "---|" * 18,
+    ]
+    for row in figures:
+        judge = row.judged[0]
+        second = "".join(f"{other.rd100:.3f}, {other.bags[3]:.3f}" for other in row.judged[1:])
+        bags = " | ".join(f"{judge.bags[size]:.3f}" for size in SIZES)
+        lines.append(
+            f"| {row.recipe} | {row.seed} | {row.step} | {judge.rd100:.3f} | {bags} | "
+            f"{row.rewarded.rd100:.3f}, {row.rewarded.bags[3]:.3f} | {second} | {row.unique:.3f} | "
+            f"{row.all_true:.3f} | {row.true:.2f}, "
+            f"{row.false:.2f} | {row.chair_objects:.3f}, {row.chair_captions:.3f} | "
+            f"{row.cider:.2f} | {row.words:.1f} | {row.distinct} | {row.pairs:.3f} | "
+            f"{row.readable:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def marks_table(marks: Sequence[Mark]) -> str:
+    table = ["| mark | must reach | measured, by seed | reached |", "|---|---|---|---|"]
+    table += [
+        f"| {mark.what} | {mark.wanted} | {mark.measured} | {'yes' if mark.reached else '**no**'} |"
+        for mark in marks
+    ]
+    return "\n".join(table) + "\n"
+
+
+def line(row: Figures) -> str:
+    judge = row.judged[0]
+    return (
+        f"{row.recipe} {row.seed}, after {row.step}: RD100 {judge.rd100:.3f}, #3 "
+        f"{judge.bags[3]:.3f}, all true {row.all_true:.3f}, claims {row.true:.2f} true, "
+        f"{row.false:.2f} false, CIDEr-D {row.cider:.2f}, {row.words:.1f} words"
+    )

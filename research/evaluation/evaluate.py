@@ -1,0 +1,406 @@
+"""`python app.py evaluate`: dataset × noise × scorer × explorer × seeds.
+
+Each run creates labelled pairs, computes their trajectories (or loads them from the cache), and
+evaluates them (`result_figures`). The summary gives means over seeds with standard errors; the
+improvement over the single score is computed per seed and noise, as in TRACED's Tables 1 and 6.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.datasets.score_file import ScoreFile, read_scores
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import load_captioner
+from backend.engine.correction.language_model_suggestions import Corrector
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.types import DETECTORS
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import SettingsError
+from backend.progress import Progress, no_progress
+from backend.settings import MODELS
+from research.evaluation import metrics
+from research.evaluation.corrections import CorrectionFigures, correction_quality
+from research.evaluation.labelled import (
+    MADE,
+    NOISES,
+    RECORDED,
+    SCENES,
+    UNFAMILIAR_SCENES,
+    LabelledPairs,
+    from_dataset,
+    from_scenes,
+)
+from research.evaluation.learning_curve import Learnt, learning_curve
+from research.evaluation.result_figures import Figures, Judged, compared, figures_of, test_half
+from research.evaluation.scored import (
+    gradients_of,
+    interventions_of,
+    prepare,
+    score_captions,
+    trajectories_of,
+    with_captioner,
+    word_weights_of,
+)
+from research.evaluation.times import Times, measure_times
+from research.evaluation.trajectories_on_devices import trajectories_on
+from research.evaluation.transfer import Transfer, transfer
+from research.evaluation.unlabelled import Unlabelled, without_labels
+from research.scenes.labelled_scenes import DIRECTORIES
+
+#: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.
+LEMON = {"lemon-fix": "fix", "lemon-opt": "opt", "lemon-auc": "auc"}
+#: Where the weights of suspect words come from.
+WORD_WEIGHTS = ("default", "fitted")
+#: The figures averaged in the summary, and their column titles.
+SUMMARY_COLUMNS = {
+    "auc": "AUC",
+    "auc_single_score": "s_0 alone",
+    "improvement_percent": "improvement %",
+    "auc_score_and_length": "s_0 and length",
+    "auc_both_scores": "both scores and length",
+    "auc_without_second": "without auxiliary score",
+    "auc_without_captioner": "without captioner",
+    "auc_text_only": "text only",
+    "average_precision": "average precision",
+    "error_rate_at_95_recall": "errors kept at 95 % recall",
+    "brier": "Brier",
+    "expected_calibration_error": "calibration error",
+    "effort_ratio_at_10_percent": "effort at 10 % noise / s_0's",
+    "localisation_top1": "suspect top-1",
+    "localisation_top3": "suspect top-3",
+    "localisation_phrase_top1": "suspect phrase top-1",
+    "localisation_phrase_top3": "suspect phrase top-3",
+    "localisation_word_prior": "word prior",
+    "localisation_chance": "chance",
+}
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Mean over seeds; the standard error is None for a single seed."""
+
+    mean: float
+    standard_error: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    scorer: str
+    explorer: str
+    noise: str
+    seeds: int
+    figures: dict[str, Mean]
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    dataset: str
+    pairs: int
+    detector: str
+    results: list[Figures]
+    summary: list[Summary]
+    times: list[Times] = field(default_factory=list)
+    learnt: list[Learnt] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    unlabelled: list[Unlabelled] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of an evaluation. Raises SettingsError if they are invalid.
+
+    * `dataset`: "scenes", "unfamiliar-scenes" or a path; `model`: None for the embedded ones.
+    * `embedded`: folders with embedded models; seed k uses the k-th, or the last one.
+    * `captioners`: one whose expectations are used, or one for each seed; none given: the embedded
+      one together with embedded scorers; "none": no captioner.
+    * `word_weights`: "default", or "fitted" on corrupted copies of the training half.
+    * `trained_on`: also judge each noise by detectors trained on these noises.
+    * `learning_curve`: also measure results by the number of labelled pairs; `cold_start`: also
+      without labels, by the number of pairs.
+    * `detector`: one of DETECTORS; `compare`: also evaluate each detector family, and ablations.
+    * `test_pairs`: how many of the `pairs` are from the dataset's test split; None: half.
+    * `devices`: several, on which the trajectories are computed in one process each.
+    * `contestants`: files of others' scores or suspects, compared on the same held-out pairs.
+    * `corrections`: number of wrong pairs per run that are corrected and judged, also by
+      `correctors`; `times`: number of pairs timed with and without trajectories.
+    """
+
+    dataset: str = SCENES
+    image_root: Path | None = None
+    scorers: Sequence[str] = ("blip-itm",)
+    model: str | None = None
+    embedded: Sequence[Path] = (MODELS,)
+    captioners: Sequence[str] = ()
+    explorers: Sequence[Exploring] = (Exploring(),)
+    noises: Sequence[str] = NOISES
+    seeds: int = 3
+    first_seed: int = 0
+    pairs: int = 400
+    detector: str = "best"
+    compare: bool = False
+    corrections: int = 0
+    correctors: Sequence[Corrector] = ()
+    times: int = 0
+    word_weights: str = "default"
+    learning_curve: bool = False
+    cold_start: bool = False
+    trained_on: Sequence[str] = ()
+    contestants: Sequence[Path] = ()
+    test_pairs: int | None = None
+    devices: tuple[str, ...] = ()
+    device: str | None = None
+    precision: str | None = None
+    cache: Path = Path("data/evaluation")
+
+    def __post_init__(self) -> None:
+        requested = {*self.noises, *self.trained_on}
+        unknown = requested - {*MADE, RECORDED}
+        if unknown or not self.noises:
+            raise SettingsError(
+                f"There is no noise {sorted(unknown)}; use {', '.join((*MADE, RECORDED))}."
+            )
+        if RECORDED in requested and self.dataset in (SCENES, UNFAMILIAR_SCENES):
+            raise SettingsError(f"Drawn scenes have no recorded noise; use {', '.join(NOISES)}.")
+        if self.contestants and set(self.noises) != {RECORDED}:
+            raise SettingsError(
+                "Scores of other programs are compared on errors that a dataset records: give "
+                "--dataset PATH --noise recorded."
+            )
+        if self.detector not in DETECTORS:
+            raise SettingsError(
+                f"There is no detector '{self.detector}'; use {', '.join(DETECTORS)}."
+            )
+        if self.word_weights not in WORD_WEIGHTS:
+            raise SettingsError(
+                f"There are no word weights '{self.word_weights}'; use {', '.join(WORD_WEIGHTS)}."
+            )
+        if self.seeds < 1 or self.pairs < 40:
+            raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
+        if len(self.captioners) > 1 and len(self.captioners) != self.seeds:
+            raise SettingsError(
+                f"{len(self.captioners)} captioners for {self.seeds} seeds: give one, or one for "
+                "each seed."
+            )
+        if self.model is None and (missing := set(self.scorers) - {*DIRECTORIES, *LEMON}):
+            raise SettingsError(
+                f"There is no embedded {', '.join(sorted(missing))}; name a --model for it, or use "
+                f"one of: {', '.join(sorted({*DIRECTORIES, *LEMON}))}."
+            )
+
+    def seed_numbers(self) -> range:
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    def folder_of(self, seed: int) -> Path:
+        return self.embedded[min(seed - self.first_seed, len(self.embedded) - 1)]
+
+
+def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
+    """Execute all runs of the plan. Propagates the errors of loading models and datasets."""
+    total = len(plan.scorers) * len(plan.explorers) * len(plan.noises) * plan.seeds
+    if plan.dataset not in (SCENES, UNFAMILIAR_SCENES):
+        progress(0, total, f"Reading {Path(plan.dataset).name}")
+        labelled(plan, plan.noises[0], plan.first_seed)  # fail early on a wrong path
+    results: list[Figures] = []
+    times: list[Times] = []
+    learnt: list[Learnt] = []
+    transfers: list[Transfer] = []
+    unlabelled: list[Unlabelled] = []
+    for name in plan.scorers:
+        loaded: dict[Path, Scorer] = {}
+        for exploring in plan.explorers:
+            for noise in plan.noises:
+                for seed in plan.seed_numbers():
+                    message = f"{name}, {exploring.name}, {noise}, seed {seed}"
+                    progress(len(results), total, message)
+                    folder = plan.folder_of(seed)
+                    if folder not in loaded:
+                        loaded = {folder: load(plan, name, folder)}
+                    run = plan, name, loaded[folder], exploring, noise, seed
+                    transfers += _transfers(*run)
+                    figures, curve, started = _run(*run)
+                    results.append(figures)
+                    learnt += curve
+                    unlabelled += started
+            if plan.times:
+                progress(len(results), total, f"{name}, {exploring.name}, times")
+                scorer = loaded[plan.folder_of(plan.seed_numbers()[-1])]
+                pairs = labelled(plan, plan.noises[0], plan.first_seed)
+                prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
+                times.append(measure_times(scorer, name, exploring, pairs, plan.times))
+    progress(total, total, "Evaluated")
+    return EvaluationReport(
+        plan.dataset, plan.pairs, plan.detector, results, summarise(results), times, learnt,
+        transfers, unlabelled,
+    )  # fmt: skip
+
+
+def load(plan: Plan, name: str, folder: Path) -> Scorer:
+    """The scorer `name` of the plan; `folder`: with the embedded models."""
+    kind = "lemon" if name in LEMON else name
+    model = plan.model or str(folder / DIRECTORIES["clip" if name in LEMON else name])
+    return load_scorer(model, kind, plan.device, plan.precision)
+
+
+def labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
+    if plan.dataset in (SCENES, UNFAMILIAR_SCENES):
+        return from_scenes(plan.pairs, noise, seed, plan.dataset == UNFAMILIAR_SCENES)
+    return from_dataset(
+        Path(plan.dataset), plan.image_root, plan.pairs, noise, seed, test_count=plan.test_pairs
+    )
+
+
+def _loaded_on(
+    plan: Plan, name: str, noise: str, seed: int, device: str
+) -> tuple[Scorer, LabelledPairs]:
+    """The scorer of a run on a device, prepared for the run's pairs."""
+    scorer = load(replace(plan, device=device), name, plan.folder_of(seed))
+    pairs = labelled(plan, noise, seed)
+    prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
+    return scorer, pairs
+
+
+def _transfers(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> list[Transfer]:
+    if not plan.trained_on:
+        return []
+    scored = {
+        generator: _scored(plan, name, scorer, exploring, generator, seed)
+        for generator in dict.fromkeys((*plan.trained_on, noise))
+    }
+    return [
+        transfer(
+            *scored[noise], *scored[other], name, exploring.name, other, noise, seed, plan.detector
+        )
+        for other in plan.trained_on
+    ]
+
+
+def _scored(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> tuple[LabelledPairs, list[Trajectory]]:
+    """The pairs with errors of this noise, and their trajectories with captioner expectations."""
+    pairs = labelled(plan, noise, seed)
+    prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
+    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
+    on_devices = None
+    if len(plan.devices) > 1:
+        loading = partial(_loaded_on, plan, name, noise, seed)
+        on_devices = partial(trajectories_on, plan.devices, loading, exploring)
+    trajectories = trajectories_of(plan.cache, what, scorer, exploring, pairs, on_devices)
+    return pairs, with_captioner(plan.cache, what, captioner_of(plan, seed), trajectories, pairs)
+
+
+def _run(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> tuple[Figures, list[Learnt], list[Unlabelled]]:
+    pairs, trajectories = _scored(plan, name, scorer, exploring, noise, seed)
+    test = test_half(pairs, seed)
+    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
+    captioner = captioner_of(plan, seed)
+    weights = None
+    if plan.word_weights == "fitted":
+        weights = word_weights_of(plan.cache, what, scorer, captioner, exploring, pairs, test, seed)
+    gradients = gradients_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
+    emptied = interventions_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
+
+    def corrected(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
+        rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
+        return correction_quality(
+            scorer, captioner, pairs, trajectories, rows,
+            lambda made: judged.classifier.predict(feature_matrix(made)).tolist(), exploring,
+            plan.correctors,
+        )  # fmt: skip
+
+    figures = figures_of(
+        pairs, trajectories, name, exploring.name, noise, seed,
+        detector=plan.detector, gradients=gradients, interventions=emptied,
+        corrections=corrected if plan.corrections and any(pairs.changed) else None,
+        word_weights=weights,
+    )  # fmt: skip
+    if plan.compare:
+        minimised = None
+        if exploring.name == "elimination":  # the paper's Table 5
+            other = replace(exploring, direction="minimise")
+            minimised = trajectories_of(plan.cache, what, scorer, other, pairs)
+        figures = compared(figures, pairs, trajectories, minimised)
+    for path in plan.contestants:
+        figures.auc_by_detector[path.name] = contestant_auc(read_scores(path), pairs, test)
+    curve = (
+        learning_curve(pairs, trajectories, name, exploring.name, noise, seed, plan.detector)
+        if plan.learning_curve
+        else []
+    )
+    started = []
+    if plan.cold_start:
+        score = score_captions(
+            plan.cache, {**what, "copies": "cold start"}, scorer, captioner, exploring, pairs
+        )
+        run = name, exploring.name, noise, seed
+        started = without_labels(pairs, trajectories, score, *run, plan.detector)
+    return figures, curve, started
+
+
+def contestant_auc(scores: ScoreFile, pairs: LabelledPairs, test: NDArray[np.bool_]) -> float:
+    """AUC of another program's scores on the held-out pairs, on which the detectors are judged.
+
+    Raises SettingsError if it has not scored all of them.
+    """
+    ids = [pair_id for pair_id, is_test in zip(pairs.ids, test, strict=True) if is_test]
+    missing = [pair_id for pair_id in ids if pair_id not in scores.by_id]
+    if missing and not scores.is_list:
+        raise SettingsError(
+            f"{len(missing)} of {len(ids)} held-out pairs have no score, '{missing[0]}' first."
+        )
+    sign = 1 if scores.says_wrong else -1
+    values = np.array([sign * scores.by_id.get(pair_id, 0.0) for pair_id in ids])
+    return metrics.auc(pairs.wrong[test], values)
+
+
+def captioner_of(plan: Plan, seed: int) -> Captioner | None:
+    """The captioner of a seed by the plan, or the embedded one if the scorers are embedded."""
+    device = plan.device or "cpu"
+    if plan.captioners:
+        name = plan.captioners[(seed - plan.first_seed) % len(plan.captioners)]
+        return load_captioner(name, device) if name != "none" else None
+    folder = plan.folder_of(seed) / "scenes-blip-captioner"
+    return load_captioner(str(folder), device) if plan.model is None else None
+
+
+def summarise(results: Sequence[Figures]) -> list[Summary]:
+    """Means and standard errors over seeds for each scorer, explorer and noise, in order."""
+    return [
+        Summary(
+            *key,
+            len(listed),
+            {name: mean for name in SUMMARY_COLUMNS if (mean := _mean(listed, name))},
+        )
+        for key, listed in by_setting(results).items()
+    ]
+
+
+def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Figures]]:
+    """The runs of each (scorer, explorer, noise), in order."""
+    runs: dict[tuple[str, str, str], list[Figures]] = {}
+    for result in results:
+        runs.setdefault((result.scorer, result.explorer, result.noise), []).append(result)
+    return runs
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """The mean, with its standard error if there are several values."""
+    error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+    return Mean(float(np.mean(values)), error)
+
+
+def _mean(listed: Sequence[Figures], name: str) -> Mean | None:
+    values = [value for result in listed if (value := getattr(result, name)) is not None]
+    return mean_of(values) if values else None

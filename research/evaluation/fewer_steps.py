@@ -1,0 +1,279 @@
+"""`evaluate steps`: what do the later steps of a trajectory add, and what do they cost?
+
+Exact trajectories are compared with their first step alone (single deletions: L questions instead
+of L (L + 1) / 2 for a caption of L words) and with lazy elimination, which after the first step
+only re-scores the m words whose deletion gained most (`Exploring.lazy`). Detectors are trained
+on labels, the nine signs on whole trajectories and the eight signs on first steps, over the same
+random halves; suspect words have their default weights.
+
+Drawn scenes have captions of 8 to 16 words. For the comparison by length, true sentences about the
+same scene are appended to some of them, so that they are longer than any in training.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.correction.captioner import Captioner
+from backend.engine.detection.classifier import choose
+from backend.engine.detection.families import fitted
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.localisation import word_scores
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import SettingsError
+from backend.progress import Progress, no_progress
+from research.evaluation import metrics
+from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load, mean_of
+from research.evaluation.labelled import LabelledPairs
+from research.evaluation.result_figures import test_half, training_half
+from research.evaluation.scored import prepare, trajectories_of, with_captioner
+from research.scenes.grammar import describe
+from research.scenes.labelled_scenes import SEED, labelled_scenes
+
+EXACT, FIRST = "exact", "first step"
+#: Ranges of the number of words that the model reads: minimum and maximum.
+BANDS = ((1, 7), (8, 12), (13, 20), (21, 40))
+#: Random halves of the pairs on which detectors are trained and tested.
+SPLITS = 10
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """Results of one scorer and seed, for all captions or those of a range of `words`.
+
+    * `way`: "exact", "lazy m" or "first step"; `questions`: candidates scored, relative to exact
+      trajectories;
+    * `auc_gain`: AUC of the best gain, wrong against right captions; `auc`: AUC of the detector;
+    * `top1`: how often the most suspect word is a changed one, over captions in which those are
+      known;
+    * `same`: share of captions from which the same words are deleted until the exact trajectory's
+      peak, over those that have one.
+    """
+
+    scorer: str
+    seed: int
+    way: str
+    words: tuple[int, int] | None
+    pairs: int
+    questions: float
+    auc_gain: float | None
+    auc: float | None
+    top1: float | None
+    same: float | None
+
+
+@dataclass(frozen=True)
+class StepsReport:
+    dataset: str
+    pairs: int
+    results: list[StepFigures]
+
+
+def evaluate_steps(
+    plan: Plan, lazies: Sequence[int] = (), progress: Progress = no_progress
+) -> StepsReport:
+    """Compare first steps, and lazy elimination for each m in `lazies`, with exact trajectories.
+
+    Uses the plan's dataset, scorers, models, captioner, single noise, seeds and pairs. Raises
+    SettingsError for several noises, and the errors of loading models and datasets.
+    """
+    if len(plan.noises) != 1:
+        raise SettingsError("Steps are evaluated with one kind of noise.")
+    ways = {EXACT: Exploring()} | {f"lazy {m}": Exploring(lazy=m) for m in lazies}
+    results: list[StepFigures] = []
+    total = len(plan.scorers) * plan.seeds
+    for name in plan.scorers:
+        for seed in plan.seed_numbers():
+            progress(len({(r.scorer, r.seed) for r in results}), total, f"{name}, seed {seed}")
+            scorer = load(plan, name, plan.folder_of(seed))
+            captioner = captioner_of(plan, seed)
+            pairs = labelled(plan, plan.noises[0], seed)
+            made = _ways(plan, name, seed, scorer, captioner, pairs, ways)
+            results += _compared(name, seed, pairs, made, None, detector=True)
+            several: Mapping[str, Sequence[Trajectory]] = made
+            if plan.dataset == SCENES and lazies:
+                pairs = lengthened(pairs, plan.pairs, plan.noises[0], seed)
+                several = _ways(plan, name, seed, scorer, None, pairs, ways, long=True)
+            for band in BANDS:
+                results += _compared(name, seed, pairs, several, band)
+    progress(total, total, "Evaluated")
+    return StepsReport(plan.dataset, plan.pairs, results)
+
+
+def lengthened(pairs: LabelledPairs, count: int, noise: str, seed: int) -> LabelledPairs:
+    """Pairs of drawn scenes to whose captions 0, 1 or 2 true sentences have been appended."""
+    scenes = labelled_scenes(count, noise, seed).scenes
+    rng = random.Random(SEED + 1_000_000 * seed + 1)
+    captions = [
+        " ".join([caption, *(describe(scene, rng).text for _ in range(row // 2 % 3))])
+        for row, (caption, scene) in enumerate(zip(pairs.captions, scenes, strict=True))
+    ]
+    return replace(pairs, captions=captions, is_true=None)
+
+
+def questions(words: int, lazy: int | None = None, whole: bool = True) -> int:
+    """Candidates that Elimination scores for a caption of `words` words.
+
+    >>> questions(12), questions(12, lazy=2), questions(12, whole=False)
+    (78, 33, 12)
+    """
+    if not whole:
+        return words
+    return words + sum(min(left, lazy or left) for left in range(1, words))
+
+
+def _ways(
+    plan: Plan,
+    name: str,
+    seed: int,
+    scorer: Scorer,
+    captioner: Captioner | None,
+    pairs: LabelledPairs,
+    ways: Mapping[str, Exploring],
+    long: bool = False,
+) -> dict[str, list[Trajectory]]:
+    """The pairs' trajectories computed each way; first steps are those of the exact ones."""
+    prepare(scorer, pairs, test_half(pairs, seed))
+    what: dict[str, Any] = {
+        "dataset": plan.dataset, "noise": plan.noises[0], "seed": seed, "scorer": name,
+        **({"long": True} if long else {}),
+    }  # fmt: skip
+    made = {
+        way: with_captioner(
+            plan.cache, what, captioner,
+            trajectories_of(plan.cache, what, scorer, exploring, pairs), pairs,
+        )
+        for way, exploring in ways.items()
+    }  # fmt: skip
+    return {FIRST: [trajectory.first_step() for trajectory in made[EXACT]], **made}
+
+
+def _compared(
+    scorer: str,
+    seed: int,
+    pairs: LabelledPairs,
+    made: Mapping[str, Sequence[Trajectory]],
+    band: tuple[int, int] | None,
+    detector: bool = False,
+) -> list[StepFigures]:
+    read = np.array([len(trajectory.first_step_scores) for trajectory in made[EXACT]])
+    low, high = band or (0, int(read.max(initial=0)))
+    rows = np.flatnonzero((low <= read) & (read <= high)).tolist()
+    if not rows:
+        return []
+    wrong = pairs.wrong[rows]
+    exact = [made[EXACT][row] for row in rows]
+    exact_cost = sum(questions(int(read[row])) for row in rows)
+    figures = []
+    for way, trajectories in made.items():
+        chosen = [trajectories[row] for row in rows]
+        lazy = int(way.removeprefix("lazy ")) if way.startswith("lazy ") else None
+        cost = sum(questions(int(read[row]), lazy, way != FIRST) for row in rows)
+        gains = np.array([float(t.scores.max() - t.scores[0]) for t in chosen])
+        figures.append(
+            StepFigures(
+                scorer, seed, way, band, len(rows), cost / max(1, exact_cost),
+                metrics.auc(wrong, gains) if 0 < wrong.sum() < len(wrong) else None,
+                _auc(pairs, trajectories, seed, way == FIRST) if detector else None,
+                _top1(chosen, [pairs.changed[row] for row in rows]),
+                None if way == FIRST else _same(chosen, exact),
+            )
+        )  # fmt: skip
+    return figures
+
+
+def _auc(pairs: LabelledPairs, trajectories: Sequence[Trajectory], seed: int, first: bool) -> float:
+    """Mean AUC over random halves of the pairs; the dataset's own halves, if it has a split."""
+    features = feature_matrix(trajectories)
+    splits = (
+        [seed] if pairs.test is not None else [1000 * (split + 1) + seed for split in range(SPLITS)]
+    )
+    return float(np.mean([_auc_of(pairs, features, split, first) for split in splits]))
+
+
+def _auc_of(pairs: LabelledPairs, features: NDArray[np.float64], split: int, first: bool) -> float:
+    test = test_half(pairs, split)
+    half = training_half(features, pairs.wrong, pairs.groups, test, split)
+    of = (half.features, half.labels, half.weights)
+    detector = "eight signs" if first else "nine signs"
+    chosen = choose(*of, half.folds, labelled=True, detector=detector)
+    model = fitted(chosen.model, *of)
+    return metrics.auc(pairs.wrong[test], model.log_odds(features[test]))
+
+
+def _top1(trajectories: Sequence[Trajectory], changed: Sequence[frozenset[int]]) -> float | None:
+    hits = [
+        int(word_scores(trajectory).argmax()) in words
+        for trajectory, words in zip(trajectories, changed, strict=True)
+        if words and len(trajectory.first_step_scores) > len(words)
+    ]
+    return float(np.mean(hits)) if hits else None
+
+
+def _same(trajectories: Sequence[Trajectory], exact: Sequence[Trajectory]) -> float | None:
+    same = [
+        trajectory.removed[: of.peak] == of.removed[: of.peak]
+        for trajectory, of in zip(trajectories, exact, strict=True)
+        if of.peak
+    ]
+    return float(np.mean(same)) if same else None
+
+
+def markdown(report: StepsReport) -> str:
+    """Means over seeds, of all captions and by the number of words; then seed by seed."""
+    head = ("scorer", "words", "pairs", "steps", "questions", "AUC of the best gain",
+            "AUC of the detector", "suspect top-1", "same words before the peak")  # fmt: skip
+    keys = dict.fromkeys((r.scorer, r.words, r.way) for r in report.results)
+    columns: tuple[Callable[[StepFigures], float | None], ...] = (
+        lambda r: r.questions, lambda r: r.auc_gain, lambda r: r.auc, lambda r: r.top1,
+        lambda r: r.same,
+    )  # fmt: skip
+    rows = []
+    for scorer, words, way in sorted(keys, key=lambda key: (key[0], key[1] or (0, 0))):
+        listed = [r for r in report.results if (r.scorer, r.words, r.way) == (scorer, words, way)]
+        length = "all" if words is None else f"{words[0]}–{words[1]}"
+        cells = [_cell([column(r) for r in listed]) for column in columns]
+        rows.append([scorer, length, str(sum(r.pairs for r in listed)), way, *cells])
+    return "\n\n".join([_table(head, rows), _table(_BY_SEED, _by_seed(report))])
+
+
+_BY_SEED = ("scorer", "seed", "steps", "AUC of the detector", "exact", "difference",
+            "suspect top-1", "exact", "difference")  # fmt: skip
+
+
+def _by_seed(report: StepsReport) -> list[list[str]]:
+    """Each way against exact trajectories, over the same pairs."""
+    of = {(r.scorer, r.seed, r.way): r for r in report.results if r.words is None}
+    rows = []
+    for (scorer, seed, way), figures in of.items():
+        exact = of[scorer, seed, EXACT]
+        if way != EXACT:
+            compared = (*_against(figures.auc, exact.auc), *_against(figures.top1, exact.top1))
+            rows.append([scorer, str(seed), way, *compared])
+    return rows
+
+
+def _against(value: float | None, exact: float | None) -> tuple[str, str, str]:
+    if value is None or exact is None:
+        return "–", "–", "–"
+    return f"{value:.3f}", f"{exact:.3f}", f"{value - exact:+.3f}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _cell(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return "–"
+    mean = mean_of(known)
+    error = "" if mean.standard_error is None else f" ± {mean.standard_error:.3f}"
+    return f"{mean.mean:.3f}{error}"

@@ -1,0 +1,231 @@
+"""Pairs with ground truth: drawn scenes, or a dataset with injected or recorded noise."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from backend.datasets.images import check_image, load_image
+from backend.datasets.read_options import ReadOptions
+from backend.datasets.reading import SourcePair, read_dataset
+from backend.engine.noise import ImageCaption, inject
+from backend.errors import DatasetFormatError, ImageError
+from research.evaluation.metrics import Wrong
+from research.noisy_dataset import recorded
+from research.scenes.labelled_scenes import (
+    PICTURE_SIZE,
+    RULES,
+    is_true_of,
+    labelled_scenes,
+    words_in,
+)
+from research.scenes.renderer import render
+
+NOISES = ("random", "noun", "fine-grained")
+#: All noises that can be made here. On datasets, fine-grained errors are made by rules anyway.
+MADE = (*NOISES, RULES)
+#: Noise that the dataset itself records, as written by the `noise` command.
+RECORDED = "recorded"
+#: Drawn worlds: the one that the embedded models were trained on, and one unseen in training.
+SCENES, UNFAMILIAR_SCENES = "scenes", "unfamiliar-scenes"
+_FEWEST = 10
+#: Names of the part of a dataset on which hyperparameters are chosen.
+_VALIDATION = ("val", "valid", "validation", "dev")
+
+
+@dataclass(frozen=True)
+class LabelledPairs:
+    """`originals`: the captions before they were corrupted; `changed`: indices of the words that
+    make a caption wrong, empty for a correct caption or if the whole caption is wrong; `kinds`:
+    what a fine-grained error changed; `groups`: pairs of the same image share a number; `picture`:
+    opens or draws the image of a pair; `is_true`: whether a caption is true of the image of a pair,
+    None if unknown; `test`, `validation`: masks of the dataset's own test and validation splits,
+    None if it has none; `ids`: in the dataset, empty for drawn scenes."""
+
+    captions: list[str]
+    originals: list[str]
+    wrong: Wrong
+    changed: list[frozenset[int]]
+    kinds: list[str]
+    groups: list[int]
+    picture: Callable[[int], Image.Image]
+    is_true: Callable[[int, str], bool] | None = None
+    test: NDArray[np.bool_] | None = None
+    ids: Sequence[str] = ()
+    validation: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+
+def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledPairs:
+    """Scenes unseen in training; every second caption is wrong. Swaps stay within a half."""
+    test = half_of(range(count), seed)
+    made = labelled_scenes(count, noise, seed, unfamiliar, test)
+
+    def is_true(index: int, caption: str) -> bool:
+        return is_true_of(caption, made.scenes[index])
+
+    return LabelledPairs(
+        made.captions,
+        made.originals,
+        made.wrong,
+        made.changed,
+        made.kinds,
+        list(range(count)),
+        lambda index: render(made.scenes[index], PICTURE_SIZE),
+        is_true,
+    )
+
+
+def half_of(groups: Sequence[int], seed: int) -> NDArray[np.bool_]:
+    """Mask of a random half of the images: all pairs of an image fall on the same side."""
+    distinct = sorted(set(groups))
+    shuffled = np.random.default_rng((11, seed)).permutation(len(distinct))
+    side = {group: bool(shuffled[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
+    return np.array([side[group] for group in groups])
+
+
+def from_dataset(
+    path: Path, image_root: Path | None, count: int, noise: str, seed: int, rate: float = 0.5,
+    test_count: int | None = None,
+) -> LabelledPairs:  # fmt: skip
+    """Sample `count` pairs of a dataset, one per image if there are enough images.
+
+    If the dataset has a test split, `test_count` of them (default: half) are sampled from it. All
+    captions are assumed
+    correct and `rate` of them is corrupted, or, with the noise "recorded", the dataset's own labels
+    are used. If a dataset records errors, other noise is injected into the captions before these
+    errors. Swaps stay within the training or test half. Raises DatasetFormatError if there are too
+    few usable pairs or labels are missing.
+    """
+    pairs = _usable_pairs(path, image_root)
+    rng = np.random.default_rng(seed)
+    held_out = [pair for pair in pairs if (pair.split or "").lower() == "test"]
+    others = [pair for pair in pairs if (pair.split or "").lower() != "test"]
+    has_split = len(held_out) >= _FEWEST and len(others) >= _FEWEST
+    if has_split:
+        half = _drawn(held_out, count // 2 if test_count is None else test_count, rng)
+        chosen = [*half, *_drawn(others, count - len(half), rng)]
+    else:
+        chosen = _drawn(pairs, count, rng)
+    if len(chosen) < _FEWEST:
+        raise DatasetFormatError(
+            f"'{path.name}' has {len(chosen)} usable pairs; more than {_FEWEST} are needed."
+        )
+    numbers = {path: i for i, path in enumerate(dict.fromkeys(p.image_path for p in chosen))}
+    groups = [numbers[p.image_path] for p in chosen]
+    test = np.arange(len(chosen)) < len(half) if has_split else None
+    validation = np.array([(p.split or "").lower() in _VALIDATION for p in chosen], np.bool_)
+    if noise == RECORDED:
+        samples = _as_recorded(path, chosen)
+    else:
+        sides = half_of(groups, seed) if test is None else test
+        samples = _injected(chosen, noise, seed, rate, sides)
+    return LabelledPairs(
+        [sample.caption for sample in samples],
+        [sample.original for sample in samples],
+        np.array([sample.wrong for sample in samples], np.bool_),
+        [words_in(sample.caption, sample.spans) for sample in samples],
+        [sample.kind for sample in samples],
+        groups,
+        lambda index: load_image(chosen[index].image_path),
+        test=test,
+        ids=[pair.id for pair in chosen],
+        validation=validation if validation.sum() >= 2 * _FEWEST else None,
+    )
+
+
+def _drawn(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) -> list[SourcePair]:
+    """Sample one pair per image first, then further pairs of the same images; skips pairs whose
+    image cannot be opened."""
+    first: dict[Path, SourcePair] = {}
+    rest = []
+    for i in rng.permutation(len(pairs)):
+        if first.setdefault(pairs[i].image_path, pairs[i]) is not pairs[i]:
+            rest.append(pairs[i])
+    chosen: list[SourcePair] = []
+    for pair in [*first.values(), *rest]:
+        if len(chosen) == count:
+            break
+        try:
+            check_image(pair.image_path)
+        except (ImageError, OSError):
+            continue
+        chosen.append(pair)
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """A caption with its label."""
+
+    caption: str
+    original: str
+    wrong: bool
+    kind: str = ""
+    spans: Sequence[tuple[int, int]] = ()
+
+
+def _injected(
+    pairs: Sequence[SourcePair], noise: str, seed: int, rate: float, test: NDArray[np.bool_]
+) -> list[_Labelled]:
+    """Captions are swapped within each half only. Edits need no other caption, and are balanced to
+    the words of all of them."""
+    fine = noise in ("fine-grained", RULES)
+    kind = "fine_grained" if fine else noise
+    samples = [_Labelled(text, text, False) for text in map(_before_errors, pairs)]
+    parts = [np.arange(len(pairs))] if fine else [np.flatnonzero(~test), np.flatnonzero(test)]
+    left, wanted = len(pairs), round(rate * len(pairs))
+    for rows in (part.tolist() for part in parts if len(part)):
+        count = round(wanted * len(rows) / left)
+        left, wanted = left - len(rows), wanted - count
+        captions = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
+        for row, noisy in zip(rows, inject(captions, count / len(rows), [kind], seed), strict=True):
+            if noisy is not None:
+                samples[row] = _Labelled(
+                    noisy.text, noisy.original, True,
+                    noisy.kinds[0] if fine else "", noisy.changed if fine else (),
+                )  # fmt: skip
+    return samples
+
+
+def _before_errors(pair: SourcePair) -> str:
+    """The caption before an error that the dataset records; otherwise the caption."""
+    record = recorded(pair)
+    if record is None or not record["wrong"]:
+        return pair.caption
+    return str(pair.extra.get("original_caption") or pair.caption)
+
+
+def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Labelled]:
+    samples = []
+    for pair in pairs:
+        record = recorded(pair)
+        if record is None:
+            raise DatasetFormatError(
+                f"'{path.name}' does not say which captions are wrong ({pair.file}, row "
+                f"{pair.row}). Make a noisy copy first: python app.py noise {path.name} FOLDER"
+            )
+        fine = record["wrong"] and record.get("kind") == "fine_grained"
+        samples.append(
+            _Labelled(
+                pair.caption,
+                str(pair.extra.get("original_caption") or pair.caption),
+                record["wrong"],
+                str(record["kinds"][0]) if fine else "",
+                [(int(a), int(b)) for a, b in record["changed"]] if fine else (),
+            )
+        )
+    return samples
+
+
+@cache
+def _usable_pairs(path: Path, image_root: Path | None) -> list[SourcePair]:
+    """All pairs, cached because every seed, noise and scorer samples from them. No image is opened
+    yet: COCO has 123,000 of them, and a run samples a few hundred."""
+    return list(read_dataset(path, ReadOptions(image_root=image_root), image_check="exists"))

@@ -1,0 +1,128 @@
+"""TRACED's own setting, for Tables 1 and 6: the published models, the paper's explorers, detector
+and noises, on one of its datasets.
+
+Fine-grained errors are made by rules; errors by a language model, as in the paper, are those of a
+noisy copy (`noise --kind fine-grained --llm`) with `--noise recorded`. What else differs from the
+paper: docs/method.md.
+Trajectories of a run are kept in the cache, so the same command resumes after the last complete
+run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import SettingsError
+from backend.progress import Progress, no_progress
+from research.evaluation.evaluate import (
+    EvaluationReport,
+    Plan,
+    evaluate,
+    labelled,
+    load,
+    summarise,
+)
+from research.evaluation.labelled import NOISES, RECORDED
+from research.evaluation.papers_tables import papers_dataset
+from research.evaluation.scored import prepare
+from research.evaluation.times import Times, measure_times
+
+CLIP = "openai/clip-vit-base-patch32"
+#: BLIP fine-tuned for retrieval exists for two of the three datasets (TRACED §4.2).
+BLIP = {"flickr30k": "Salesforce/blip-itm-base-flickr", "ms-coco": "Salesforce/blip-itm-base-coco"}
+#: Tokens are edited, and may be replaced by any other (A.4).
+EXPLORERS = (
+    Exploring("elimination", unit="token"),
+    Exploring("fast-gcd", whole_words=False),
+    Exploring("gcd", whole_words=False),
+)
+#: One caption for each picture of Flickr30k: training and validation together, and test (TRACED
+#: §4.3; Karpathy's splits have 29,000, 1,014 and 1,000 pictures).
+PAIRS, TEST_PAIRS = 31_000, 1_000
+#: Pairs that are timed for the estimate, for each scorer and explorer.
+TIMED = 4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Wall-clock seconds of all `runs` of `pairs` pairs, from a few timed pairs of each scorer and
+    explorer; training of the detectors and runs that are cached already are not considered."""
+
+    dataset: str
+    runs: int
+    pairs: int
+    seconds: float
+    times: list[Times]
+
+
+def plans(plan: Plan) -> list[Plan]:
+    """The plan as the paper would run it, one for each published model.
+
+    Dataset, number of pairs, seeds, device, precision and cache are those of `plan`. Raises
+    SettingsError for a dataset that is not one of the paper's. With the noise "recorded", only the
+    errors that the dataset records are evaluated.
+    """
+    dataset = papers_dataset(plan.dataset)
+    if dataset is None:
+        raise SettingsError(
+            f"'{plan.dataset}' is not one of the paper's datasets: its name has to contain coco, "
+            "flickr30k or imdb."
+        )
+    noises = tuple(plan.noises)
+    if noises != (RECORDED,):
+        noises = NOISES if dataset in BLIP else NOISES[:2]
+    setting = replace(
+        plan,
+        explorers=EXPLORERS,
+        noises=noises,
+        detector="paper",
+        captioners=("none",),
+    )
+    of_clip = replace(setting, scorers=("clip", "lemon-fix", "lemon-opt"), model=CLIP)
+    if dataset not in BLIP:
+        return [of_clip]
+    return [replace(setting, scorers=("blip-itm", "blip-itc"), model=BLIP[dataset]), of_clip]
+
+
+def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estimate:
+    """Estimated cost of all runs. Raises ModelUnavailable if a model is not on this machine, and
+    the errors of reading the dataset."""
+    times: list[Times] = []
+    seconds, runs = 0.0, 0
+    total = sum(len(plan.scorers) for plan in listed)
+    for plan in listed:
+        few = replace(plan, pairs=40)
+        pairs = labelled(few, plan.noises[0], plan.first_seed)
+        of_each = len(plan.noises) * plan.seeds
+        for name in plan.scorers:
+            progress(len(times) // len(EXPLORERS), total, f"Timing {name}")
+            scorer = load(plan, name, Path())
+            prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
+            for exploring in plan.explorers:
+                timed = measure_times(scorer, name, exploring, pairs, TIMED)
+                times.append(timed)
+                runs += of_each
+                seconds += of_each * plan.pairs / 1000 * timed.trajectories
+    return Estimate(listed[0].dataset, runs, listed[0].pairs, seconds, times)
+
+
+def evaluate_as_published(
+    listed: Sequence[Plan], progress: Progress = no_progress
+) -> EvaluationReport:
+    """All runs of all plans in one report, whose tables show the paper's figures next to ours."""
+    reports = [evaluate(plan, progress) for plan in listed]
+    results = [result for report in reports for result in report.results]
+    return replace(reports[0], results=results, summary=summarise(results))
+
+
+def in_words(planned: Estimate) -> str:
+    """The estimate in one sentence."""
+    hours, minutes = divmod(round(planned.seconds / 60), 60)
+    return (
+        f"{planned.runs} runs of {planned.pairs} pairs will take about {hours} h {minutes} min on "
+        f"{planned.times[0].device}. Interrupted, the same command resumes after the last complete "
+        "run."
+    )

@@ -1,0 +1,245 @@
+"""Do the suspect scores point at the changed words? Compared with simpler scores and with chance.
+
+Computed on wrong captions whose changed words are known. The simpler scores are the gain of a
+single deletion, the order of removal, and the gradient. `word prior` never sees an image: it learns
+from the captions of the other half which words tend to be the changed ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from backend.engine.captions import Caption
+from backend.engine.detection.localisation import DEFAULT, WordWeights, word_scores
+from backend.engine.english.phrases import phrases_of
+from backend.engine.trajectories.trajectory import Trajectory
+from research.evaluation.labelled import LabelledPairs
+
+WordScores = NDArray[np.float64]
+OURS, CHANCE, PRIOR = "suspect words", "chance", "word prior"
+INTERVENTION = "phrase intervention"
+CAPTIONER = "captioner's word"
+_BY_KIND = (OURS, INTERVENTION, PRIOR, CHANCE)
+
+
+@dataclass(frozen=True)
+class HitRates:
+    """Means over `pairs` captions. `top1`: how often a changed word has the highest score; `top3`:
+    one of the three highest; `auc`: of changed against other words within a caption;
+    `phrase_top1`, `phrase_top3`: the same if any word of a changed word's phrase counts
+    (`whole_phrases`)."""
+
+    top1: float
+    top3: float
+    auc: float
+    pairs: int
+    phrase_top1: float = 0.0
+    phrase_top3: float = 0.0
+
+
+@dataclass(frozen=True)
+class Localisation:
+    """Hit rates by scoring method; for some methods also by the kind of word changed."""
+
+    by_score: dict[str, HitRates]
+    by_kind: dict[str, dict[str, HitRates]]
+
+
+def localisation(
+    pairs: LabelledPairs,
+    trajectories: Sequence[Trajectory],
+    test: NDArray[np.bool_],
+    gradients: Sequence[WordScores] | None = None,
+    interventions: Sequence[WordScores] | None = None,
+    weights: WordWeights = DEFAULT,
+) -> Localisation | None:
+    """Hit rates of all methods; None if fewer than two captions have known changed words.
+
+    The word prior is cross-fitted on the two halves given by `test`; nothing else is fitted here.
+    """
+    rows = [row for row in range(len(pairs)) if _known(pairs, trajectories[row], row)]
+    if len(rows) < 2:
+        return None
+    scored: dict[str, list[WordScores]] = {
+        OURS: [word_scores(trajectories[row], weights) for row in rows],
+        "single deletion": [_float(trajectories[row].deletion_gains) for row in rows],
+        "order of removal": [_order(trajectories[row]) for row in rows],
+        PRIOR: _prior(pairs, trajectories, rows, test),
+    }
+    if all(trajectories[row].expectation is not None for row in rows):
+        scored[CAPTIONER] = [_surprise(trajectories[row]) for row in rows]
+    for name, given in (("gradient", gradients), (INTERVENTION, interventions)):
+        if given is not None:
+            scored[name] = [given[row][: len(trajectories[row].first_step_scores)] for row in rows]
+    truths = [_truth(pairs, trajectories[row], row) for row in rows]
+    phrases = [
+        _in_its_phrase(pairs.captions[row], truth) for row, truth in zip(rows, truths, strict=True)
+    ]
+    single = {name: _rates(truths, phrases, scores) for name, scores in scored.items()}
+    by_score = {name: _mean(hits) for name, hits in single.items()}
+    chance = [
+        (*_by_chance(truth), *_by_chance(phrase)[:2])
+        for truth, phrase in zip(truths, phrases, strict=True)
+    ]
+    by_score[CHANCE] = _mean(chance)
+    kinds = [pairs.kinds[row] for row in rows]
+    by_kind = {
+        kind: {
+            name: _mean(
+                [hit for hit, hit_kind in zip(hits, kinds, strict=True) if hit_kind == kind]
+            )
+            for name, hits in {**single, CHANCE: chance}.items()
+            if name in _BY_KIND
+        }
+        for kind in sorted(set(kinds))
+        if kind
+    }
+    return Localisation(by_score, by_kind)
+
+
+def _known(pairs: LabelledPairs, trajectory: Trajectory, row: int) -> bool:
+    if not pairs.changed[row] or not trajectory.steps:
+        return False
+    truth = _truth(pairs, trajectory, row)
+    return bool(truth.any() and not truth.all())
+
+
+def _truth(pairs: LabelledPairs, trajectory: Trajectory, row: int) -> NDArray[np.bool_]:
+    read = len(trajectory.first_step_scores)
+    return np.array([i in pairs.changed[row] for i in range(read)], np.bool_)
+
+
+def _in_its_phrase(caption: str, truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mask of the changed words and all words that share a phrase with one."""
+    spans = Caption.parse(caption).spans[: len(truth)]
+    mask = truth.copy()
+    for start, end in whole_phrases(caption):
+        inside = np.array([a < end and start < b for a, b in spans], np.bool_)
+        if (inside & truth).any():
+            mask |= inside
+    return mask
+
+
+def whole_phrases(caption: str) -> list[tuple[int, int]]:
+    """Character ranges of the phrases, an object together with the attributes right before it.
+
+    >>> text = "Two small dogs next to a red fire hydrant."
+    >>> [text[start:end] for start, end in whole_phrases(text)]
+    ['Two small dogs', 'next to', 'red fire hydrant']
+    """
+    ranges: list[tuple[int, int]] = []
+    is_open = False  # whether the last range ends with an attribute
+    for phrase in phrases_of(caption):
+        between = caption[ranges[-1][1] : phrase.start] if is_open else ""
+        if is_open and phrase.kind != "relation" and not between.strip(" ,"):
+            ranges[-1] = ranges[-1][0], phrase.end
+        else:
+            ranges.append((phrase.start, phrase.end))
+        is_open = phrase.kind == "attribute"
+    return ranges
+
+
+def _surprise(trajectory: Trajectory) -> WordScores:
+    """Minus the captioner's log-probability of each word; -1 (lowest) for words it did not read."""
+    assert trajectory.expectation is not None
+    surprises = np.full(len(trajectory.first_step_scores), -1.0)
+    surprise = -trajectory.expectation.log_p[: len(surprises)].astype(np.float64)
+    surprises[: len(surprise)] = surprise
+    return surprises
+
+
+def _float(values: NDArray[np.float32]) -> WordScores:
+    return values.astype(np.float64)
+
+
+def _order(trajectory: Trajectory) -> WordScores:
+    """Higher for words removed earlier; 0 for words never removed."""
+    ranks = np.zeros(len(trajectory.first_step_scores))
+    for place, word in enumerate(trajectory.removed):
+        if word < len(ranks) and not ranks[word]:
+            ranks[word] = 1 / (1 + place)
+    return ranks
+
+
+def _prior(
+    pairs: LabelledPairs, trajectories: Sequence[Trajectory], rows: list[int],
+    test: NDArray[np.bool_],
+) -> list[WordScores]:  # fmt: skip
+    """For each row, the log-odds that each word was changed, from the text alone."""
+    seen = {row: _word_features(pairs.captions[row], len(trajectories[row].first_step_scores))
+            for row in rows}  # fmt: skip
+    by_row: dict[int, WordScores] = {}
+    for half in (False, True):
+        half_rows = [row for row in rows if bool(test[row]) is half]
+        other = [row for row in rows if bool(test[row]) is not half]
+        truth = np.concatenate(
+            [np.zeros(0, np.bool_), *(_truth(pairs, trajectories[row], row) for row in other)]
+        )
+        if len(set(truth.tolist())) < 2:
+            by_row |= {row: np.zeros(len(seen[row])) for row in half_rows}
+            continue
+        names = DictVectorizer()
+        model = LogisticRegression(C=1.0, max_iter=1000).fit(
+            names.fit_transform([word for row in other for word in seen[row]]), truth
+        )
+        for row in half_rows:
+            by_row[row] = model.decision_function(names.transform(seen[row]))
+    return [by_row[row] for row in rows]
+
+
+def _word_features(caption: str, read: int) -> list[dict[str, float]]:
+    words = [word.lower() for word in Caption.parse(caption).words]
+    around = ["", *words, ""]
+    return [
+        {
+            f"word {words[i]}": 1.0,
+            f"before {around[i]}": 1.0,
+            f"after {around[i + 2]}": 1.0,
+            "place": i / max(1, len(words) - 1),
+            "words": len(words) / 10,
+        }
+        for i in range(min(read, len(words)))
+    ]
+
+
+#: top-1, top-3, AUC, phrase top-1, phrase top-3.
+_Rates = tuple[float, float, float, float, float]
+
+
+def _rates(
+    truths: Sequence[NDArray[np.bool_]],
+    phrases: Sequence[NDArray[np.bool_]],
+    scores: Sequence[WordScores],
+) -> list[_Rates]:
+    rates = []
+    for truth, phrase, score in zip(truths, phrases, scores, strict=True):
+        order = np.argsort(-score, kind="stable")
+        rates.append(
+            (
+                float(truth[order[0]]),
+                float(truth[order[:3]].any()),
+                float(roc_auc_score(truth, score)),
+                float(phrase[order[0]]),
+                float(phrase[order[:3]].any()),
+            )
+        )
+    return rates
+
+
+def _by_chance(truth: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Expected top-1, top-3 and AUC of random guessing; top-3 is 1 - P(all three guesses miss)."""
+    words, changed = len(truth), int(truth.sum())
+    missed = 1.0
+    for drawn in range(min(3, words)):
+        missed *= max(0, words - changed - drawn) / (words - drawn)
+    return changed / words, 1 - missed, 0.5
+
+
+def _mean(rates: Sequence[_Rates]) -> HitRates:
+    top1, top3, auc, *phrase = np.mean(rates, axis=0).tolist()
+    return HitRates(top1, top3, auc, len(rates), *phrase)

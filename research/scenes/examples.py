@@ -1,0 +1,140 @@
+"""Training examples, drawn once and stored as arrays on disk.
+
+Scene i depends only on `seed + i`, so several processes can draw the arrays reproducibly. (False
+captions are balanced within a chunk, so they also depend on the number of workers.)
+"""
+
+import itertools
+import json
+import random
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from research.scenes.architecture import GRID, IMAGE_SIZE
+from research.scenes.grammar import Description, describe
+from research.scenes.noise import KINDS, BalancedNoise
+from research.scenes.renderer import render_with_regions
+from research.scenes.targets import image_targets, patch_targets
+from research.scenes.tokenizer import INDEX
+from research.scenes.truth import claims, every_atom, facts
+from research.scenes.world import make_scene
+
+CAPTIONS = 3  #: true captions per scene, each with a false one if possible
+LONGEST = 24  #: maximum number of words per caption
+_CLAIMS, _FACTS = 16, 112
+#: Sampling weight of a caption by what its false twin changes: kinds that are rare or slow to learn
+#: are sampled more often.
+_EMPHASIS = {
+    "colour": 0.5, "noun": 1.0, "count": 2.0, "size": 2.0, "action": 3.0, "setting": 3.0,
+    "weather": 4.0, "relation": 5.0, "negation": 5.0,
+}  # fmt: skip
+_ATOMS = {atom: i for i, atom in enumerate(every_atom())}
+#: Padding for lists of atoms: one that is a fact of every scene, and one that no caption claims.
+ALWAYS, NEVER = len(_ATOMS), len(_ATOMS) + 1
+
+_SHAPES: dict[str, tuple[tuple[int, ...], type]] = {
+    "pixels": ((IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8),
+    "patches": ((5, GRID * GRID), np.uint8),
+    "surroundings": ((2,), np.uint8),
+    "facts": ((_FACTS,), np.int16),
+    "words": ((CAPTIONS, LONGEST), np.int16),
+    "claims": ((CAPTIONS, _CLAIMS), np.int16),
+    "false_words": ((CAPTIONS, LONGEST), np.int16),
+    "false_changed": ((CAPTIONS, LONGEST), np.bool_),
+    "false_kind": ((CAPTIONS,), np.int8),
+}
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Arrays over scenes; words are token ids padded with 0, all 0 if there is no false caption.
+
+    `atoms`: number of distinct facts, which are numbered from 0; `emphasis`: sampling weight of a
+    caption by the kind of its false twin, an index of `kinds`; `negations`: tokens without which a
+    caption would say the opposite."""
+
+    pixels: NDArray[np.uint8]
+    patches: NDArray[np.uint8]
+    surroundings: NDArray[np.uint8]
+    facts: NDArray[np.int16]
+    words: NDArray[np.int16]
+    claims: NDArray[np.int16]
+    false_words: NDArray[np.int16]
+    false_changed: NDArray[np.bool_]
+    false_kind: NDArray[np.int8]
+    atoms: int = len(_ATOMS)
+    kinds: Sequence[str] = KINDS
+    emphasis: Sequence[float] = tuple(_EMPHASIS[kind] for kind in KINDS)
+    negations: Sequence[int] = (INDEX["no"], INDEX["without"])
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def true_of(self, scenes: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[i, j]: is caption j (scene j's caption number captions[j]) true of scene i?"""
+        held = np.zeros((len(scenes), self.atoms + 2), np.bool_)
+        np.put_along_axis(held, self.facts[scenes].astype(np.int64), True, axis=1)
+        held[:, self.atoms] = True  # ALWAYS
+        claimed = self.claims[scenes, captions].astype(np.int64)
+        holds: NDArray[np.bool_] = np.all(held[:, claimed], axis=-1)
+        return holds
+
+
+def open_examples(folder: Path, count: int, seed: int, workers: int = 2) -> Examples:
+    """The arrays in `folder`, which are drawn first unless they exist for this count and seed."""
+    marker = folder / "made.json"
+    wanted = {"count": count, "seed": seed, "version": 1}
+    if not marker.exists() or json.loads(marker.read_text()) != wanted:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, (shape, kind) in _SHAPES.items():
+            np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, (count, *shape)).flush()
+        edges = np.linspace(0, count, 4 * workers + 1).astype(int).tolist()
+        parts = list(itertools.pairwise(edges))
+        with ProcessPoolExecutor(workers) as pool:
+            for future in [pool.submit(_draw, folder, a, b, seed) for a, b in parts]:
+                future.result()
+        marker.write_text(json.dumps(wanted))
+    return Examples(**{name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _SHAPES})
+
+
+def _draw(folder: Path, first: int, last: int, seed: int) -> None:
+    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r+") for name in _SHAPES}
+    noise = BalancedNoise()
+    for i in range(first, last):
+        rng = random.Random(seed + i)
+        scene = make_scene(rng)
+        # Drawn large and downscaled, like a dataset's pictures before a model sees them.
+        image, regions = render_with_regions(scene, 2 * IMAGE_SIZE)
+        small = image.resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC)
+        arrays["pixels"][i] = np.asarray(small)
+        arrays["patches"][i] = patch_targets(scene, regions)
+        arrays["surroundings"][i] = image_targets(scene)
+        arrays["facts"][i] = _padded([_ATOMS[a] for a in facts(scene)], _FACTS, NEVER)
+        for k in range(CAPTIONS):
+            description = describe(scene, rng)
+            arrays["words"][i, k] = _padded(_tokens(description), LONGEST, 0)
+            held = [_ATOMS[atom] for atom in claims(description)]
+            arrays["claims"][i, k] = _padded(held, _CLAIMS, ALWAYS)
+            false = noise(description, scene, rng)
+            if false is not None:
+                arrays["false_words"][i, k] = _padded(_tokens(false.description), LONGEST, 0)
+                arrays["false_kind"][i, k] = KINDS.index(false.kind)
+                arrays["false_changed"][i, k, sorted(false.changed)] = True
+    for array in arrays.values():
+        array.flush()
+
+
+def _tokens(description: Description) -> list[int]:
+    return [INDEX[word] for word in description.words]
+
+
+def _padded(numbers: Sequence[int], length: int, filler: int) -> NDArray[np.int16]:
+    if len(numbers) > length:
+        raise ValueError(f"{len(numbers)} numbers do not fit into {length}.")
+    return np.array([*numbers, *[filler] * (length - len(numbers))], np.int16)

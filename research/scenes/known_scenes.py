@@ -1,0 +1,69 @@
+"""Fit the out-of-distribution detection: `python -m research.scenes.known_scenes`
+
+It detects pictures that the embedded models do not know, and is fitted on drawn scenes only; other
+pictures are used by `tests/research/scenes/test_familiarity.py`. Scenes are drawn at several
+sizes and half of them are compressed lossily, as in real datasets. Writes `familiar.npz` to each
+model's directory.
+"""
+
+import argparse
+import io
+import random
+from pathlib import Path
+
+from PIL import Image
+
+from backend.bundled import MODELS
+from backend.datasets.images import load_image
+from backend.engine.familiarity import Familiarity, patch_means
+from backend.engine.scoring.loading import load_scorer
+from research.scenes.renderer import render
+from research.scenes.world import make_scene
+
+#: The tower's third layer; see research/RESULTS.md.
+LAYER = 2
+#: Share of drawn scenes that must count as known.
+KNOWN = 0.998
+SCENES = 4000
+#: Does not overlap with the seeds of training, the demo and the tests.
+SEED = 5_000_000_000
+_SIZES = (96, 128, 192, 256, 384)
+
+
+def drawn(seed: int, count: int, unfamiliar: bool = False) -> list[Image.Image]:
+    """`count` pictures of scenes, about half of them after lossy compression."""
+    return [_picture(seed + number, unfamiliar) for number in range(count)]
+
+
+def _picture(seed: int, unfamiliar: bool) -> Image.Image:
+    rng = random.Random(seed)
+    image = render(make_scene(random.Random(seed), unfamiliar=unfamiliar), rng.choice(_SIZES))
+    if rng.random() < 0.5:
+        return image
+    file = io.BytesIO()
+    image.save(file, rng.choice(("WEBP", "JPEG")), quality=rng.choice((75, 90)))
+    return load_image(file.getvalue())
+
+
+def fit(folder: Path, count: int = SCENES) -> Familiarity:
+    """Fit the distance on one half of the scenes and the threshold on the other."""
+    scorer = load_scorer(str(folder), device="cpu", precision="float32")
+    features = patch_means(scorer, drawn(SEED, count), LAYER)
+    half = count // 2
+    made: Familiarity = Familiarity.fitted(LAYER, features[:half], KNOWN, features[half:])
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path, default=MODELS)
+    args = parser.parse_args()
+    for folder in sorted(args.models.rglob("scenes-*")):
+        if folder.name != "scenes-blip-captioner":
+            made = fit(folder)
+            made.save(folder)
+            print(f"{folder}: known up to {made.threshold:.1f} standard deviations")
+
+
+if __name__ == "__main__":
+    main()

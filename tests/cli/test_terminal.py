@@ -1,0 +1,130 @@
+"""Nothing from data reaches the terminal but visible text."""
+
+import ast
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import app as program
+from backend.cli import output
+from backend.errors import SettingsError
+from tests.datasets.folders import image_folder
+from tests.hostile.attacks import ROOT
+
+#: Clears the screen, renames the window, rings; C1's CSI; reversed text; half of a surrogate pair.
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed\r"
+FORBIDDEN = [*HOSTILE[:1], "\x07", "\x9b", "\u202e", "\r"]
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "state"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(folder))
+    monkeypatch.setattr(output.console, "quiet", False)
+    monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    return folder
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(program.app, list(arguments), env={"COLUMNS": "2000"})
+
+
+def assert_visible(text: str) -> None:
+    assert [c for c in FORBIDDEN if c in text] == []
+
+
+def test_names_and_captions_are_printed_visibly(tmp_path: Path) -> None:
+    folder = tmp_path / f"p{HOSTILE}"
+    rows = [
+        {"id": "1", "file_name": "a.png", "caption": f"a dog {HOSTILE}"},
+        {"id": "2", "file_name": f"{HOSTILE}.png", "caption": "gone"},
+        {"id": f"3{HOSTILE}", "file_name": "a.png", "caption": "its id"},
+    ]
+    image_folder(folder, rows, ("a.png",))
+    imported = run("import", str(folder), "--name", "pairs")
+    as_json = run("edit", "pairs", "--suffix", "!", "--json", "--dry-run")
+    edited = run("edit", "pairs", "--suffix", "!")
+    gone = run("import", str(tmp_path / f"gone{HOSTILE}"))
+    for done in (imported, edited, as_json, gone):
+        assert_visible(done.stdout + done.stderr)
+    assert r"\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed" in imported.stderr
+    assert r"a dog \x1b[2J" in edited.stdout
+    assert json.loads(as_json.stdout)["examples"][0]["after"] == f"a dog {HOSTILE}!"
+    assert r"gone\x1b[2J" in gone.stderr
+
+
+def test_a_name_with_a_line_break_forges_no_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged = "x\nError: forged"
+    rows = [{"id": "1", "file_name": f"{forged}.png", "caption": "gone"},
+            {"id": "2", "file_name": "a.png", "caption": f"a dog {forged}"}]  # fmt: skip
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    imported = run("import", str(tmp_path / "pairs"))
+    edited = run("edit", "pairs", "--suffix", "!")
+    gone = run("import", str(tmp_path / forged))
+    with pytest.raises(typer.Exit), output.reported(False):
+        raise SettingsError(forged)
+    output.Lines("Reading").update(1, 2, forged)
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (forged,), None)
+    written = capsys.readouterr().err + output.VisibleLog().format(record)
+    for text in (imported.stderr, edited.stdout, gone.stderr, written):
+        assert "x\\nError: forged" in text
+        assert not any(line.startswith("Error: forged") for line in text.splitlines())
+
+
+def test_a_file_name_that_is_not_unicode_can_be_printed() -> None:
+    assert output.visible(os.fsdecode(b"a\xff.png")).encode() == rb"a\udcff.png"
+
+
+def test_errors_logs_progress_and_questions_are_visible(
+    capsys: pytest.CaptureFixture[str], state: Path
+) -> None:
+    with pytest.raises(typer.Exit), output.reported(True):
+        raise SettingsError(f"no {HOSTILE}")
+    with pytest.raises(typer.Exit), output.reported(False):
+        raise RuntimeError(f"no {HOSTILE}")
+    output.Lines("Reading").update(1, 2, HOSTILE)
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (HOSTILE,), None)
+    log = (state / "traced.log").read_text("utf-8")
+    written = capsys.readouterr()
+    assert_visible(written.out + written.err + output.VisibleLog().format(record) + log)
+    assert "owned" in log
+
+
+def test_a_home_that_cannot_be_written_to_is_an_error_like_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRACED_DATA_DIRECTORY", "/dev/null/state")
+    with pytest.raises(typer.Exit), output.reported(False):
+        raise RuntimeError("unexpected")
+    assert "TRACED_DATA_DIRECTORY=FOLDER" in capsys.readouterr().err
+    monkeypatch.setenv("HOME", "/dev/null/home")
+    for name in ("TRACED_DATA_DIRECTORY", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    done = run("import", str(image_folder(tmp_path / "p", [], ())))
+    assert done.exit_code == 7
+    assert "--db" in done.stderr
+
+
+def test_all_output_goes_through_the_one_module() -> None:
+    """No command prints past `backend/cli/output.py`."""
+    past = []
+    for path in (*(ROOT / "backend/cli").glob("*.py"), *(ROOT / "research/commands").glob("*.py"),
+                 ROOT / "app.py"):  # fmt: skip
+        if path.name == "output.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                if called in ("print", "typer.echo", "typer.secho", "typer.confirm", "Console",
+                              "sys.stdout.write", "sys.stderr.write"):  # fmt: skip
+                    past.append(f"{path.name}:{node.lineno} {called}")
+    assert past == []

@@ -1,0 +1,93 @@
+"""Numbers are compared together with what they count: moving a number to another
+thing makes a claim that nobody made."""
+
+import pytest
+
+from backend.engine.captions import Caption
+from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
+from backend.engine.correction.boosting import Boost, guard
+from backend.engine.english.caption_facts import facts_in, new_phrases
+from backend.engine.english.counting import counted_in
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("A cat and two big dogs.", ["one cat", "two dogs"]),
+        ("Cats with 3 balls and several birds", ["Cats", "three balls", "several birds"]),
+        ("A man with no dogs, without a hat", ["one man"]),
+        ("A two story house and a couple of cats", ["one house", "cats"]),
+        ("A few sheep, two or three dogs", ["few sheep", "dogs"]),
+        ("The sheep and jeans", []),
+        ("两只狗", []),
+    ],
+)
+def test_what_a_caption_counts(text: str, counted: list[str]) -> None:
+    caption = Caption.parse(text)
+    listed = [f"{thing.number} {caption.words[thing.head]}" for thing in counted_in(caption)]
+    assert [text.strip() for text in listed] == counted
+
+
+@pytest.mark.parametrize(
+    ("proposal", "sources", "moved"),
+    [
+        ("Two cats and a dog.", ["Two dogs.", "A cat."], ["Two cats"]),
+        ("A cat and two dogs.", ["Two dogs.", "A cat."], []),
+        ("A cat and 2 dogs.", ["Two dogs and a cat."], []),
+        ("Several cats and dogs.", ["Several dogs and cats."], ["Several cats"]),
+        ("Two big red cats.", ["Two dogs and big red cats."], ["Two big red cats"]),
+        # The same things in other words.
+        ("Two white puppies.", ["Two dogs.", "A white dog and a puppy."], []),
+        ("Two men on a bench.", ["Two people on a bench.", "Men on a bench."], []),
+        ("Two men on a bench.", ["Two people.", "A man and a woman on a bench."], ["Two men"]),
+        ("Two dogs run.", ["Two animals run.", "Dogs run."], []),
+        ("Three dogs.", ["Dogs, three of them."], []),
+    ],
+)
+def test_a_number_does_not_support_another_thing(
+    proposal: str, sources: list[str], moved: list[str]
+) -> None:
+    assert [added.word for added in unsupported(proposal, sources)] == moved
+    assert (anchored_share(proposal, sources) == 1) == (not moved)
+
+
+@pytest.mark.parametrize(
+    ("proposal", "people", "differing"),
+    [
+        ("Two cats and a dog.", ["A cat.", "Two dogs."], ["Two cats"]),
+        ("Several cats.", ["A cat."], ["Several cats"]),
+        ("Three brown dogs.", ["Two dogs."], ["Three"]),
+        ("3 dogs.", ["Three dogs."], []),
+        ("Two cats.", ["Cats on a wall."], []),
+        ("Two men.", ["A man on a horse.", "Men on horses."], []),
+        ("Two cats.", ["A black cat and a white cat."], []),
+        ("A dog and two balls.", ["A dog."], []),
+    ],
+)
+def test_numbers_that_differ_from_peoples_captions_are_conflicts(
+    proposal: str, people: list[str], differing: list[str]
+) -> None:
+    assert [conflict.word for conflict in conflicts(proposal, people)] == differing
+
+
+def test_the_guard_refuses_or_removes_moved_numbers() -> None:
+    people = ["A cat on a bench.", "Two dogs."]
+    blend = Boost("blend", "Two cats on a bench and a dog.", tuple(people))
+    assert guard(blend, people, lambda *_: [], None).refused == (
+        "gives a count that no person gave: 'Two cats'"
+    )
+    # The caption to enrich mentions one cat, so that nothing can be offered.
+    holistic = Boost("holistic", "Two cats on a bench and two dogs.", tuple(people))
+    refused = guard(holistic, people, lambda *_: [], None)
+    assert refused.refused == "leaves out part of the caption: 'cat'"
+    # If only another person mentions the things, they are removed with their number.
+    people = ["Two dogs on a bench.", "A cat."]
+    holistic = Boost("holistic", "Two dogs on a bench and two cats in a park.", tuple(people))
+    assert guard(holistic, people, lambda *_: [], None).caption == "Two dogs on a bench in a park."
+
+
+def test_a_number_written_of_another_thing_counts_as_new() -> None:
+    text = "A wall with two cats."
+    new = new_phrases(text, facts_in(["Cats on a wall and two dogs."]))
+    assert [phrase.text(text) for phrase in new] == ["two"]
+    assert new_phrases(text, facts_in(["Two cats and a dog on a wall."])) == []

@@ -1,0 +1,94 @@
+"""What a user does with each preset: download it from a hub, score ten photographs, look at a
+correction on the page. The hub serves the published layouts over HTTP."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from backend.engine.presets import BY_NAME, PRESETS
+from backend.jobs import suggest
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from tests.datasets.folders import image_folder
+from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
+from tests.engine.language_models import families
+from tests.engine.scoring.contracts import checkpoints
+from tests.traced_ui.pages import Page
+
+#: The layout of each model that a preset downloads, by its name on the hub.
+LAYOUTS: dict[str, Callable[[Path], Path]] = {
+    "laion/CLIP-ViT-B-32-256x256-DataComp-s34B-b86K": checkpoints.open_clip_repository,
+    "google/siglip2-base-patch16-224": checkpoints.siglip_2,
+    "google/siglip2-so400m-patch16-256": checkpoints.siglip_2,
+    "Salesforce/blip-itm-base-coco": checkpoints.blip_retrieval,
+    "Salesforce/blip-image-captioning-base": checkpoints.blip_captioner,
+    "Qwen/Qwen2.5-VL-7B-Instruct": families.qwen2_5_vl,
+}
+DOWNLOADED = [preset.name for preset in PRESETS if not preset.is_embedded]
+UNPINNED = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub with every model of the presets, and an empty cache."""
+    with hub_server() as server:
+        for checkpoint in {c.repository: c for p in PRESETS for c in p.checkpoints}.values():
+            if checkpoint.repository not in LAYOUTS:
+                continue  # the embedded models
+            folder = tmp_path / "published" / checkpoint.repository
+            folder.mkdir(parents=True)
+            LAYOUTS[checkpoint.repository](folder)
+            files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+            commit = checkpoint.revision or UNPINNED
+            server.models[checkpoint.repository] = PublishedModel(commit, files)
+        use_hub(monkeypatch, server.url, tmp_path / "hub")
+        yield server
+
+
+def photographs(folder: Path) -> Path:
+    """Ten parts of the two photographs that scikit-learn brings along."""
+    from sklearn.datasets import load_sample_images
+
+    captions = ("A temple on a hill.", "A red flower in a garden.")
+    rows = []
+    parts: dict[str, Image.Image] = {}
+    for number, (pixels, caption) in enumerate(
+        zip(load_sample_images().images, captions, strict=True)
+    ):
+        whole = Image.fromarray(pixels)
+        for part in range(5):
+            name = f"{number}-{part}.jpg"
+            parts[name] = whole.crop((100 * part, 20 * part, 100 * part + 220, 20 * part + 320))
+            rows.append({"file_name": name, "caption": f"{caption[:-1]}, photograph {part}."})
+    made = image_folder(folder, rows, ())
+    for name, picture in parts.items():
+        picture.save(made / name)
+    return made
+
+
+@pytest.mark.parametrize("name", DOWNLOADED)
+def test_a_preset_is_downloaded_scores_photographs_and_corrects(
+    name: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)  # random weights: any pair may be wrong
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    preset = BY_NAME[name]
+    report = workspace.models.download(name)
+    assert [model for model, _ in report.models] == [c.repository for c in preset.checkpoints]
+    commits = [commit for _, commit in report.models]
+    assert commits == [checkpoint.revision or UNPINNED for checkpoint in preset.checkpoints]
+    hub.requests.clear()
+    dataset = workspace.find_or_import(str(photographs(tmp_path / "photographs")))
+    scored = workspace.jobs.score(dataset, model=name, trajectories="all")
+    assert hub.requests == []  # nothing but `models download` asks the hub
+    assert scored.scored == 10
+    settings = workspace.engines.of_dataset(dataset).settings
+    assert settings.captioner_model == (preset.captioner.name if preset.captioner else None)
+    rows = workspace.review.queue_page(QueueFilter(dataset)).rows
+    suggested = [row for row in rows if workspace.review.suggestions(row.pair_id)]
+    assert suggested
+    page = Page(workspace, dataset, pair=str(suggested[0].pair_id))
+    assert 'aria-label="Suggested corrections"' in page.shown["stage"]
+    workspace.store.close()

@@ -1,0 +1,306 @@
+"""SQLite's database stays locked by the process that uses it; once it is gone, nothing is
+confirmed."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from backend.datasets import regular_files
+from backend.datasets.images import check_image
+from backend.datasets.read_options import ReadOptions
+from backend.datasets.regular_files import (
+    DatabaseFile,
+    RegularFile,
+    open_for_append,
+    replacement,
+)
+from backend.errors import ImageError, StoreError, UnsafePath
+from backend.jobs import export_scores
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import image_folder
+
+#: Opens and closes the database as any other program does.
+OTHER_PROGRAM = (
+    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+    "c.execute('SELECT count(*) FROM datasets').fetchall(); c.close()"
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    settings = load_settings({"data_directory": str(tmp_path / "state")}, {})
+    (tmp_path / "state").mkdir()
+    return Workspace(settings)
+
+
+def run_other_program(database: Path) -> None:
+    subprocess.run([sys.executable, "-c", OTHER_PROGRAM, str(database)], check=True)
+
+
+def has_table(database: Path, name: str) -> bool:
+    """Whether a new process sees the table."""
+    code = (
+        "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchall())"
+    )
+    query = f"SELECT name FROM sqlite_master WHERE name = '{name}'"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(database), query], capture_output=True, check=True
+    )
+    return name.encode() in done.stdout
+
+
+def create_table(workspace: Workspace, name: str) -> None:
+    with workspace.store.writing() as session:
+        session.execute(text(f"CREATE TABLE {name} (a INTEGER)"))
+
+
+def by_name(file: Path, _folder: Path) -> Path:
+    return file
+
+
+def by_link(file: Path, folder: Path) -> Path:
+    (folder / "link.jpg").symlink_to(file)
+    return folder / "link.jpg"
+
+
+def by_hard_link(file: Path, folder: Path) -> Path:
+    os.link(file, folder / "hard.jpg")
+    return folder / "hard.jpg"
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("reach", [by_name, by_link, by_hard_link])
+def test_reading_files_leaves_the_locks_of_the_database(
+    workspace: Workspace, tmp_path: Path, suffix: str, reach: Callable[[Path, Path], Path]
+) -> None:
+    database = tmp_path / "state" / "traced.db"
+    path = reach(Path(f"{database}{suffix}"), tmp_path)
+    with pytest.raises(DatabaseFile):
+        RegularFile(path)
+    with pytest.raises(ImageError):
+        check_image(path)
+    run_other_program(database)
+    assert database.with_name("traced.db-wal").exists()
+    create_table(workspace, "confirmed")
+    assert has_table(database, "confirmed")
+
+
+def test_a_link_that_changes_after_the_check_leaves_the_locks(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "state" / "traced.db"
+    link = by_link(database, tmp_path)
+    answers = iter([False, True])  # what the link led to before and after
+    monkeypatch.setattr(regular_files, "is_database", lambda _file: next(answers))
+    with pytest.raises(DatabaseFile):
+        RegularFile(link)
+    run_other_program(database)
+    assert database.with_name("traced.db-wal").exists()
+
+
+def test_a_backup_is_not_part_of_a_dataset(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "dump.csv").write_bytes(b"PGDMP\x01\x0e\x00 image,caption\n")
+    for path in (workspace.store.backup(tmp_path / "backup.csv"), tmp_path / "dump.csv"):
+        with pytest.raises(DatabaseFile):
+            RegularFile(path)
+
+
+@pytest.mark.parametrize("name", ["traced.db", "hard.csv", "link.csv"])
+def test_nothing_is_written_over_the_database(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    database = tmp_path / "state" / "traced.db"
+    os.link(database, tmp_path / "state" / "hard.csv")
+    (tmp_path / "state" / "link.csv").symlink_to(database)
+    with pytest.raises(DatabaseFile), replacement(database.with_name(name)):
+        raise AssertionError("it is replaced")
+    with pytest.raises(DatabaseFile):
+        open_for_append(database.with_name(name))
+    run_other_program(database)
+    assert database.with_name("traced.db-wal").exists()
+
+
+def test_no_link_is_followed_where_a_file_is_written(workspace: Workspace, tmp_path: Path) -> None:
+    """A part that an earlier run left, or that somebody planted, is a link to the database."""
+    database = tmp_path / "state" / "traced.db"
+    dataset = workspace.jobs.import_dataset(
+        image_folder(tmp_path / "in", [{"file_name": "a.png", "text": "a dog"}], ("a.png",))
+    )
+    for name in ("scores.csv", "scores.jsonl", "scores.parquet"):
+        out = tmp_path / name
+        (tmp_path / f".{name}.part").symlink_to(database)
+        out.symlink_to(tmp_path / "elsewhere")
+        assert export_scores.write(workspace.store, dataset.dataset_id, out) == 1
+        assert out.is_file()
+        assert not out.is_symlink()
+    assert not (tmp_path / "elsewhere").exists()
+    assert not list(tmp_path.glob(".*.part"))
+    (tmp_path / "lines.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="link"):
+        open_for_append(tmp_path / "lines.jsonl")
+    create_table(workspace, "confirmed")
+    assert has_table(database, "confirmed")
+
+
+@pytest.mark.parametrize("source", ["state", ".", "state/thumbnails", "link"])
+@pytest.mark.parametrize("way", ["path", "image_root"])
+def test_the_data_folder_is_not_a_dataset(
+    workspace: Workspace, tmp_path: Path, source: str, way: str
+) -> None:
+    (tmp_path / "state" / "thumbnails").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "state")
+    photos = image_folder(
+        tmp_path / "photos", [{"file_name": "a.png", "text": "a dog"}], ("a.png",)
+    )
+    arguments: dict[str, Any] = {"path": str(photos)} | {way: str(tmp_path / source)}
+    root = arguments.get("image_root")
+    with pytest.raises(UnsafePath, match="own data"):
+        workspace.jobs.import_dataset(arguments["path"], options=ReadOptions(image_root=root))
+    with pytest.raises(UnsafePath, match="own data"):
+        workspace.jobs.start("import", None, **arguments)
+    assert not workspace.datasets()
+
+
+#: A server: creates the tables that it is told to, and says which are confirmed.
+_SERVER = """
+import sys
+from sqlalchemy import text
+from backend.errors import explain
+from backend.store import open_database
+store = open_database(sys.argv[1])
+for line in sys.stdin:
+    action, name = line.split()
+    try:
+        if action == "open":  # as a library does that opens the database in this process
+            open(name, "rb").close()
+        else:
+            with store.writing() as session:
+                session.execute(text(f"CREATE TABLE {name} (a INTEGER)"))
+        print("confirmed", flush=True)
+    except Exception as problem:
+        print(explain(problem), flush=True)
+"""
+
+
+class Server:
+    """Another process with the database open."""
+
+    def __init__(self, database: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _SERVER, f"sqlite:///{database}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def ask(self, action: str, name: str | Path) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{action} {name}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def has_lock(self, path: Path) -> bool:
+        """Whether it holds a POSIX lock on the file."""
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        locks = [line.split() for line in lines if "POSIX" in line and "->" not in line]
+        owner, inode = str(self.process.pid), str(path.stat().st_ino)
+        return any(lock[4] == owner and lock[5].split(":")[2] == inode for lock in locks)
+
+    def deleted_files(self) -> set[str]:
+        links = Path(f"/proc/{self.process.pid}/fd").iterdir()
+        names = [Path(os.readlink(link)).name for link in links]
+        return {name for name in names if name.endswith("(deleted)") and "traced.db" in name}
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "served").mkdir()
+    started = Server(tmp_path / "served" / "traced.db")
+    yield started
+    started.kill()
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux lists locks")
+def test_a_server_whose_log_was_deleted_confirms_nothing(server: Server, tmp_path: Path) -> None:
+    """Without the refusal, what was confirmed last is gone after `kill -9`."""
+    database = tmp_path / "served" / "traced.db"
+    assert server.ask("create", "first") == "confirmed"
+    assert server.has_lock(database)
+    run_other_program(database)
+    assert server.deleted_files() == set()  # the locks keep the log
+
+    server.ask("open", database)
+    assert not server.has_lock(database)
+    run_other_program(database)
+    assert "traced.db-wal (deleted)" in server.deleted_files()
+
+    answer = server.ask("create", "second")
+    server.kill()
+    assert has_table(database, "first")
+    assert has_table(database, "second") == (answer == "confirmed")
+    assert "Restart" in answer
+
+
+def lose_locks(database: Path) -> None:
+    """What a library does that opens the database in the process of the server."""
+    os.close(os.open(database, os.O_RDONLY))
+    run_other_program(database)
+
+
+def replace_database(database: Path) -> None:
+    """A backup that is put in place while the server runs."""
+    copy = database.with_name("copy.db")
+    source, target = sqlite3.connect(database), sqlite3.connect(copy)
+    source.backup(target)
+    source.close()
+    target.close()
+    os.replace(copy, database)
+
+
+def replace_index(database: Path) -> None:
+    """Other programs then lock another file than the server."""
+    index = database.with_name(f"{database.name}-shm")
+    copy = database.with_name("copy")
+    copy.write_bytes(index.read_bytes())
+    os.replace(copy, index)
+
+
+@pytest.mark.parametrize("fault", [lose_locks, replace_database, replace_index])
+def test_nothing_is_confirmed_once_the_database_is_gone(
+    workspace: Workspace, tmp_path: Path, fault: Callable[[Path], None]
+) -> None:
+    database = tmp_path / "state" / "traced.db"
+    create_table(workspace, "before")
+    fault(database)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="Restart"):
+            create_table(workspace, "after")
+    assert has_table(database, "before")
+    workspace.store.close()  # as a restart does
+    create_table(workspace, "after")
+    assert has_table(database, "after")
+
+
+def test_a_commit_is_not_confirmed_if_the_database_went_meanwhile(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    def confirm() -> None:
+        with workspace.store.writing() as session:
+            session.execute(text("CREATE TABLE unsure (a INTEGER)"))
+            session.commit()
+            lose_locks(tmp_path / "state" / "traced.db")
+
+    with pytest.raises(StoreError, match="Restart"):
+        confirm()

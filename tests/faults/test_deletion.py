@@ -1,0 +1,93 @@
+"""A dataset is deleted while others use it: they end with a clear message, and nothing is half
+deleted."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import TracedError
+from backend.settings import load_settings
+from backend.workspace import ExportChoice, QueueFilter, Workspace
+from research.bench.generated_store import generate
+
+PAIRS = 400
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    generate(opened.store, PAIRS)
+    yield opened
+    opened.store.close()
+
+
+def verdicts(workspace: Workspace, _folder: Path) -> Iterator[None]:
+    for pair_id in range(1, PAIRS + 1):
+        workspace.review.decide(pair_id, 0, "drop", author="Ada")
+        yield
+
+
+def pages(workspace: Workspace, _folder: Path) -> Iterator[None]:
+    for _ in range(PAIRS):
+        workspace.review.queue_page(QueueFilter(1))
+        workspace.review.open_pair(1)
+        workspace.review.progress(1)
+        yield
+
+
+def exports(workspace: Workspace, folder: Path) -> Iterator[None]:
+    for number in range(PAIRS):
+        workspace.jobs.export(1, ExportChoice(), folder / str(number), "csv")
+        yield
+
+
+@pytest.mark.parametrize("uses", [verdicts, pages, exports])
+def test_who_uses_a_deleted_dataset_is_told(
+    workspace: Workspace, tmp_path: Path, uses: Callable[[Workspace, Path], Iterator[None]]
+) -> None:
+    problems: list[Exception] = []
+    out = tmp_path / "out"
+    out.mkdir()
+    confirmed = 0
+
+    def run() -> None:
+        nonlocal confirmed
+        try:
+            for _ in uses(workspace, out):
+                confirmed += 1
+        except Exception as problem:
+            problems.append(problem)
+
+    user = threading.Thread(target=run)
+    user.start()
+    user.join(0.6)
+    gone = workspace.delete_dataset(1)
+    user.join(120)
+    assert all(isinstance(problem, TracedError) for problem in problems), problems
+    assert workspace.datasets() == []
+    if uses is verdicts:
+        assert gone.verdict_file
+        assert Path(gone.verdict_file).read_text().count("\n") == confirmed
+    if uses is exports:
+        whole = [folder for folder in out.iterdir() if (folder / "SHA256SUMS").exists()]
+        assert len(whole) == len(list(out.iterdir())) == confirmed
+
+
+def test_a_dataset_is_not_deleted_while_a_job_works_on_it(workspace: Workspace) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(progress: object) -> dict[str, object]:
+        begun.set()
+        go_on.wait(60)
+        return {}
+
+    workspace.jobs.background.start("score", 1, work)
+    assert begun.wait(30)
+    with pytest.raises(TracedError, match="is working on"):
+        workspace.delete_dataset(1)
+    go_on.set()
+    assert workspace.jobs.background.wait(30)
+    workspace.delete_dataset(1)
+    assert workspace.datasets() == []

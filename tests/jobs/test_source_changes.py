@@ -1,0 +1,394 @@
+"""A source that was edited is imported again: what changed is told, and nothing is mixed up."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.datasets.address_proofs import split_proof
+from backend.datasets.writing import FORMATS
+from backend.errors import ExportError, ImageError, SettingsError
+from backend.jobs.export_dataset import UNREADABLE, remaining
+from backend.jobs.reports import ExportChoice, ImportReport
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
+from db.queries import pairs as pair_queries
+from db.queries import picture_quality, progress, queue, specificity, suggestions, verdicts
+from db.queries.pairs import PairRow
+from db.queries.queue import QueueFilter
+from tests.datasets.folders import image_folder, picture
+from tests.tree import ROOT
+
+PICTURES = ("a.png", "b.png", "c.png", "d.png")
+IDS, NO_IDS = True, False
+
+
+@pytest.fixture
+def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
+    state = {"data_directory": str(tmp_path / "state"), "database": url}
+    opened = Workspace(load_settings(state, {}))
+    yield opened
+    opened.store.close()
+
+
+def write(path: Path, captions: Mapping[str, str], has_ids: bool, **more: Any) -> Path:
+    """A folder with a caption per picture; `more` goes into each row."""
+    rows = [
+        {"file_name": name, "caption": caption} | ({"id": name[0]} if has_ids else {}) | more
+        for name, caption in captions.items()
+    ]
+    return image_folder(path, rows, PICTURES)
+
+
+FIRST = {"a.png": "A dog.", "b.png": "A cat.", "c.png": "A cow."}
+EDITED = {"a.png": "A red dog.", "b.png": "A cat.", "d.png": "A hen."}
+
+
+def pairs(workspace: Workspace, report: ImportReport) -> dict[str, PairRow]:
+    with workspace.store.reading() as session:
+        rows = list(pair_queries.iterate_pairs(session, report.dataset_id))
+    by_picture = {split_proof(row.image_path)[0]: row for row in rows}
+    assert len(by_picture) == len(rows), "a picture has two pairs"
+    return by_picture
+
+
+@pytest.mark.parametrize("has_ids", [IDS, NO_IDS])
+@pytest.mark.parametrize("update", ["keep", "take"])
+def test_changed_rows_are_counted_and_kept_or_taken(
+    workspace: Workspace, tmp_path: Path, has_ids: bool, update: str
+) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, has_ids))
+    ids = {name: pair.id for name, pair in pairs(workspace, first).items()}
+    source = write(tmp_path / "d", EDITED, has_ids)
+    again = workspace.jobs.import_dataset(source, update=update)
+    counts = {"new": 1, "changed": 1, "moved": 0, "gone": 1, "same": 1}
+    assert asdict(again.changes) == counts
+    stored = pairs(workspace, again)
+    assert {name: stored[name].id for name in ids} == ids
+    assert stored["a.png"].caption == ("A red dog." if update == "take" else "A dog.")
+    others = {name: pair.caption for name, pair in stored.items() if name != "a.png"}
+    assert others == {"b.png": "A cat.", "c.png": "A cow.", "d.png": "A hen."}
+    third = workspace.jobs.import_dataset(source, update=update)
+    assert third.changes.changed == (update == "keep")
+    assert third.added == 0
+
+
+def test_a_taken_caption_is_scored_again_and_verdicts_stay(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    dataset = first.dataset_id
+    before = pairs(workspace, first)["a.png"]
+    workspace.jobs.score(dataset, anyway=True)
+    with workspace.store.writing() as session:
+        session.add(PictureIssue(pair_id=before.id, issue="dark"))
+        session.add(WordMark(pair_id=before.id, start=2, end=5, author="ann"))
+        verdicts.add_verdict(session, before.id, 0, "correction", "A wolf.", author="ann")
+    workspace.jobs.import_dataset(write(tmp_path / "d", EDITED, IDS), update="take")
+    after = pairs(workspace, first)
+    corrected = after["a.png"]
+    assert (corrected.decision, corrected.corrected_caption) == ("correction", "A wolf.")
+    assert corrected.caption == "A red dog."
+    assert (corrected.s_0, corrected.p_error, corrected.suspect_word) == (None, None, None)
+    assert after["b.png"].s_0 is not None
+    with workspace.store.reading() as session:
+        for table in (Trajectory, Detection, WordMark):
+            assert not session.query(table).filter_by(pair_id=before.id).count()
+        assert session.query(PictureIssue).filter_by(pair_id=before.id).count() == 1
+    workspace.jobs.score(dataset, anyway=True)
+    assert pairs(workspace, first)["a.png"].s_0 is not None
+
+
+def test_pairs_that_are_gone_are_hidden_until_they_come_back(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    dataset, cow = first.dataset_id, pairs(workspace, first)["c.png"].id
+    without = {name: FIRST[name] for name in ("a.png", "b.png")}
+
+    def state() -> tuple[int, int, int]:
+        with workspace.store.reading() as session:
+            shown = queue.count(session, QueueFilter(dataset))
+            total = pair_queries.review_counts(session, dataset).total
+        return shown, total, len(list(remaining(workspace.store, dataset, ExportChoice())))
+
+    for gone, number in (("keep", 3), ("hide", 2), ("keep", 2)):
+        report = workspace.jobs.import_dataset(write(tmp_path / "d", without, IDS), gone=gone)
+        assert report.hidden == (gone == "hide")
+        assert state() == (number, number, number)
+    back = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    assert (back.added, state()) == (0, (3, 3, 3))
+    assert pairs(workspace, first)["c.png"].id == cow
+
+
+def test_a_row_that_cannot_be_imported_now_is_not_gone(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    source = write(tmp_path / "d", FIRST | {"a.png": ""}, IDS)
+    (source / "b.png").write_bytes(b"")
+    again = workspace.jobs.import_dataset(source, gone="hide")
+    assert (again.problems, again.changes.gone, again.hidden) == (2, 0, 0)
+
+
+def test_a_renamed_picture_and_another_split_are_told(workspace: Workspace, tmp_path: Path) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    dog = pairs(workspace, first)["a.png"].id
+    rows = [
+        {"file_name": "d.png", "caption": "A dog.", "id": "a"},
+        {"file_name": "b.png", "caption": "A cat.", "id": "b", "split": "test"},
+        {"file_name": "c.png", "caption": "A cow.", "id": "c"},
+    ]
+    again = workspace.jobs.import_dataset(
+        image_folder(tmp_path / "d", rows, PICTURES), update="take"
+    )
+    assert asdict(again.changes) == {"new": 0, "changed": 1, "moved": 1, "gone": 0, "same": 1}
+    stored = pairs(workspace, first)
+    assert stored["d.png"].id == dog
+    assert stored["b.png"].split == "test"
+
+
+def test_two_new_captions_of_a_picture_are_not_guessed_among(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    workspace.jobs.import_dataset(write(tmp_path / "d", {"a.png": "A dog."}, NO_IDS))
+    rows = [{"file_name": "a.png", "caption": text} for text in ("A red dog.", "A black dog.")]
+    again = workspace.jobs.import_dataset(image_folder(tmp_path / "d", rows, PICTURES))
+    assert asdict(again.changes) == {"new": 2, "changed": 0, "moved": 0, "gone": 1, "same": 0}
+
+
+@pytest.mark.parametrize("format", ["imagefolder", "jsonl", "webdataset"])
+def test_a_picture_replaced_under_its_name_is_nobodys_picture(
+    workspace: Workspace, tmp_path: Path, format: str
+) -> None:
+    source = write(tmp_path / "d", FIRST, IDS)
+    first = workspace.jobs.import_dataset(source)
+    dataset, dog = first.dataset_id, pairs(workspace, first)["a.png"]
+    before = workspace.review.open_pair(dog.id)
+    workspace.review.decide(dog.id, 0, "correction", "A wolf.")
+    picture(source / "a.png", (33, 10))
+    view = workspace.review.open_pair(dog.id)
+    assert (view.image_size, "not the picture" in view.picture_problem) == (None, True)
+    with pytest.raises(ImageError):
+        workspace.review.thumbnail(dog.id)
+    assert workspace.jobs.score(dataset, anyway=True).unreadable == 1
+    done = workspace.jobs.export(dataset, ExportChoice(), tmp_path / "out", format)
+    assert (done.written, done.unreadable, done.counts.left_out) == (2, 1, {UNREADABLE: 1})
+    assert [problem.external_id for problem in done.first_unreadable] == ["a"]
+    assert (done.counts.kept, "left out, picture cannot be read" in done.card) == (2, True)
+
+    kept = workspace.jobs.import_dataset(source)
+    assert (kept.changes.changed, kept.replaced) == (1, 1)
+    assert workspace.review.open_pair(dog.id).image_size is None
+    taken = workspace.jobs.import_dataset(source, update="take")
+    assert (taken.changes.changed, taken.replaced, taken.added) == (1, 1, 0)
+    view = workspace.review.open_pair(dog.id)
+    assert (view.image_size, view.s_0) == ((33, 10), None)
+    # Nobody has judged this picture; what was said of the other one stays in the history.
+    assert (view.decision, view.corrected_caption, len(view.history)) == (None, None, 2)
+    with pytest.raises(SettingsError):
+        workspace.review.decide(dog.id, view.version, "correct", fingerprint=before.fingerprint)
+    assert workspace.jobs.score(dataset, anyway=True).scored == 1
+
+
+def test_a_suggestion_about_a_replaced_picture_goes(workspace: Workspace, tmp_path: Path) -> None:
+    source = write(tmp_path / "d", FIRST, IDS)
+    first = workspace.jobs.import_dataset(source)
+    dog = pairs(workspace, first)["a.png"].id
+    with workspace.store.writing() as session:
+        suggestions.save_suggestions(
+            session, [suggestions.NewSuggestion(dog, "rules", "A wolf.", 0.1, 0.2)]
+        )
+        (suggestion,) = suggestions.list_suggestions(session, dog)
+    workspace.review.decide(dog, 0, "correction", "A wolf.", suggestion.id)
+    picture(source / "a.png", (33, 10))
+    workspace.jobs.import_dataset(source, update="take")
+    with workspace.store.reading() as session:
+        assert suggestions.list_suggestions(session, dog) == []
+    assert "A wolf." in [act.corrected_caption for act in workspace.review.open_pair(dog).history]
+
+
+@pytest.mark.parametrize("again", ["A black dog.", "A dog."])
+def test_a_caption_that_is_edited_twice_keeps_its_pair(
+    workspace: Workspace, tmp_path: Path, again: str
+) -> None:
+    """Even if the first edit is not taken, and the pair's address changes with it."""
+    source = write(tmp_path / "d", FIRST, NO_IDS)
+    first = workspace.jobs.import_dataset(source)
+    forget_proofs(workspace)
+    for name in FIRST:
+        os.utime(source / name, (0, 0))
+    for caption, changed in (("A red dog.", 1), (again, int(again != "A dog."))):
+        report = workspace.jobs.import_dataset(
+            write(tmp_path / "d", FIRST | {"a.png": caption}, NO_IDS)
+        )
+        assert (report.added, report.changes.changed) == (0, changed)
+    assert pairs(workspace, first)["a.png"].caption == "A dog."
+
+
+def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    dataset, cow = first.dataset_id, pairs(workspace, first)["c.png"]
+    workspace.jobs.score(dataset, anyway=True)
+    workspace.jobs.measure_pictures(dataset)
+    workspace.review.decide(cow.id, 0, "drop")
+
+    def present() -> dict[str, bool]:
+        with workspace.store.reading() as session:
+            ids: dict[str, Iterable[int]] = {
+                "most_likely_wrong": (
+                    p.id for p in pair_queries.most_likely_wrong(session, dataset, 0, 9)
+                ),
+                "decided_pairs": pair_queries.decided_pairs(session, dataset, ["drop"]),
+                "ids_by_picture": chain(*pair_queries.ids_by_picture(session, dataset).values()),
+                "of_picture": (
+                    p.id for p in pair_queries.of_picture(session, dataset, cow.image_path)
+                ),
+                "pairs_after": (p.id for p in pair_queries.pairs_after(session, dataset)),
+                "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
+                "verdicts": (v.pair_id for v in verdicts.iterate_verdicts(session, dataset)),
+                "pictures": (i for i, _ in specificity.pictures(session, dataset, 9)),
+                "signals": (row.pair_id for row, _ in picture_quality.signals_of(session, dataset)),
+                "decided": [cow.id] * len(list(progress.decided(session, dataset))),
+            }
+            return {name: cow.id in list(values) for name, values in ids.items()}
+
+    assert all(present().values()), present()
+    without = {name: FIRST[name] for name in ("a.png", "b.png")}
+    workspace.jobs.import_dataset(write(tmp_path / "d", without, IDS), gone="hide")
+    assert not any(present().values()), present()
+    workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    assert all(present().values())
+
+
+def forget_proofs(workspace: Workspace) -> None:
+    """Make the database one of a version that kept no proofs."""
+    with workspace.store.writing() as session:
+        for pair in session.query(Pair):
+            pair.image_path = split_proof(pair.image_path)[0]
+
+
+def test_pictures_without_proof_are_verified_as_far_as_possible(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    source = write(tmp_path / "d", FIRST, IDS)
+    for name in FIRST:
+        os.utime(source / name, (0, 0))
+    first = workspace.jobs.import_dataset(source)
+    forget_proofs(workspace)
+    picture(source / "a.png", (33, 10))
+    kept = workspace.jobs.import_dataset(source)
+    assert (kept.changes.same, kept.replaced, kept.unproved) == (3, 0, 1)
+    with workspace.store.reading() as session:
+        stored = pair_queries.iterate_pairs(session, first.dataset_id)
+        proofs = {pair.external_id: bool(split_proof(pair.image_path)[1]) for pair in stored}
+    assert proofs == {"a": False, "b": True, "c": True}
+    assert workspace.jobs.import_dataset(source, update="take").unproved == 1
+    assert workspace.jobs.import_dataset(source).unproved == 0
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_export_leaves_out_what_cannot_be_decoded(
+    workspace: Workspace, tmp_path: Path, format: str
+) -> None:
+    source = write(tmp_path / "d", FIRST, IDS)
+    first = workspace.jobs.import_dataset(source)
+    forget_proofs(workspace)
+    whole = picture(source / "a.png", (300, 300)).read_bytes()
+    (source / "a.png").write_bytes(whole[: len(whole) // 2])
+    (source / "b.png").unlink()
+    done = workspace.jobs.export(first.dataset_id, ExportChoice(), tmp_path / "out", format)
+    assert (done.written, done.counts.kept, done.unreadable) == (1, 1, 2)
+    (source / "c.png").write_bytes(b"no picture")
+    with pytest.raises(ExportError):
+        workspace.jobs.export(first.dataset_id, ExportChoice(), tmp_path / "none", format)
+    assert not (tmp_path / "none").exists()
+
+
+def moved(source: Path, target: Path) -> Path:
+    source.rename(target)
+    return target
+
+
+@pytest.mark.parametrize("by_import", [True, False])
+def test_a_moved_folder_is_found_again(
+    workspace: Workspace, tmp_path: Path, by_import: bool
+) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, NO_IDS))
+    dataset, dog = first.dataset_id, pairs(workspace, first)["a.png"]
+    workspace.review.decide(dog.id, 0, "correct")
+    place = moved(tmp_path / "d", tmp_path / "there")
+    assert workspace.jobs.score(dataset, anyway=True).unreadable == 3
+    if by_import:
+        again = workspace.jobs.import_dataset(place, name="d")
+        assert (again.dataset_id, again.added, again.changes.same) == (dataset, 0, 3)
+    else:
+        report = workspace.relocate_dataset(dataset, place)
+        assert (report.root, report.checked, report.missing) == (str(place), 3, 0)
+    view = workspace.review.open_pair(dog.id)
+    assert (view.image_size, view.decision) == ((20, 10), "correct")
+    assert workspace.jobs.score(dataset, anyway=True).scored == 3
+
+
+def test_a_folder_with_other_pictures_is_not_the_moved_one(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
+    other = moved(tmp_path / "d", tmp_path / "other")
+    picture(other / "a.png", (33, 10))
+    with pytest.raises(SettingsError, match="Nothing was changed"):
+        workspace.relocate_dataset(first.dataset_id, other)
+    with pytest.raises(SettingsError, match="Choose another name"):
+        workspace.jobs.import_dataset(other, name="d")
+    assert workspace.summary(first.dataset_id).root == str(tmp_path / "d")
+
+
+def test_import_asks_on_a_terminal_whether_to_take_changes(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    environment = os.environ | {"TRACED_DATA_DIRECTORY": str(state), "OMP_NUM_THREADS": "1"}
+
+    def run(answer: str) -> str:
+        """The output of an import whose standard input is a terminal, where this is typed."""
+        terminal, stdin = pty.openpty()
+        os.write(terminal, answer.encode())
+        command = [sys.executable, "app.py", "import", str(tmp_path / "d")]
+        done = subprocess.run(
+            command, stdin=stdin, cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+        os.close(stdin)
+        os.close(terminal)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def caption() -> str:
+        opened = Workspace(load_settings({"data_directory": str(state)}, {}))
+        with opened.store.reading() as session:
+            dataset = opened.find("d")
+            rows = {p.external_id: p for p in pair_queries.iterate_pairs(session, dataset)}
+        opened.store.close()
+        return rows["a"].caption
+
+    write(tmp_path / "d", FIRST, IDS)
+    assert "Take the changed rows?" not in run("\n")
+    write(tmp_path / "d", EDITED, IDS)
+    for answer, expected in (("n\n", "A dog."), ("y\n", "A red dog.")):
+        output = run(answer)
+        assert "1 changed, 0 moved" in output
+        assert "Take the changed rows?" in output
+        assert caption() == expected
+
+
+@pytest.mark.parametrize("choice", [{"update": "replace"}, {"gone": "delete"}])
+def test_unknown_choices_are_refused(
+    workspace: Workspace, tmp_path: Path, choice: dict[str, Any]
+) -> None:
+    with pytest.raises(SettingsError):
+        workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS), **choice)

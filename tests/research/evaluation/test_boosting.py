@@ -1,0 +1,111 @@
+"""`evaluate boosting` counts each claim."""
+
+from collections import Counter
+from dataclasses import replace
+
+from backend.settings import MODELS
+from research.bags_and_recall import Recall
+from research.evaluation import boosting
+from research.evaluation.boosting import BoostingFigures, BoostingReport, Claimed, Strikes
+from research.evaluation.specificity import RecallRow
+from research.scenes.caption_reading import claims_of
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
+
+
+def recalls(size: int = 3, **hits: int) -> list[RecallRow]:
+    return [RecallRow(10, kind, "mined", size, Recall(n, 100)) for kind, n in hits.items()]
+
+
+FIGURES = BoostingFigures(
+    seed=10,
+    pictures=100,
+    recall=recalls(original=80, blend=86, holistic=90),
+    claimed={
+        "original": Claimed(100, 400, 0, 0),
+        "visual, raw": Claimed(100, 900, 40, 25),
+        "blend": Claimed(90, 540, 0, 0),
+        "holistic": Claimed(80, 560, 6, 5),
+    },
+    strikes=[Strikes("colour", 10, 7, 20, 3), Strikes("thing", 20, 14, 20, 4)],
+    outcomes={"offered": 80},
+    offered={"blend": 80, "holistic": 70},
+    human=0,
+    others=0,
+    too_long=2,
+    refused=9,
+    requests=300,
+    asked_twice=0,
+)
+
+
+def test_a_mark_is_reached_only_if_every_training_reaches_it() -> None:
+    assert all(mark.reached for mark in boosting.marks([FIGURES]))
+    worse = replace(
+        FIGURES,
+        strikes=[Strikes("colour", 10, 5, 20, 6)],
+        human=1,
+        others=1,
+        asked_twice=1,
+        recall=recalls(original=80, blend=82, holistic=83),
+    )
+    missed = [mark.what for mark in boosting.marks([FIGURES, worse]) if not mark.reached]
+    assert missed == [
+        "R@1 #3: blend - original",
+        "R@1 #3: holistic - blend",
+        "false claims removed by the guard",
+        "true new claims removed by the guard",
+        "claims of the caption itself lost after the guard",
+        "claims of other people removed because of conflict or picture",
+        "questions sent twice",
+    ]
+
+
+def test_the_tables_name_what_was_not_measured_and_missed_marks() -> None:
+    missed = replace(FIGURES, human=3)
+    text = boosting.markdown(BoostingReport([missed], boosting.marks([missed])))
+    assert "the quality of a language model is not measured" in text
+    assert "| claims of the caption itself lost after the guard | 0 | 3 | **no** |" in text
+    assert "| hallucinated captions: holistic after the guard against raw visual | <= -40% | -75%" \
+        in text  # fmt: skip
+
+
+def test_larger_bags_and_random_pictures_are_reported_as_well() -> None:
+    rows = [*FIGURES.recall, *recalls(7, blend=60), RecallRow(10, "blend", "random", 100,
+                                                              Recall(70, 100))]  # fmt: skip
+    more = replace(FIGURES, recall=rows)
+    assert more.share("blend") == 0.86
+    assert more.share("blend", 7) == 0.6
+    text = boosting.markdown(BoostingReport([more], boosting.marks([more])))
+    assert "| bags of 7 | blend | 0.600 | 0.502 to 0.691 | 10 |" in text
+    assert "| RD100 | blend | 0.700 | " in text
+
+
+def test_strikes_are_counted_by_kind_except_for_what_people_wrote() -> None:
+    def read(text: str) -> frozenset[str]:
+        return claims_of(text) or frozenset()
+
+    counts: dict[str, Counter[str]] = {}
+    boosting._count_strikes(
+        counts,
+        before=read("A red dog and a kite in a park."),
+        after=read("A dog in a park."),
+        true=read("A brown dog and a kite in a park."),
+        human=read("A dog in a park."),
+    )
+    assert counts["colour"] == {"false": 1, "false struck": 1}
+    assert counts["thing"] == {"new": 1, "new struck": 1}
+    assert "place" not in counts
+
+
+def test_the_real_boost_runs_over_http() -> None:
+    report = boosting.evaluate_boosting(boosting.LEAST, 1, 3, [MODELS])
+    (figures,) = report.results
+    assert sum(figures.outcomes.values()) == boosting.LEAST
+    assert figures.requests > 0
+    assert figures.asked_twice == 0
+    assert figures.human == 0
+    # Six pictures: no bags of seven, and all the others instead of 99.
+    assert {(row.captions, row.size) for row in figures.recall} == {
+        (kind, size) for kind in ("original", "blend", "holistic") for size in (3, 5, 100)
+    }
+    assert figures.claimed["original"].false == figures.claimed["blend"].false == 0

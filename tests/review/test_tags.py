@@ -1,0 +1,73 @@
+"""Tags: own words on pairs, as filters, in exports, renamed and merged."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.errors import SettingsError
+from backend.jobs.reports import ExportChoice
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.cli.invoking import as_json, invoked
+from tests.datasets.folders import image_folder
+
+
+@pytest.fixture
+def workspace(url: str, tmp_path: Path) -> Workspace:
+    state = {"data_directory": str(tmp_path / "state"), "database": url}
+    opened = Workspace(load_settings(state, {}))
+    rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(5)]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    opened.jobs.import_dataset(tmp_path / "pairs")
+    return opened
+
+
+def tagged(workspace: Workspace, name: str) -> list[str]:
+    filter = workspace.review.filter_of(1, {"tag": name, "review": "all", "order": "position"})
+    return sorted(row.external_id for row in workspace.review.queue_page(filter).rows)
+
+
+def test_tags_select_pairs_and_can_be_renamed_merged_and_removed(workspace: Workspace) -> None:
+    review = workspace.review
+    ids = sorted(review.select_pairs(1, "review=all").pair_ids)  # pyrefly: ignore[missing-attribute]
+    assert review.tag_pairs(ids[:3], " look  twice ", "Ada") == 3
+    assert review.tag_pairs(ids[2:4], "look twice", "Ben") == 1
+    assert review.tag_pairs(ids[4:], "odd", "Ada") == 1
+    assert review.tags(1) == {"look twice": 4, "odd": 1}
+    assert tagged(workspace, "look twice") == ["p0", "p1", "p2", "p3"]
+    assert review.tag_pairs(ids[:2], "look twice", "Ben", remove=True) == 2
+    assert review.rename_tag(1, "odd", "look twice", "Ada") == 1
+    assert review.tags(1) == {"look twice": 3}
+    assert tagged(workspace, "look twice") == ["p2", "p3", "p4"]
+    with pytest.raises(SettingsError, match="Did you mean 'look twice'"):
+        tagged(workspace, "look twise")
+    with pytest.raises(SettingsError, match="no tag 'odd'"):
+        review.rename_tag(1, "odd", "even", "Ada")
+    for name in ("", "a\x1b", "x" * 65, "a;b"):
+        with pytest.raises(SettingsError, match="1 to 64 characters"):
+            review.tag_pairs(ids, name, "Ada")
+    workspace.delete_dataset(1)
+    workspace.store.close()
+
+
+def test_a_list_of_suspects_becomes_a_queue_and_a_column(tmp_path: Path) -> None:
+    rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(3)]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
+    (tmp_path / "suspects.txt").write_text("p2\np0\n")
+    suspects = str(tmp_path / "suspects.txt")
+    assert invoked(environment, "import", str(tmp_path / "pairs"))[0] == 0
+    done = as_json(environment, "tag", "pairs", "cleanlab", "--ids", suspects)
+    assert done == {"changed": 2, "tags": {"cleanlab": 2}}
+    assert as_json(environment, "tag", "pairs", "odd", "--queue", "tag=cleanlab")["changed"] == 2
+    assert as_json(environment, "tag", "pairs")["tags"] == {"cleanlab": 2, "odd": 2}
+    assert invoked(environment, "tag", "pairs", "cleanlab")[0] == 2
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    for format, read in (("jsonl", "data.jsonl"), ("imagefolder", "metadata.jsonl")):
+        out = tmp_path / format
+        workspace.jobs.export(1, ExportChoice(), out, format)
+        (table,) = out.rglob(read)
+        lines = [json.loads(line) for line in table.read_text().splitlines()]
+        assert [line["own_tags"] or "" for line in lines] == ["cleanlab; odd", "", "cleanlab; odd"]
+    workspace.store.close()

@@ -1,0 +1,73 @@
+// Verdicts are sent in order and until they are confirmed; other acts once.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Outbox } from "../../../traced_ui/board/outbox.js";
+
+/** An outbox whose server gives the answers in turn: true, or the status of a failure (0: none). */
+function opened(answers, kept = "[]") {
+  const store = { "traced-unsent": kept }, requests = [], taken = [], lost = [];
+  const outbox = new Outbox({
+    post: async (request) => {
+      requests.push([...request.verdicts.map(({ action }) => action), ...(request.act ? [request.act.action] : []), ...(request.redraw ? ["redraw"] : [])]);
+      const answer = answers.length ? answers.shift() : true;
+      return answer === true ? { answer: {}, status: 0 } : { answer: null, status: answer };
+    },
+    take: (_, { act }) => taken.push(act?.action ?? null),
+    lose: (act) => lost.push(act.action),
+    tell: () => {},
+    storage: { getItem: (key) => store[key], setItem: (key, value) => { store[key] = value; } },
+    wait: async () => {},
+  });
+  return { outbox, requests, taken, lost, unsent: () => JSON.parse(store["traced-unsent"]).map(({ action }) => action) };
+}
+
+test("a verdict is kept until it is confirmed, however often an answer is lost", async () => {
+  const { outbox, requests, unsent } = opened([0, 500, 403]);
+  outbox.push({ action: "drop" });
+  assert.deepEqual(unsent(), ["drop"]);
+  await outbox.run();
+  assert.deepEqual(requests, Array(4).fill(["drop"]));
+  assert.deepEqual(unsent(), []);
+  assert.equal(outbox.isOffline, false);
+});
+
+test("verdicts from before a reload are sent before the page is opened", async () => {
+  const { outbox, requests } = opened([], JSON.stringify([{ action: "correct" }, { action: "drop" }]));
+  await outbox.send({ action: "visit" });
+  assert.deepEqual(requests, [["correct", "drop"], ["visit"]]);
+});
+
+test("an act follows the verdicts that were given before it", async () => {
+  const { outbox, requests, taken } = opened([]);
+  outbox.push({ action: "drop" });
+  const sent = outbox.send({ action: "undo" });
+  assert.equal(outbox.isBusy, true);
+  await sent;
+  assert.deepEqual(requests, [["drop"], ["undo"]]);
+  assert.deepEqual(taken, [null, "undo"]);
+  assert.equal(outbox.isBusy, false);
+});
+
+test("an act that does something else when repeated is sent once", async () => {
+  const { outbox, requests, lost } = opened([0]);
+  await outbox.send({ action: "undo" });
+  assert.deepEqual([requests, lost], [[["undo"]], ["undo"]]);
+});
+
+test("a queue is asked for until it is there, unless the server refuses", async () => {
+  const again = opened([0, 0]);
+  await again.outbox.send({ action: "filter" });
+  assert.deepEqual([again.requests.length, again.taken, again.lost], [3, ["filter"], []]);
+  const refused = opened([422]);
+  await refused.outbox.send({ action: "filter" });
+  assert.deepEqual([refused.requests.length, refused.lost, refused.outbox.isRefused], [1, ["filter"], true]);
+});
+
+test("at most fifty verdicts are sent at once, and a redraw is not forgotten", async () => {
+  const { outbox, requests } = opened([0]);
+  for (let n = 0; n < 60; n += 1) outbox.push({ action: `n${n}` });
+  await outbox.want(true);
+  assert.deepEqual(requests.map((request) => request.length), [51, 51, 10]);
+  assert.equal(requests[1].at(-1), "redraw");
+  assert.equal(requests[2][0], "n50");
+});

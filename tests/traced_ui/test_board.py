@@ -1,0 +1,250 @@
+"""What a page posts: each verdict is saved for the pair that was seen, or returned."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import update
+
+from backend.errors import StoreError
+from backend.review.views import SuggestionView
+from backend.workspace import Workspace
+from db.column_types import now
+from db.models import Claim, Pair
+from db.queries.probabilities import p_error_of
+from tests.engine.detection.made_trajectories import trajectory
+from tests.traced_ui.pages import Page, decisions
+from traced_ui.board import DEPTH, SCRIPTS, VERSION
+from traced_ui.markup import percent
+from traced_ui.review_page import stage
+from traced_ui.server import create_app
+from traced_ui.steps import steps_list
+
+
+@pytest.fixture
+def page(workspace: Workspace) -> Page:
+    return Page(workspace)
+
+
+def following(page: Page, **more: Any) -> list[int]:
+    """The pairs that are prefetched."""
+    order: list[int] = page.post(**more)["ahead"]["order"]
+    return order
+
+
+def test_following_pairs_are_drawn_once(page: Page) -> None:
+    ready = page.post()["ahead"]
+    assert ready["order"]
+    assert set(ready["drawn"]) == {str(pair) for pair in ready["order"]}
+    for pair in ready["order"]:
+        assert f'data-pair="{pair}"' in ready["drawn"][str(pair)]["stage"]
+        assert page.view(pair).decision is None
+    marks = {pair: ready["drawn"][str(pair)]["mark"] for pair in ready["order"]}
+    assert page.post(have=marks)["ahead"]["drawn"] == {}
+    # A colleague decides one of them: the prefetched pair is outdated.
+    decided = ready["order"][0]
+    page.workspace.review.decide(decided, 0, "correct")
+    assert decided not in following(page, have=marks)
+
+
+def test_verdicts_go_to_the_pairs_that_were_seen(page: Page) -> None:
+    first = page.pair
+    order = following(page)
+    assert len(order) <= DEPTH
+    given = [page.verdict(first, "correct"), page.verdict(order[0], "drop")]
+    done = page.post(*given, shown=order[1])
+    assert "2 verdicts saved" in done["parts"]["toast"]
+    assert (done["saved"], done["returned"]) == ([first, order[0]], "")
+    assert [page.view(pair).decision for pair in (first, order[0])] == ["correct", "drop"]
+    assert page.pair == order[1]
+    assert f'data-target="{order[1]}"' in done["parts"]["queue"]
+    # The same post again, because the response was lost: nothing is written again.
+    assert not page.post(*given)["returned"]
+    assert [page.view(pair).version for pair in (first, order[0])] == [1, 1]
+    # Keys continue from what is on the page.
+    page.press("undo")
+    assert page.pair == order[0]
+    assert page.view(order[0]).decision is None
+
+
+def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, order = page.pair, following(page)
+    late = page.verdict(first, "drop")
+    page.workspace.review.decide(first, 0, "unsure")  # a colleague
+    done = page.post(
+        late,
+        page.verdict(order[0], "drop", fingerprint="another pair"),
+        page.verdict(order[1], "become administrator"),
+        page.verdict(order[2], "correct"),
+        shown=order[3],
+    )
+    returned = done["returned"]
+    for reason in ("decided in the meantime", "no longer in the database", "is not a verdict"):
+        assert reason in returned
+    assert returned.count("<li ") == 3
+    assert f'data-target="{first}"' in returned
+    assert done["saved"] == [order[2]]
+    stored = [page.view(pair).decision for pair in (first, *order[:3])]
+    assert stored == ["unsure", None, None, "correct"]
+
+    hostile = page.verdict(order[3], "<script>", name="<script>")
+    assert "<script" not in page.post(hostile)["returned"]
+
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(page.workspace.review, "decide", full)
+    assert "The disk is full" in page.post(page.verdict(order[3], "drop"))["returned"]
+
+
+def test_a_typed_correction_is_posted_like_any_verdict(page: Page) -> None:
+    first, order = page.pair, following(page)
+    typed = page.verdict(first, "correction", text="  A lighthouse at <dusk>. ")
+    assert "Corrected." in page.post(typed, shown=order[0])["parts"]["toast"]
+    assert page.view(first).corrected_caption == "A lighthouse at <dusk>."
+    # Again, because the response was lost: the same text is the same verdict.
+    assert not page.post(typed)["returned"]
+    # A colleague was first: the text is returned with its pair, to be read and copied.
+    late = page.verdict(order[0], "correction", text="A lighthouse at <dusk>.")
+    page.workspace.review.decide(order[0], 0, "unsure")
+    returned = page.post(late, shown=order[1])["returned"]
+    assert "A lighthouse at &lt;dusk&gt;." in returned
+    assert f'data-returned="{order[0]}"' in returned
+    assert page.view(order[0]).decision == "unsure"
+    empty = page.verdict(order[1], "correction", text=" ")
+    assert "caption is empty" in page.post(empty)["returned"]
+
+
+def test_verdicts_are_saved_before_the_page_has_a_state(workspace: Workspace) -> None:
+    """After a reload the browser first sends what was not confirmed."""
+    page = Page(workspace)
+    act = page.verdict(page.pair, "drop")
+    reloaded = Page(workspace, None)
+    done = reloaded.post(act)
+    assert (done["saved"], done["ahead"]) == ([act["pair"]], None)
+    assert page.view(act["pair"]).decision == "drop"
+
+
+def test_posting_verdicts_for_all_pairs_ends_the_queue(page: Page) -> None:
+    pair, total = page.pair, len(decisions(page.workspace))
+    for left in range(total, 0, -1):
+        ahead = page.post(shown=pair)["ahead"]
+        assert bool(ahead["order"]) == (left > 1)
+        assert ahead["more"] == (left - 1 > DEPTH)
+        after = ahead["order"][0] if ahead["order"] else pair
+        page.post(page.verdict(pair, "unsure"), shown=after)
+        pair = after
+    assert decisions(page.workspace) == ["unsure"] * total
+    assert "last pair" in page.press("end")
+
+
+def test_no_pair_is_prefetched_for_two_people(workspace: Workspace) -> None:
+    ada, ben = Page(workspace, curator="Ada"), Page(workspace, curator="Ben")
+    first, order = ada.pair, following(ada)
+    of_ben = {ben.pair, *following(ben)}
+    assert len(order) == DEPTH
+    assert set(ada.state.held) == {first, *order}
+    assert not set(ada.state.held) & of_ben
+    # A verdict releases its pair, and another one is claimed at the end of the prefetched pairs.
+    done = ada.post(ada.verdict(first, "drop"), shown=order[0])
+    assert not done["returned"]
+    assert set(ada.state.held) == {order[0], *done["ahead"]["order"]}
+    assert first not in ada.state.held
+    assert not set(ada.state.held) & of_ben
+    # Redraws by the server keep the prefetched pairs; going elsewhere releases them.
+    before = ada.state.held
+    ada.press("next")
+    assert ada.state.held == before
+    ada.press("open", target=first)
+    assert ada.state.held == [first]
+    assert following(ben), "what is not ready any more is for others"
+
+
+def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(workspace: Workspace) -> None:
+    """Claims expire after a long break."""
+    ada = Page(workspace, curator="Ada")
+    order = following(ada)
+    with workspace.store.writing() as session:
+        session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
+    assert workspace.accounts.claim_each([ada.pair, order[0]], "Ben") == [ada.pair, order[0]]
+    back = ada.post()
+    assert "A colleague has this pair open" in back["parts"]["toast"]
+    assert order[0] not in back["ahead"]["order"]
+
+
+def test_a_page_that_waits_for_scores_opens_the_queue_once_there_are_some(
+    workspace: Workspace,
+) -> None:
+    page = Page(workspace)
+    first = page.pair
+    page.press("next")
+    assert page.state.waiting
+    waiting = page.pair
+    page.request(redraw=True)
+    assert page.pair == waiting, "there are none yet"
+    with workspace.store.writing() as session:
+        session.execute(update(Pair).values({p_error_of(session, 1).key: 0.5}))
+    page.request(redraw=True)
+    assert page.pair == first
+    page.press("next")
+    page.request(redraw=True)
+    assert page.pair == waiting, "the curator is at work"
+
+
+def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None:
+    client = TestClient(create_app(workspace, 1))
+    act = {"action": "drop", "pair": 1, "version": 0, "fingerprint": ""}
+    post = {"state": {"dataset": 1, "pair": 1}, "verdicts": [act]}
+    for wrong in (
+        {}, {**post, "verdicts": [act] * 51}, {**post, "act": {}}, {**post, "state": {"pair": "x"}},
+        {**post, "state": {"visited": [1] * 201}}, {**post, "state": {"after": {"value": "x"}}},
+    ):  # fmt: skip
+        assert client.post("/review/acts", json=wrong).status_code == 422
+    foreign = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
+    assert client.post("/review/acts", json=post, headers=foreign).status_code == 403
+    form = client.post("/review/acts", data={"act": "undo"})
+    assert form.status_code == 422
+    assert "no longer in the database" in client.post("/review/acts", json=post).json()["returned"]
+    assert decisions(workspace).count("drop") == 0
+
+
+def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> None:
+    client = TestClient(create_app(workspace, 1))
+    for name, script in SCRIPTS.items():
+        served = client.get(f"/board/{VERSION}/{name}")
+        assert (served.content, served.status_code) == (script, 200)
+        assert "immutable" in served.headers["cache-control"]
+    assert client.get("/board/0/main.js").status_code == 404
+    assert client.get(f"/board/{VERSION}/..%2fserver.py").status_code == 404
+
+
+def test_what_is_deferred_is_computed_for_the_pair_on_the_page(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = page.pair
+    assert page.request(act={"action": "complete", "pair": pair})["parts"] == {}
+    monkeypatch.setattr(page.workspace.review, "complete", lambda _: True)
+    assert page.request(act={"action": "complete", "pair": pair})["parts"] == {"stored": "yes"}
+    assert page.request(act={"action": "complete", "pair": 2**40})["parts"] == {}
+
+
+def test_a_pair_says_what_is_deferred(page: Page) -> None:
+    view = page.view(page.pair)
+    judged = SuggestionView(1, "A red dog", "guided infill", 0.1, 0.4, 0.9, 0.2, 1, 0.8)
+    waiting = replace(judged, id=2, p_after=None)
+    assert "data-deferred" not in stage(replace(view, suggestions=(judged,)))
+    drawn = stage(replace(view, suggestions=(judged, waiting)))
+    assert "data-deferred" in drawn
+    assert drawn.count(f"p {percent(0.9)} → ") == 1
+    # Nothing can be computed without a classifier.
+    unknown = replace(waiting, p_before=None)
+    assert "data-deferred" not in stage(replace(view, suggestions=(unknown,)))
+    whole = trajectory("a red dog", [0.1, -0.2, 0.1], 0.5)
+    assert "data-deferred" not in stage(replace(view, trajectory=whole))
+    assert "data-deferred" in stage(replace(view, trajectory=whole.first_step()))
+    assert "Only the first step" in steps_list(whole.first_step())
+    assert "Only the first step" not in steps_list(whole)

@@ -1,0 +1,271 @@
+"""No request reads a file of the server but what its own browser uploaded."""
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from fastapi.testclient import TestClient
+from gradio.data_classes import ImageData
+from PIL import Image
+
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import malformed, picture
+from traced_ui.file_guard import COOKIE
+from traced_ui.playground import Picture
+from traced_ui.server import create_app
+from traced_ui.sessions import mounted_in
+
+FILE = {"_type": "gradio.FileData"}
+#: Values that name a file: as Gradio sends them, bare, and hidden in others.
+SHAPES: dict[str, Callable[[str], Any]] = {
+    "file": lambda path: {"path": path, "meta": FILE},
+    "bare": lambda path: {"path": path},
+    "address": lambda path: {"url": f"/gradio_api/file={path}", "meta": FILE},
+    "stream": lambda path: {"path": path, "is_stream": True, "meta": FILE},
+    "listed": lambda path: [[{"path": path, "meta": FILE}]],
+    "nested": lambda path: {"value": {"x": {"path": path, "meta": FILE}}},
+    "inner": lambda path: {"path": "", "meta": {**FILE, "x": {"path": path, "meta": FILE}}},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Workspace]:
+    opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+    opened.jobs.import_dataset(malformed(folder / "pairs"))
+    yield opened
+    opened.store.close()
+
+
+@pytest.fixture(scope="module")
+def client(served: Workspace, folder: Path) -> Iterator[TestClient]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
+        with TestClient(create_app(served, 1, mcp=True), raise_server_exceptions=False) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def blocks(client: TestClient) -> gr.Blocks:
+    (mounted,) = mounted_in(client.app)  # pyrefly: ignore[bad-argument-type]
+    return mounted.get_blocks()
+
+
+@pytest.fixture
+def secret(folder: Path) -> Path:
+    return picture(folder / "secret-7f3a.png", (30, 20))
+
+
+def copies_of(folder: Path, secret: Path) -> list[Path]:
+    return list((folder / "cache").rglob(secret.name))
+
+
+def upload(client: TestClient, color: str = "red") -> str:
+    """Upload a picture; return its path."""
+    data = io.BytesIO()
+    Image.new("RGB", (30, 20), color).save(data, "PNG")
+    answer = client.post("/gradio_api/upload", files={"files": ("dog.png", data.getvalue())})
+    (path,) = answer.json()
+    return str(path)
+
+
+def event_of(blocks: gr.Blocks, name: str) -> int:
+    """The playground's event of this name."""
+    return next(
+        number
+        for number, event in blocks.fns.items()
+        if event.name == name
+        and any(isinstance(b, gr.Image) for b in (*event.inputs, *event.outputs))
+    )
+
+
+def body(blocks: gr.Blocks, number: int, **values: Any) -> dict[str, Any]:
+    """A page's request for an event. `values`: of its inputs, as `at_0`."""
+    data = [values.get(f"at_{at}") for at in range(len(blocks.fns[number].inputs))]
+    return {"data": data, "fn_index": number, "session_hash": "a-page", "event_data": None}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_input_of_any_event_takes_a_file_of_the_server(
+    client: TestClient, blocks: gr.Blocks, folder: Path, secret: Path, shape: str
+) -> None:
+    places = [(n, at) for n, event in blocks.fns.items() for at in range(len(event.inputs))]
+    assert len(places) > 200
+    for number, at in places:
+        value = SHAPES[shape](str(secret))
+        sent = body(blocks, number, **{f"at_{at}": value})
+        for address in ("run/predict", "queue/join"):
+            answer = client.post(f"/gradio_api/{address}", json=sent)
+            assert answer.status_code == 422, (address, number, at, answer.text)
+            assert secret.name not in answer.text
+    assert not copies_of(folder, secret)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_other_request_takes_a_file(
+    client: TestClient, blocks: gr.Blocks, folder: Path, secret: Path, shape: str
+) -> None:
+    value, number = SHAPES[shape](str(secret)), event_of(blocks, "check")
+    names = [str(event.api_name) for event in blocks.fns.values() if event.api_name]
+    assert "queue" in names
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    requests: list[tuple[str, Any]] = [
+        *((f"{way}/{name}", {"data": [value]}) for way in ("run", "call") for name in names),
+        *((f"call/v2/{name}", {"dataset": value}) for name in names),
+        ("queue/join", {**body(blocks, number), "event_data": value}),
+        ("queue/join", {**body(blocks, number), "batched": True, "data": [[value]]}),
+        ("mcp/", {**call, "params": {"name": "queue", "arguments": {"dataset": value}}}),
+    ]
+    for address, sent in requests:
+        answer = client.post(f"/gradio_api/{address}", json=sent)
+        assert answer.status_code == 422, (address, answer.text)
+        assert secret.name not in answer.text
+    component = {"session_hash": "a", "component_id": 1, "fn_name": "ls", "data": value}
+    assert client.post("/gradio_api/component_server", json=component).status_code == 404
+    assert not copies_of(folder, secret)
+
+
+@pytest.mark.parametrize(
+    ("address", "event"),
+    [
+        ("queue/join", {"fn_index": 9999}),
+        ("run/predict", {"fn_index": -1}),
+        ("run/predict", {"fn_index": True}),
+        ("run/predict", {}),
+        ("run/queue", {"fn_index": 2**70}),
+        ("run/nothing", {}),
+        ("call/nothing", {}),
+        ("call/v2/nothing/", {}),
+    ],
+)
+def test_an_event_that_does_not_exist_is_refused(
+    client: TestClient, address: str, event: dict[str, Any]
+) -> None:
+    sent = {"data": [], "session_hash": "a-page", **event}
+    answer = client.post(f"/gradio_api/{address}", json=sent)
+    assert (answer.status_code, answer.json()["detail"][0]["at"]) == (422, "fn_index")
+
+
+@pytest.mark.parametrize("session", [None, 7, [], {}, "", "\0"])
+@pytest.mark.parametrize("address", ["queue/join", "run/predict", "cancel"])
+def test_a_session_that_is_no_name_is_refused(
+    client: TestClient, address: str, session: object
+) -> None:
+    sent = {"data": [], "fn_index": 1, "session_hash": session, "event_id": "none"}
+    answer = client.post(f"/gradio_api/{address}", json=sent)
+    assert (answer.status_code, answer.json()["detail"][0]["at"]) == (422, "session_hash")
+
+
+def test_pictures_count_against_the_limit_of_uploads(
+    client: TestClient, served: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served.uploads, "limit", 1_000_000)
+    file = {"files": ("dog.png", b"x" * 400_000)}
+    answers = [client.post("/gradio_api/upload", files=file) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 413]
+    assert "larger than" in answers[-1].text
+    pieces = iter([b"x"])  # without a length
+    assert client.post("/gradio_api/upload", content=pieces).status_code == 411
+
+
+@pytest.mark.parametrize("text", ["not JSON", "[" * 100_000, '{"data": [' + "1" * 5000 + "]}"])
+def test_what_the_guard_cannot_read_goes_no_further(client: TestClient, text: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/gradio_api/queue/join", content=text, headers=headers)
+    assert (answer.status_code, answer.json()["detail"][0]["at"]) == (422, "body")
+
+
+def test_an_upload_is_for_image_fields_and_for_the_browser_that_sent_it(
+    client: TestClient, served: Workspace, blocks: gr.Blocks
+) -> None:
+    client.cookies.clear()
+    path, number = upload(client), event_of(blocks, "check")
+    file = {"path": path, "url": f"/gradio_api/file={path}", "orig_name": "dog.png", "meta": FILE}
+    assert client.get(f"/gradio_api/file={path}").headers["content-type"] == "image/png"
+
+    def joins(sender: TestClient, **values: Any) -> int:
+        sent = body(blocks, number, **values)
+        return sender.post("/gradio_api/queue/join", json=sent).status_code
+
+    assert joins(client, at_0=file) == 200
+    assert joins(client, at_0=[file]) == 422
+    assert joins(client, at_2=file) == 422
+    other = TestClient(client.app)
+    for stranger in (other, TestClient(client.app, cookies={COOKIE: "guessed"})):
+        assert stranger.get(f"/gradio_api/file={path}").status_code == 404
+        assert joins(stranger, at_0=file) == 422
+    assert upload(other) == path, "the same picture"
+    assert other.get(f"/gradio_api/file={path}").status_code == 200
+    assert upload(other, "blue") != path
+    assert client.get(f"/gradio_api/file={path}").status_code == 200
+
+
+def test_a_login_in_the_same_browser_does_not_see_what_another_uploaded(
+    served: Workspace, folder: Path
+) -> None:
+    for name in ("ann", "bob"):
+        served.accounts.add(name, "a long password", "curator")
+    client = TestClient(create_app(served, 1, login=True))
+
+    def log_in(name: str) -> dict[str, str]:
+        sent = {"username": name, "password": "a long password"}
+        return {"Authorization": f"Bearer {client.post('/login', data=sent).json()['token']}"}
+
+    client.headers.update(log_in("ann"))
+    path = upload(client)
+    assert client.get(f"/gradio_api/file={path}").status_code == 200
+    client.headers.update(log_in("bob"))
+    assert client.get(f"/gradio_api/file={path}").status_code == 404
+
+
+def test_examples_are_for_everybody(client: TestClient, blocks: gr.Blocks) -> None:
+    sent = body(blocks, event_of(blocks, "load_example"), at_0=0)
+    answer = TestClient(client.app).post("/gradio_api/run/predict", json=sent)
+    file = answer.json()["data"][0]["value"]
+    assert client.get(file["url"]).headers["content-type"] == "image/png"
+    check = body(blocks, event_of(blocks, "check"), at_0=file)
+    assert client.post("/gradio_api/queue/join", json=check).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/", "/nowhere", "{folder}/cache", "{folder}/state/traced.db"]
+)
+def test_no_file_or_folder_can_be_told_from_a_missing_one(
+    client: TestClient, folder: Path, path: str
+) -> None:
+    path = path.format(folder=folder)
+    missing = client.get(f"/gradio_api/file={folder}/nothing")
+    for form in ("file=", "file=%2F..", "file/", "file=./", "proxy=file://", "stream/"):
+        answer = client.get(f"/gradio_api/{form}{path}")
+        assert (answer.status_code, answer.text) == (404, missing.text)
+
+
+def test_gradios_own_check_of_paths_is_on(client: TestClient, blocks: gr.Blocks) -> None:
+    """It stands behind the guard. Only `launch` sets it, which this app does not call."""
+    assert blocks.has_launched
+
+
+def test_the_picture_field_takes_only_uploads(
+    folder: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
+    link = folder / "cache" / "link.png"
+    link.unlink(missing_ok=True)
+    link.parent.mkdir(exist_ok=True)
+    os.symlink(secret, link)
+    tricks = (secret, link, folder, folder / "nothing", folder / "cache" / ".." / secret.name)
+    messages = set()
+    for path in tricks:
+        with pytest.raises(gr.Error) as refused:
+            Picture().preprocess(ImageData(path=str(path)))
+        messages.add(str(refused.value))
+    assert len(messages) == 1

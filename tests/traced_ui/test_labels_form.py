@@ -1,0 +1,36 @@
+"""Labels that are pasted into the page."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from backend.workspace import QueueFilter, Workspace
+from tests.datasets.folders import image_folder
+from traced_ui import labels_form
+
+
+def test_pasted_rows_are_previewed_given_and_taken_back(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    rows = [{"id": f"p{n}", "file_name": "a.png", "caption": f"A dog {n}"} for n in range(2)]
+    imported = workspace.jobs.import_dataset(image_folder(tmp_path / "p", rows, ("a.png",)))
+    with gr.Blocks() as blocks:
+        labels_form.build(workspace, gr.Dropdown([imported.dataset_id]))
+    handlers: dict[str, Any] = {event.name: event.fn for event in blocks.fns.values()}
+    request: Any = SimpleNamespace(username=None)
+
+    def decisions() -> list[str | None]:
+        filter = QueueFilter(imported.dataset_id, order="position", descending=False)
+        return [row.decision for row in workspace.review.queue_page(filter).rows]
+
+    pasted = "id\tverdict\np0\twrong\np1\tcorrect\np9\tcorrect"
+    preview = handlers["previewed"](imported.dataset_id, pasted, request)
+    assert "2 labels would become verdicts" in preview
+    assert decisions() == [None, None]
+    assert "Row 4, p9" in handlers["give_verdicts"](imported.dataset_id, pasted, request)
+    assert decisions() == ["wrong", "correct"]
+    assert "2 verdicts" in handlers["undone"](imported.dataset_id, request)
+    assert decisions() == [None, None]
+    assert handlers["cleared"]() == ""

@@ -1,0 +1,86 @@
+"""Gradio's sessions, events and streams belong to the login that opened them, and end with it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import httpx
+import pytest
+
+from backend.workspace import Workspace
+from tests.traced_ui.serving import serving
+
+PASSWORD = "a long password"
+
+
+def log_in(address: str, name: str) -> httpx.Client:
+    client = httpx.Client(base_url=address, timeout=30)
+    answer = client.post("login", data={"username": name, "password": PASSWORD})
+    assert answer.json()["success"]
+    return client
+
+
+@pytest.fixture
+def address(workspace: Workspace) -> Iterator[str]:
+    for name in ("Ada", "Ben"):
+        workspace.accounts.add(name, PASSWORD)
+    with serving(workspace, login=True, mcp=True) as address:
+        yield address
+
+
+def test_nobody_uses_the_session_of_another(address: str) -> None:
+    ada, ben = log_in(address, "Ada"), log_in(address, "Ben")
+    join = {"data": ["pairs"], "fn_index": 1, "session_hash": "adas-page"}
+    event = ada.post("gradio_api/queue/join", json=join).json()["event_id"]
+    call = ada.post("gradio_api/call/datasets", json={"data": []}).json()["event_id"]
+    with ada.stream("GET", "gradio_api/mcp/sse") as stream:
+        lines = stream.iter_lines()
+        given = next(line for line in lines if "session_id=" in line)
+        mcp = {"session_id": given.partition("session_id=")[2]}
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        cancel = {"session_hash": "adas-page", "fn_index": 1, "event_id": event}
+        for method, path, query, sent in (
+            ("GET", "heartbeat/adas-page", {}, None),
+            ("GET", "queue/data", {"session_hash": "adas-page"}, None),
+            ("GET", f"call/datasets/{call}", {}, None),
+            ("GET", f"call/v2/datasets/{call}", {}, None),
+            ("POST", "queue/join", {}, join),
+            ("POST", "run/datasets", {}, {"data": [], "session_hash": "adas-page"}),
+            ("POST", "cancel", {}, cancel),
+            ("POST", "cancel", {}, {**cancel, "session_hash": "bens-page"}),
+            ("POST", "reset", {}, {"event_id": event}),
+            ("POST", "mcp/messages/", mcp, ping),
+        ):
+            request = ben.build_request(method, f"gradio_api/{path}", params=query, json=sent)
+            answer = ben.send(request, stream=True)
+            assert (answer.status_code, answer.read()[:25]) == (
+                404,
+                b"There is no such session.",
+            ), path
+            answer.close()
+        assert ada.post("gradio_api/mcp/messages/", params=mcp, json=ping).status_code == 202
+    assert "complete" in ada.get(f"gradio_api/call/datasets/{call}").text
+
+
+@pytest.mark.parametrize("path", ["heartbeat/a-page", "mcp/sse"])
+@pytest.mark.parametrize("end", ["closed", "password", "logged out"])
+def test_a_stream_ends_with_its_login(
+    address: str, workspace: Workspace, path: str, end: str
+) -> None:
+    ada = log_in(address, "Ada")
+    cookies = dict(ada.cookies)
+    with ada.stream("GET", f"gradio_api/{path}") as stream:
+        parts = stream.iter_raw()
+        assert stream.status_code == 200
+        next(parts)
+        if end == "closed":
+            workspace.accounts.change("Ada", active=False)
+        elif end == "password":
+            workspace.accounts.change("Ada", password="another long password")
+        else:
+            httpx.post(f"{address}logout", cookies=cookies)
+        began = time.monotonic()
+        with suppress(httpx.RemoteProtocolError):
+            for _ in parts:
+                assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 15

@@ -1,0 +1,144 @@
+"""The review page's requests: verdicts in the background, and one action at a time.
+
+The browser (`board/`) holds the page's state (`page_state.py`) and the next pairs of its queue. It
+shows one as soon as a verdict is given, and posts verdicts in the order in which they were given;
+posting a verdict twice writes it once, so that a browser that got no answer posts again. Verdicts
+that cannot be saved are returned with a reason, which the browser shows until it is acknowledged.
+Any other key is one `act`, whose answer redraws the page.
+
+With login enabled, the pairs prefetched by a page are claimed for its curator, like the one on the
+screen: nobody else gets them.
+"""
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import fastapi
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel, Field
+
+from backend.workspace import Workspace
+from traced_ui.login import curator_of
+from traced_ui.messages import explained, note
+from traced_ui.page_state import PageState
+from traced_ui.review_actions import OPEN_ELSEWHERE, Act, OpenPage, Parts, drawn_pair, is_verdict
+from traced_ui.review_page import verdict_label
+from traced_ui.templates import render
+
+#: Number of prefetched pairs: at 500 ms per response, enough for ten verdicts a second.
+DEPTH = 5
+#: Maximum number of verdicts in one post; the browser sends more in the next one.
+MOST_VERDICTS = 50
+#: The page's scripts, by file name.
+SCRIPTS = {
+    file.name: file.read_bytes() for file in sorted(Path(__file__).with_name("board").glob("*.js"))
+}
+#: Part of their addresses, which lets browsers keep them: other contents have another one.
+VERSION = hashlib.blake2b(b"\0".join(SCRIPTS.values()), digest_size=8).hexdigest()
+
+
+class Post(BaseModel):
+    """What a page sends: verdicts to save, then an action or (`redraw`) the wish to be drawn anew.
+    `have`: the marks (versions) of its prefetched pairs, by pair id."""
+
+    state: PageState
+    verdicts: list[Act] = Field(default_factory=list, max_length=MOST_VERDICTS)
+    act: Act | None = None
+    redraw: bool = False
+    have: dict[int, str] = Field(default_factory=dict, max_length=100)
+
+
+def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
+    """Add /review/acts, which takes what the page does and returns what to show, and the page's
+    scripts."""
+
+    @app.post("/review/acts")
+    def acts(post: Post, request: fastapi.Request) -> dict[str, Any]:
+        return answer(OpenPage(workspace, post.state, curator_of(request)), post)
+
+    @app.get("/board/{version}/{name}")
+    def script(version: str, name: str) -> Response:
+        if version != VERSION or name not in SCRIPTS:
+            return PlainTextResponse("There is no such script.", status_code=404)
+        headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+        return Response(SCRIPTS[name], media_type="text/javascript", headers=headers)
+
+
+def answer(page: OpenPage, post: Post) -> dict[str, Any]:
+    """Save the verdicts, perform the action, and draw what follows.
+
+    In the result, `state` is the page's new state; `parts`: HTML by place; `saved`: the pairs whose
+    verdicts are saved; `returned`: verdicts that are not, as HTML; `ahead`: the pairs after the one
+    on the page (see `prefetched`), None after an action.
+    """
+    saved, returned = [], []
+    for verdict in post.verdicts:
+        try:
+            saved.append((verdict.pair, page.save(verdict)))
+        except Exception as error:
+            returned.append(
+                {
+                    "pair": verdict.pair or 0,
+                    "name": verdict.name,
+                    "label": verdict_label(verdict.action),
+                    "text": verdict.text,
+                    "reason": explained(error),
+                }
+            )
+    if saved:
+        reports = [report for _, report in saved]
+        page.toast = render("review/saved.html", saved=reports, is_last=False)
+    parts: Parts = {"toast": page.toast}
+    ahead = None
+    if post.act is not None:
+        before = page.state.pair
+        parts = page.perform(post.act)
+        is_given = is_verdict(post.act.action) and before != page.state.pair
+        saved += [(before, {})] if is_given else []
+    elif page.state.dataset is not None:
+        try:
+            if post.redraw:
+                page.refresh()
+                parts = page.parts()
+            if not page.state.grid and page.state.pair is not None:
+                ahead = prefetched(page, post.have)
+            if not post.redraw:
+                parts = {"queue": page.draw_queue()[0], "toast": page.toast}
+        except Exception as error:  # the verdicts are already saved
+            parts = {"toast": note(explained(error), "error")}
+    return {
+        "state": page.state.model_dump(),
+        "parts": parts,
+        "saved": [pair for pair, _ in saved],
+        "returned": render("review/returned_pairs.html", returned=returned) if returned else "",
+        "ahead": ahead,
+    }
+
+
+def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
+    """The pairs that follow the one on the page: `order` lists them, `drawn` contains those that
+    the page does not have yet, `more`: whether the queue continues after them."""
+    state, filter = page.state, page.filter()
+    assert state.pair is not None
+    rows = page.review.following(filter, state.pair, DEPTH + 1)
+    has_more, rows = len(rows) > DEPTH, rows[:DEPTH]
+    if page.is_team:
+        taken = page.workspace.accounts.claim_each(
+            [state.pair, *(row.pair_id for row in rows)], page.author, state.held
+        )
+        state.held = list(taken)
+        if state.pair not in taken:
+            page.toast += note(OPEN_ELSEWHERE)
+        rows = tuple(row for row in rows if row.pair_id in taken)
+    scoring = functools.cache(page.workspace.jobs.last_scoring)
+    drawn = {}
+    for row in rows:
+        mark = f"{row.verdict_version} {row.p_error} {row.s_0}"
+        if row.p_error is None and (job := scoring(filter.dataset_id)) is not None:
+            mark += f" {job.status}"
+        if have.get(row.pair_id) != mark:
+            parts = drawn_pair(page.review.open_pair(row.pair_id), scoring)
+            drawn[str(row.pair_id)] = {"mark": mark, **parts}
+    return {"order": [row.pair_id for row in rows], "drawn": drawn, "more": has_more}

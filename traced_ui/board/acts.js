@@ -1,0 +1,197 @@
+// What the page does: verdicts are painted at once and saved in the background; other acts are
+// answered by the server with new parts and a new state (see page_state.py).
+import { Ahead } from "./ahead.js";
+import { Outbox } from "./outbox.js";
+import { all, board, isVerdict, one, onPaint, paint, reveal, stage } from "./page.js";
+import { say, showReturned, tellUnsent } from "./messages.js";
+
+const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
+const LONGEST = 2000;  // characters of a typed caption that is saved in the background
+const NOTE = "#traced-stage details.note textarea";
+
+/** @type {any} the page's state, as the server returned it, with the pair that is shown now */
+export let state = { dataset: null, pair: null, visited: [] };
+let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
+let isPainted = true;  // the stage has been painted on the screen
+/** @type {any[]} keys pressed while an act was under way: {action, text, pair} */
+let waiting = [];
+/** @type {any} the verdict that the server asks about */
+let asked = null;
+/** @type {((pairs: number[]) => void)[]} */
+const whenSaved = [];
+export const onSaved = (tell) => whenSaved.push(tell);
+/** @type {((act: any) => void)[]} */
+const whenDone = [];
+export const onDone = (tell) => whenDone.push(tell);
+
+const ahead = new Ahead((entry) => {
+  const parts = document.createElement("template");
+  parts.innerHTML = entry.stage;
+  const source = one(".picture img", parts.content)?.getAttribute("src");
+  const ready = () => { entry.isReady = true; advance(); };
+  if (!source) { entry.isReady = true; return; }
+  // Nobody must judge a picture that is not visible yet.
+  entry.picture = new Image();
+  entry.picture.src = source;
+  entry.picture.decode().catch(() => {}).then(ready);
+});
+
+const outbox = new Outbox({
+  post, take, storage: sessionStorage,
+  lose: () => say(outbox.isRefused ? "refused" : "offline"),
+  tell: () => tellUnsent(outbox),
+  wait: (milliseconds) => new Promise((done) => setTimeout(done, milliseconds)),
+});
+addEventListener("beforeunload", (event) => { if (outbox.isOffline && outbox.verdicts.length) event.preventDefault(); });
+let fromBefore = outbox.verdicts.length;
+let drawing = 0;  // what was drawn under a lower number may be outdated
+
+async function fetched(body, patience) {
+  try {
+    const response = await fetch("/review/acts", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.timeout(patience),
+    });
+    return { answer: response.ok ? await response.json() : null, status: response.ok ? 0 : response.status };
+  } catch { return { answer: null, status: 0 }; }
+}
+
+const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {}) });
+
+function post(request) {
+  Object.assign(request, { of: state.pair, drawing });
+  board().ariaBusy = String(Boolean(request.act));
+  return fetched({ verdicts: request.verdicts, act: request.act, redraw: request.redraw, state: asShown(), have: request.redraw ? {} : ahead.marks }, request.act ? SLOW : PATIENT);
+}
+
+function take(answer, request) {
+  board().ariaBusy = "false";
+  const { act, of } = request;
+  const isCurrent = state.pair === of && !isAdvancing;
+  whenSaved.forEach((tell) => tell(answer.saved));
+  if (answer.returned) showReturned(answer.returned);
+  const parts = answer.parts;
+  if (act || isCurrent) state = answer.state;
+  else {  // the page has moved on meanwhile
+    state = { ...answer.state, pair: state.pair, visited: state.visited };
+    for (const part of ["stage", "chart", "steps"]) delete parts[part];
+  }
+  if (act) { isAdvancing = false; ahead.unlink(); }
+  // A choice that is on its way is not undone by an older drawing.
+  if (!act && outbox.isBusy) delete parts.queue;
+  if (!act && !parts.toast) delete parts.toast;
+  paint(parts);
+  if (fromBefore && request.verdicts.length) { fromBefore = 0; if (!answer.returned) say("later"); }
+  asked = one("#traced-toast [data-question]") ? act ?? asked : null;
+  markCurrent();
+  if (act) { whenDone.forEach((tell) => tell(act)); outbox.want(); drain(); return; }
+  if (answer.ahead && (request.drawing !== drawing || !ahead.take(answer.ahead, answer.state.pair, state.pair))) outbox.want();
+  advance();
+}
+
+/** The pair on the screen, as an act names it. */
+function seen() {
+  const s = stage()?.dataset;
+  return s ? { pair: Number(s.pair), version: Number(s.version), fingerprint: s.fingerprint, name: s.name, note: one(NOTE)?.value ?? "" } : {};
+}
+
+/** Let the server do something and show the result. */
+export function send(action, more = {}) { outbox.send({ action, ...seen(), ...more }); }
+
+/** Ask the models about the pair on the screen: no key waits for the answer, which is null if the page
+ * shows another pair by then. */
+export async function ask(action, more = {}) {
+  const act = { action, ...seen(), ...more };
+  const { answer } = await fetched({ state: asShown(), verdicts: [], act, have: {}, redraw: false }, SLOW);
+  return answer && Number(stage()?.dataset.pair) === act.pair ? answer.parts : null;
+}
+
+/** Draw the page again: what it shows may have changed elsewhere. */
+export function redraw() { ahead.unlink(); outbox.want(true); }
+/** The prefetched pairs may be outdated. */
+export function forget() {
+  drawing += 1;
+  ahead.clear();
+  board().dataset.ready = 0;
+}
+
+/** Give a verdict, or go on. */
+export function decide(action, text = null, isRepeated = false) {
+  if (outbox.isBusy) { if (!isRepeated) waiting.push({ action, text, pair: state.pair }); return; }
+  const s = stage();
+  const button = one(`#traced-stage [data-action="${action}"]`);
+  const isKnown = ["next", "correction"].includes(action) || (button && isVerdict(action));
+  if (!s || !isKnown || one("#traced-toast [data-question]") || ("decided" in s.dataset && action !== "next") || (text !== null && !isCorrection(text))) {
+    askFirst(action, text, button);
+  } else if (outbox.isOffline) say("offline");
+  else if (isAdvancing || !isPainted) { if (!isRepeated) say("too-soon"); }
+  else if (ahead.behind !== state.pair || (!ahead.entries.length && !ahead.hasMore)) askFirst(action, text, button);
+  else {
+    if (action !== "next") outbox.push(verdictOf(action, text, button));
+    isAdvancing = true;
+    advance();
+    outbox.want();
+  }
+}
+
+function verdictOf(action, text, button) {
+  return { action, ...seen(), text, suggestion: button?.dataset.suggestion ? Number(button.dataset.suggestion) : null };
+}
+
+/** The server decides: it asks for confirmation, reports what is wrong, or has the next pair. */
+function askFirst(action, text, button) {
+  button?.classList.add("saving");
+  outbox.send(verdictOf(action, text, button));
+}
+
+/** Answer the question whether to change a verdict. */
+export function confirm() { if (asked) outbox.send({ ...asked, meant: true }); asked = null; }
+export function leaveIt() { asked = null; paint({ toast: "" }); all("#traced-stage .saving").forEach((button) => button.classList.remove("saving")); }
+
+function isCorrection(text) {
+  const caption = text.trim(), before = one("#traced-stage .editor textarea")?.defaultValue.trim();
+  return caption && caption.length <= LONGEST && !caption.includes("\0") && caption !== before;
+}
+
+/** Keys that were pressed during an act count for the pair that was on the screen. */
+function drain() {
+  const pressed = waiting;
+  waiting = [];
+  for (const { action, text, pair } of pressed) {
+    if (pair === state.pair) decide(action, text);
+    else say("too-soon");
+  }
+}
+
+function advance() {
+  board().dataset.ready = ahead.ready;
+  if (!isAdvancing) return;
+  const next = ahead.behind === state.pair ? ahead.shift() : null;
+  if (next) show(next);
+  else if (ahead.behind === state.pair && !ahead.entries.length && !ahead.hasMore) { isAdvancing = false; send("end"); }
+  else stage()?.classList.add("leaving");
+}
+
+function show(next) {
+  isAdvancing = isPainted = false;
+  board().dataset.painted = "false";
+  state = { ...state, pair: next.pair, visited: [...state.visited, state.pair].slice(-200) };
+  paint({ stage: next.stage, chart: next.chart, steps: next.steps });
+  markCurrent();
+  requestAnimationFrame(() => setTimeout(() => { isPainted = true; board().dataset.painted = "true"; }));
+}
+
+function markCurrent() {
+  for (const row of all("#traced-queue .pairs li")) {
+    if (Number(one("[data-target]", row)?.dataset.target) === state.pair) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  }
+  reveal(one("#traced-queue [aria-current=true]"));
+}
+
+onPaint("stage", () => { if (isAdvancing) stage()?.classList.add("leaving"); });
+
+/** Open the page at its address. `dataset`: the one chosen in the header. */
+export function open(dataset) {
+  if (outbox.verdicts.length) outbox.run();  // from before a reload
+  outbox.send({ action: "visit", dataset, address: Object.fromEntries(new URL(location.href).searchParams) });
+}

@@ -1,0 +1,45 @@
+// The pairs that follow the one on the page, prefetched with their pictures: a key shows the next one
+// without waiting for the server.
+
+/** @typedef {{pair: number, mark: string, stage: string, chart: string, steps: string, isReady: boolean, picture?: any}} Entry */
+
+export class Ahead {
+  /** @type {Entry[]} */
+  entries = [];
+  /** @type {number | null} the pair that precedes them */
+  behind = null;
+  /** Whether the queue continues after them. */
+  hasMore = false;
+
+  /** @param {(entry: Entry) => void} prepare loads the entry's picture and then sets `isReady` */
+  constructor(prepare) { this.prepare = prepare; }
+
+  get ready() { return this.entries.filter((entry) => entry.isReady).length; }
+  /** The versions of the prefetched pairs: the server draws only what differs. */
+  get marks() { return Object.fromEntries(this.entries.map(({ pair, mark }) => [pair, mark])); }
+
+  clear() { this.entries = []; this.behind = null; }
+  /** Keep what is drawn, but no longer as what follows. */
+  unlink() { this.behind = null; }
+
+  /** The next entry, if it is ready. */
+  shift() {
+    if (!this.entries[0]?.isReady) return null;
+    const next = this.entries.shift();
+    this.behind = next.pair;
+    return next;
+  }
+
+  /** Take the pairs that follow `of`, while the page shows `shown`. Returns false if they do not
+   * follow it, or if one of them is missing.
+   * @param {{order: number[], drawn: Record<string, any>, more: boolean}} answer */
+  take({ order, drawn, more }, of, shown) {
+    const known = new Map(this.entries.map((entry) => [entry.pair, entry]));
+    const place = order.indexOf(shown);
+    const list = order.slice(place + 1).map((pair) => (drawn[pair] ? { pair, isReady: false, ...drawn[pair] } : known.get(pair)));
+    if ((of !== shown && place < 0) || list.includes(undefined)) { this.clear(); return false; }
+    Object.assign(this, { entries: list, behind: shown, hasMore: more });
+    list.forEach((entry) => { if (drawn[entry.pair]) this.prepare(entry); });
+    return true;
+  }
+}

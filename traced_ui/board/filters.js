@@ -1,0 +1,44 @@
+// The queue's form. Each field is sent when it is left or entered; Escape resets it.
+import { send } from "./acts.js";
+import { all, board, listen, one, onPaint } from "./page.js";
+
+const FIELD = "#traced-queue [data-filter]";
+let byPointer = false;
+listen("pointerdown", () => { byPointer = true; }, true);
+listen("keydown", () => { byPointer = false; }, true);
+
+const asDrawn = (field) => (field.options ? (one("option[selected]", field) ?? field.options[0]).value : field.getAttribute("value") ?? "");
+
+listen("change", ({ target }) => {
+  if (target.matches("[data-view]")) send("view", { name: target.value });
+  else if (target.matches(FIELD)) {
+    send("filter", { filter: Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value])) });
+    // The next key acts on the page.
+    if (target.options && byPointer) target.blur();
+  }
+});
+
+listen("keydown", (event) => {
+  const { target, key } = event;
+  if (!target.matches?.(FIELD)) return;
+  if (key === "Enter") setTimeout(() => target.blur());
+  if (key !== "Escape") return;
+  event.preventDefault();  // the browser would clear a search field and send that
+  target.value = asDrawn(target);
+  target.blur();
+}, true);
+
+// The browser keeps a value that a person has chosen, whatever the queue is now.
+onPaint("queue", () => all(`${FIELD}, #traced-queue [data-view]`).forEach((field) => {
+  if (field !== document.activeElement || field.options) field.value = asDrawn(field);
+}));
+
+// On a phone the queue is a drawer over the page.
+export const isOpen = () => board().dataset.queue === "open";
+export function showQueue(open) {
+  if (open === isOpen()) return;
+  board().dataset.queue = open ? "open" : "closed";
+  const button = one(".tool-queue");
+  button.setAttribute("aria-expanded", String(open));
+  (open ? one("#traced-queue :is(select, input, button)") : button)?.focus();
+}

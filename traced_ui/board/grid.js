@@ -1,0 +1,81 @@
+// Many pairs at once: cards to select, one verdict for all of them, and one edit of many captions.
+import { decide, send } from "./acts.js";
+import { all, listen, one, onPaint, paint } from "./page.js";
+
+const CARD_SIZE = "traced-card-size";
+const cards = () => all("#traced-stage .pick");
+const box = (card) => one("input", card);
+const picked = () => cards().filter((card) => box(card).checked);
+const asSeen = (card) => `${card.dataset.pick}:${card.dataset.version}`;
+/** @type {Set<string>} kept over a redraw, for pairs that are still shown and unchanged */
+let selected = new Set();
+let last = null;
+
+export const isGrid = () => cards().length > 0;
+/** The selected pairs, each with the version and the fingerprint that were seen. */
+export const pairs = () => picked().map(({ dataset }) => [Number(dataset.pick), Number(dataset.version), dataset.fingerprint]);
+
+function tellPicked() {
+  selected = new Set(picked().map(asSeen));
+  const shown = one("#traced-stage [data-count]");
+  if (shown) shown.textContent = selected.size ? `${selected.size} selected` : "none selected";
+}
+
+export function selectAll() {
+  const every = picked().length < cards().length;
+  cards().forEach((card) => { box(card).checked = every; });
+  tellPicked();
+}
+
+export function decideMany(decision) {
+  const note = one("[data-note-for-many]")?.value ?? "";
+  if (pairs().length) send("many", { decision, pairs: pairs(), note });
+  else decide(decision);
+}
+
+export function bulk(what) {
+  const form = one("#traced-edit [data-bulk-edit]");
+  if (!form) return;
+  if (what === "close") { paint({ edit: "" }); return; }
+  const edit = Object.fromEntries(all("[data-edit]", form).map((field) => [field.dataset.edit, field.type === "checkbox" ? field.checked : field.value]));
+  send(`edit-${what}`, { edit, pairs: pairs() });
+}
+
+const sizeCards = (size) => one("#traced-stage .picks")?.style.setProperty("--card", `${size}px`);
+
+listen("input", ({ target }) => {
+  if (!target.matches("[data-card-size]")) return;
+  localStorage.setItem(CARD_SIZE, target.value);
+  sizeCards(target.value);
+});
+
+listen("click", (event) => {
+  const { target } = event;
+  const large = target.closest("[data-enlarge]");
+  if (large) {
+    event.preventDefault();
+    const dialog = one("#traced-returned dialog.enlarged");
+    one("img", dialog).src = large.dataset.enlarge;
+    dialog.showModal();
+    return;
+  }
+  const card = target.closest("#traced-stage .pick");
+  if (!card || target.tagName !== "INPUT") return;
+  const list = cards(), here = list.indexOf(card), before = list.indexOf(last);
+  if (event.shiftKey && before >= 0) list.slice(Math.min(here, before), Math.max(here, before) + 1).forEach((one) => { box(one).checked = target.checked; });
+  last = card;
+  tellPicked();
+});
+
+onPaint("stage", () => {
+  if (!isGrid()) return;
+  const size = localStorage.getItem(CARD_SIZE);
+  if (size) { one("[data-card-size]").value = size; sizeCards(size); }
+  cards().forEach((card) => { box(card).checked = selected.has(asSeen(card)); });
+  tellPicked();
+});
+onPaint("edit", () => {
+  const form = one("#traced-edit [data-bulk-edit]");
+  if (form && !one(".counts", form)) one("input", form).focus();
+  form?.scrollIntoView({ block: "nearest" });
+});

@@ -1,0 +1,1 @@
+export const Idiomorph: { morph(place: Element, html: string, options: object): void };

@@ -1,0 +1,202 @@
+// Keys and buttons of the page, and own key bindings, which are kept in this browser.
+import { ask, confirm, decide, leaveIt, redraw, send } from "./acts.js";
+import { edit, isEditing, save, stopEditing, writeNote } from "./editor.js";
+import { isOpen, showQueue } from "./filters.js";
+import { bulk, decideMany, isGrid, pairs, selectAll } from "./grid.js";
+import { all, board, isShown, isVerdict, listen, one, onPaint, paint } from "./page.js";
+import { goBy } from "./steps.js";
+import { toggleZoom } from "./zoom.js";
+
+const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back"];
+const ASKING = ["suggest", "richer"];  // a model works on them for a while
+const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
+const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
+/** @type {Record<string, string>} action by key */
+let keys = {}, standard = {};
+/** @type {Record<string, string>} key by action */
+let own = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+let asking = null;  // the button waiting for a key
+
+export function start(table) { standard = table; use(); }
+
+// ---------------------------------------------------------------- what a key does
+
+const LOCAL = {
+  queue: () => showQueue(!isOpen()),
+  theme: () => { localStorage.setItem("traced-theme", document.body.classList.toggle("dark") ? "dark" : "light"); },
+  help: () => { const help = one(HELP); help.hidden = !help.hidden; if (!help.hidden) one("[data-local=help]", help).focus({ preventScroll: true }); },
+  zoom: () => toggleZoom(),
+  edit,
+  note: writeNote,
+  guidelines: () => fold(GUIDELINES),
+  phrases: () => fold(PHRASES),
+  words: () => {
+    const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
+    all(WORD).reduce((most, word) => (most && suspicion(most) >= suspicion(word) ? most : word), null)?.focus();
+  },
+  skip: () => {  // skip header and filters
+    const page = all("[role=tabpanel]").find((panel) => panel.checkVisibility());
+    (one("#traced-stage .verdicts button", page) ?? one("input, textarea, button, select, a[href]", page))?.focus();
+  },
+  search: () => { const field = one("#traced-queue [data-filter=text]"); field?.focus(); field?.select(); },
+  "step-forward": () => goBy(1),
+  "step-back": () => goBy(-1),
+};
+
+/** Folded parts are open on the next pair as on this one. */
+const open = new Set();
+listen("toggle", ({ target }) => {
+  const part = [GUIDELINES, PHRASES].find((selector) => target.matches?.(selector));
+  if (part) open[target.open ? "add" : "delete"](part);
+}, true);
+onPaint("steps", (isSame) => { if (!isSame) open.forEach((part) => { if (one(part)) one(part).open = true; }); });
+
+function fold(part) {
+  const box = one(part);
+  if (!box) return;
+  box.open = !box.open;
+  box.scrollIntoView({ block: "nearest" });
+}
+
+function act(action, more = {}, isRepeated = false) {
+  if (LOCAL[action]) LOCAL[action]();
+  else if (isVerdict(action)) { if (isGrid()) decideMany(action); else decide(action); }
+  else if (action === "next" && !isGrid()) decide("next", null, isRepeated);
+  else if (action === "save-edit") save();
+  else if (action === "meant") confirm();
+  else if (action === "leave") leaveIt();
+  else if (ASKING.includes(action)) askModel(action);
+  else send(action, action === "replace" ? { pairs: pairs() } : more);
+}
+
+async function askModel(action) {
+  const parts = await ask(action);
+  if (!parts) return;
+  paint(parts);
+  redraw();
+}
+
+listen("keydown", (event) => {
+  const { target, key } = event;
+  const isWriting = target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable=true]");
+  const withControl = event.ctrlKey || event.metaKey;
+  if (key === "Escape") { escape(isWriting); return; }
+  if (isWriting) {
+    if (key !== "Enter") return;
+    if (target.closest("[data-bulk-edit]")) bulk("preview");
+    else if (withControl && target.closest(".editor")) save();
+    else if (withControl && target.closest("details.note")) { target.blur(); send("save-note"); }
+    else return;
+    event.preventDefault();
+    return;
+  }
+  if (!isShown()) return;
+  if (withControl && key === "a" && isGrid()) { event.preventDefault(); selectAll(); return; }
+  if (withControl || event.altKey) return;
+  const word = target.closest?.(WORD);
+  if (word && onWord(word, event)) return;
+  const action = keys[key];
+  // A held key must not decide several unseen pairs, nor continue after it is released.
+  if (!action || (event.repeat && (!REPEATED.includes(action) || board().ariaBusy === "true"))) return;
+  event.preventDefault();
+  act(action, {}, event.repeat);
+});
+
+function escape(isWriting) {
+  const help = one(HELP);
+  if (!help.hidden) help.hidden = true;
+  else if (isOpen()) { isWriting?.blur(); showQueue(false); }
+  else if (!isWriting && one("#traced-toast [data-question]")) leaveIt();
+  else if (isWriting?.closest("[data-bulk-edit]")) bulk("close");
+  else if (isEditing()) stopEditing();
+  else {
+    (isWriting ?? document.activeElement)?.blur?.();
+    const note = isWriting?.closest("details.note");
+    if (note) note.open = false;
+  }
+}
+
+// While a word has the focus: arrow keys move along the caption, Enter marks it as wrong.
+function onWord(word, event) {
+  const words = all(WORD), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (step) words[words.indexOf(word) + step]?.focus();
+  else if (event.key === "Enter" || event.key === " ") mark(word);
+  else return false;
+  event.preventDefault();
+  return true;
+}
+const mark = (word) => send("mark-word", { word: Number(word.dataset.word) });
+
+listen("click", (event) => {
+  const { target } = event;
+  if (isOpen() && (!target.closest("#traced-left") || target.closest("#traced-queue .pairs button"))) showQueue(false);
+  const here = target.closest("[data-local]");
+  if (here?.matches(".picture") && event.detail) return;  // a mouse: see zoom.js
+  if (here) { if (here.matches("a")) event.preventDefault(); act(here.dataset.local); return; }
+  const word = target.closest(WORD);
+  if (word) { mark(word); return; }
+  const edits = target.closest("[data-bulk]");
+  if (edits) { bulk(edits.dataset.bulk); return; }
+  const many = target.closest("[data-many]");
+  if (many) { decideMany(many.dataset.many); return; }
+  const button = target.closest("[data-action]");
+  if (!button || button.disabled || button.dataset.action === "step") return;
+  const more = {};
+  if (button.dataset.action === "save-view") more.name = one("#traced-queue [data-view-name]").value;
+  if (button.dataset.name !== undefined) more.name = button.dataset.name;
+  if (button.dataset.target !== undefined) more.target = Number(button.dataset.target);
+  act(button.dataset.action, more);
+});
+
+// ---------------------------------------------------------------- own keys
+
+/** @param {string} key */
+const shown = (key) => ({ ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", " ": "Space" })[key] ?? (key.length === 1 ? key.toUpperCase() : key);
+
+function use() {
+  keys = Object.fromEntries(Object.entries(standard).filter(([, action]) => !(action in own)));
+  for (const [action, key] of Object.entries(own)) for (const form of key.length === 1 ? [key.toLowerCase(), key.toUpperCase()] : [key]) keys[form] = action;
+  localStorage.setItem(KEPT, JSON.stringify(own));
+  label();
+}
+
+/** Show own keys on the buttons and in the list of keys. */
+function label() {
+  for (const kbd of all(`${HELP} [data-key-of]`)) {
+    kbd.dataset.standard ??= kbd.textContent;
+    kbd.textContent = own[kbd.dataset.keyOf] ? shown(own[kbd.dataset.keyOf]) : kbd.dataset.standard;
+  }
+  for (const [action, key] of Object.entries(own)) {
+    all(`:is([data-action="${action}"], [data-local="${action}"], [data-many="${action}"], [data-folds="${action}"]) > kbd`).forEach((kbd) => { kbd.textContent = shown(key); });
+    all(`.toolbar :is([data-action="${action}"], [data-local="${action}"])`).forEach((tool) => { tool.title = `${tool.ariaLabel} (${shown(key)})`; });
+  }
+}
+for (const part of ["stage", "steps"]) onPaint(part, label);
+
+function say(text) { one(`${HELP} [data-keys-say]`).textContent = text; }
+
+listen("click", ({ target }) => {
+  const change = target.closest("[data-rebind]");
+  if (asking) asking.textContent = asking.dataset.text;
+  asking = change;
+  if (change) { change.dataset.text = change.textContent; change.textContent = change.dataset.waits; say(""); }
+  if (target.closest("[data-keys-reset]")) { localStorage.removeItem(KEPT); location.reload(); }
+});
+
+listen("keydown", (event) => {
+  if (!asking || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  const button = asking, action = button.dataset.rebind, { key } = event;
+  asking = null;
+  button.textContent = button.dataset.text;
+  if (["Escape", "Tab", "Enter"].includes(key)) return;
+  const taken = keys[key];
+  if (taken && taken !== action) {
+    const other = one(`${HELP} [data-key-of="${taken}"]`)?.closest("dt").nextElementSibling;
+    say(`${shown(key)}: ${other?.firstChild.textContent.trim()}. ${one(`${HELP} [data-keys-say]`).dataset.taken}`);
+    return;
+  }
+  own = { ...own, [action]: key };
+  use();
+}, true);

@@ -1,0 +1,31 @@
+// The review page. Gradio draws its component once; everything in it is painted from here.
+import * as acts from "./acts.js";
+import * as address from "./address.js";
+import { board, listen } from "./page.js";
+import * as keys from "./keys.js";
+
+/** @param {HTMLElement} element the component */
+export function start(element) {
+  // The theme chosen with the toolbar's button overrides the system's.
+  const theme = localStorage.getItem("traced-theme");
+  if (theme && !new URL(location.href).searchParams.has("__theme")) document.body.classList.toggle("dark", theme === "dark");
+
+  const { keys: table, dataset } = board().dataset;
+  keys.start(JSON.parse(table));
+  let chosen = dataset ? Number(dataset) : null;  // in the header
+  acts.open(chosen);
+  address.start();
+  listen("traced-dataset", ({ detail }) => {
+    if (detail === chosen) return;
+    chosen = detail;
+    if (detail !== acts.state.dataset) acts.send("dataset", { dataset: detail });
+  });
+  // A job has ended or reached its next stage; or another page has changed what pairs look like.
+  listen("traced-refresh", acts.redraw);
+  listen("click", ({ target }) => {
+    if (!target.closest("button[role=tab], .overflow-dropdown button")) return;
+    acts.forget();
+    setTimeout(acts.redraw);
+  });
+  element.dataset.started = "yes";
+}

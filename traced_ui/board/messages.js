@@ -1,0 +1,43 @@
+// Messages, verdicts that could not be saved, and those that wait for the server.
+import { all, listen, one, onPaint, paint } from "./page.js";
+
+const box = (name) => one(`#traced-returned .${name}`);
+
+/** Show one of the page's own messages, which are templates. */
+export function say(name) { paint({ toast: one(`#traced-returned [data-says="${name}"]`).innerHTML }); }
+
+export function showReturned(html) {
+  one("ul", box("returned")).insertAdjacentHTML("beforeend", html);
+  box("returned").hidden = false;
+}
+
+export function tellUnsent({ verdicts, isOffline, isRefused }) {
+  const waiting = box("unsent");
+  waiting.hidden = !isOffline || !verdicts.length;
+  one("[data-unsent]", waiting).textContent = verdicts.length;
+  all("[data-because]", waiting).forEach((why) => { why.hidden = (why.dataset.because === "refused") !== isRefused; });
+}
+
+listen("click", ({ target }) => {
+  const list = box("returned");
+  if (target.closest("[data-dismiss-returned]")) one("ul", list).replaceChildren();
+  else if (target.closest("#traced-returned [data-action=open]")) target.closest("li").remove();
+  else return;
+  list.hidden = !one("li", list);
+});
+
+// Messages disappear by themselves, longer ones later; not while the mouse is over them, and not
+// questions and errors.
+let leaving = 0;
+onPaint("toast", () => {
+  clearTimeout(leaving);
+  const toast = one("#traced-toast .traced-note");
+  if (!toast || toast.matches(".error")) return;
+  if (toast.matches("[data-question]")) { one("button", toast).focus(); return; }
+  const leave = () => {
+    if (!toast.isConnected) return;
+    if (toast.matches(":hover, :focus-within")) leaving = setTimeout(leave, 1500);
+    else toast.remove();
+  };
+  leaving = setTimeout(leave, 4000 + 60 * toast.textContent.length);
+});

@@ -1,0 +1,80 @@
+// What a page sends, in order, one request at a time. Verdicts stay in the browser's storage until the
+// server has confirmed them, and are sent again if an answer is lost: the server writes each once.
+// Other acts are sent again only if repeating them changes nothing.
+
+/** @typedef {{action: string, pair?: number | null, [more: string]: any}} Act */
+/** @typedef {{verdicts: Act[], act: Act | null, redraw: boolean}} Request */
+
+const KEPT = "traced-unsent", AT_ONCE = 50, AGAIN = 2000;
+/** Acts whose repetition would do something else. */
+const ONCE = ["undo", "redo", "mark-word"];
+
+export class Outbox {
+  #way;
+  #isRunning = false;
+  #isWanted = false;
+  #redraw = false;
+  /** @type {Act[]} */
+  acts = [];
+  isOffline = false;
+  isRefused = false;
+
+  /**
+   * @param {object} way
+   * @param {(request: Request) => Promise<{answer: any, status: number}>} way.post status 0: no answer
+   * @param {(answer: any, request: Request) => void} way.take called with each answer
+   * @param {(act: Act) => void} way.lose called with an act that was not or perhaps not done
+   * @param {() => void} way.tell called when verdicts have been saved, or wait
+   * @param {Pick<Storage, "getItem" | "setItem">} way.storage
+   * @param {(milliseconds: number) => Promise<void>} way.wait
+   */
+  constructor(way) {
+    this.#way = way;
+    /** @type {Act[]} Not confirmed yet. */
+    this.verdicts = JSON.parse(way.storage.getItem(KEPT) ?? "[]");
+  }
+
+  /** Whether an act is under way that may show another pair. */
+  get isBusy() { return this.acts.length > 0; }
+
+  /** Keep a verdict; `run` sends it. */
+  push(verdict) { this.verdicts.push(verdict); this.#keep(); }
+
+  send(act) { this.acts.push(act); return this.run(); }
+
+  /** Ask for the pairs that follow; `redraw`: and for the page as it is now. */
+  want(redraw = false) { this.#isWanted = true; this.#redraw ||= redraw; return this.run(); }
+
+  #keep() { this.#way.storage.setItem(KEPT, JSON.stringify(this.verdicts)); }
+
+  async run() {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      while (this.verdicts.length || this.acts.length || this.#isWanted) await this.#exchange();
+    } finally { this.#isRunning = false; }
+  }
+
+  async #exchange() {
+    const verdicts = this.verdicts.slice(0, AT_ONCE);
+    const act = verdicts.length ? null : this.acts[0] ?? null;
+    const request = { verdicts, act, redraw: this.#redraw };
+    this.#isWanted = this.#redraw = false;
+    const { answer, status } = await this.#way.post(request);
+    this.isOffline = !answer;
+    this.isRefused = status >= 400 && status < 500;
+    if (answer) {
+      this.verdicts.splice(0, verdicts.length);
+      this.#keep();
+      if (act) this.acts.shift();
+      this.#way.tell();
+      this.#way.take(answer, request);
+      return;
+    }
+    this.#isWanted ||= !act;
+    this.#redraw ||= request.redraw;
+    if (act && (status || ONCE.includes(act.action))) { this.acts.shift(); this.#way.lose(act); }
+    this.#way.tell();
+    await this.#way.wait(AGAIN);
+  }
+}

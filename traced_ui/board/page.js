@@ -1,0 +1,66 @@
+// The places of the page and what is painted into them. The server renders parts as HTML; a part of
+// the pair that is already shown is morphed, so that focus, caret and scroll positions stay.
+import { Idiomorph } from "./idiomorph.js";
+
+/** @type {(selector: string, root?: ParentNode) => any} */
+export const one = (selector, root = document) => root.querySelector(selector);
+/** @type {(selector: string, root?: ParentNode) => any[]} */
+export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+/** Everything is delegated to the document: parts are replaced, their listeners are not.
+ * @type {(type: string, handler: (event: any) => void, capture?: boolean) => void} */
+export const listen = (type, handler, capture = false) => document.addEventListener(type, handler, capture);
+
+export const board = () => one("#traced-review");
+export const stage = () => one("#traced-stage [data-pair]");
+export const queue = () => one("#traced-queue [data-link]");
+/** Whether the action gives a verdict. The server names them. */
+export const isVerdict = (action) => /^(suggestion|enrich)-\d+$/.test(action) || board().dataset.decisions.split(" ").includes(action);
+export const isShown = () => Boolean(board()?.checkVisibility());
+
+const PLACES = {
+  queue: "#traced-queue", stage: "#traced-stage", chart: "#traced-chart", steps: "#traced-steps",
+  toast: "#traced-toast", edit: "#traced-edit", abstract: "#traced-abstract", check: "#traced-stage .editor .check",
+};
+const MORPHED = {
+  morphStyle: "innerHTML", ignoreActiveValue: true,
+  // Folded parts stay as the curator left them.
+  callbacks: { beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) },
+};
+/** @type {Map<string, ((isSamePair: boolean) => void)[]>} */
+const painted = new Map();
+
+/** Call `act` whenever the part has been painted.
+ * @type {(part: string, act: (isSamePair: boolean) => void) => void} */
+export function onPaint(part, act) { painted.set(part, [...(painted.get(part) ?? []), act]); }
+
+/** Paint parts by name; those that are missing stay.
+ * @param {Record<string, string>} parts */
+export function paint(parts) {
+  const before = stage()?.dataset.pair;
+  const fresh = parts.stage === undefined ? before : pairIn(parts.stage);
+  const isSame = before !== undefined && before === fresh;
+  if (!isSame && parts.stage !== undefined) parts = { abstract: "", ...parts };
+  for (const [part, html] of Object.entries(parts)) {
+    const place = one(PLACES[part]);
+    if (!place) continue;
+    const isKept = part === "queue" || part === "edit" || (isSame && ["stage", "chart", "steps"].includes(part));
+    if (isKept && place.firstElementChild) Idiomorph.morph(place, html, MORPHED);
+    else place.innerHTML = html;
+  }
+  for (const part of Object.keys(parts)) (painted.get(part) ?? []).forEach((act) => act(isSame));
+}
+
+function pairIn(html) {
+  const parts = document.createElement("template");
+  parts.innerHTML = html;
+  return one("[data-pair]", parts.content)?.dataset.pair;
+}
+
+/** Scroll the item into view within its list; the page itself must not jump. */
+export function reveal(item) {
+  const list = item?.closest("ol, ul");
+  if (!list) return;
+  const inner = item.getBoundingClientRect(), outer = list.getBoundingClientRect();
+  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
+  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
+}

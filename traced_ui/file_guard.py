@@ -1,0 +1,259 @@
+"""Which files and sessions a request may name: files that the same browser uploaded, and the app's
+examples; with login, sessions of the same account.
+
+Gradio copies any file that a component's value names into its cache and serves it from there; its
+own check covers only apps that were started by `launch()`. So the guard stands in front of the
+whole Gradio app. It refuses file values by their shape, wherever they are in a request, except for
+uploads of the same browser in an image field; and it lets through only the routes that are needed.
+"""
+
+import json
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import anyio.to_thread
+import gradio as gr
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.datasets.uploads import Uploads
+from backend.errors import SettingsError
+from traced_ui.login import cookies_of, curator_of
+from traced_ui.session_owners import SessionOwners, ids_in
+
+#: Gradio's routes that pages, programs and MCP clients need; the others are not served: developer
+#: tools, streams, proxies, functions of components, and hot reloading, whose stream never ends.
+_PAGES = ("", "config", "favicon.ico", "manifest.json", "robots.txt", "theme.css")
+_FOLDERS = ("assets", "pwa_icon", "static", "svelte")
+_CALLS = (
+    "app_id", "call", "cancel", "heartbeat", "info", "mcp", "openapi.json", "queue", "reset", "run",
+    "startup-events", "upload", "upload_progress",
+)  # fmt: skip
+_API, _UPLOAD, _FILE = "/gradio_api/", "/gradio_api/upload", "/gradio_api/file="
+#: Requests that name their event by its number, and may pass an upload to it.
+_EVENTS = ("/gradio_api/queue/join", "/gradio_api/run/predict")
+_SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
+#: Keys of a file value, of which one is enough.
+_KEYS = frozenset({"path", "url", "meta"})
+#: Identifies the browser that uploaded a file; it grants nothing else.
+COOKIE = "traced_uploads"
+_MOST_UPLOADS, _LARGEST_BODY, _LONGEST_COOKIE = 10_000, 16 << 20, 64
+_NOT_YOURS = "Upload the picture again: it is no upload of this browser."
+
+#: The account, None without login, and the browser.
+_Owner = tuple[str | None, str]
+
+
+class FileGuard:
+    """Answers 404 for other routes and files, and 422 for requests that name a file they may not.
+
+    No answer says whether a file exists.
+    """
+
+    def __init__(self, app: ASGIApp, blocks: gr.Blocks, quota: Uploads) -> None:
+        self._app = app
+        self._blocks = blocks
+        self._quota = quota
+        #: Copies of the examples, which everybody sees.
+        self._published = {
+            path
+            for block in blocks.blocks.values()
+            if isinstance(block, gr.Image)
+            for path in block.keep_in_cache
+        }
+        self._uploads = OrderedDict[tuple[_Owner, str], None]()  # oldest first
+        self._sessions = SessionOwners()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        owner, is_new = _owner_of(scope)
+        path, name = scope["path"], owner[0]
+        if name is not None:
+            send = self._sessions.recording(send, name)
+        if not self._owns(scope, name):
+            await _NO_SESSION(scope, receive, send)
+            return
+        if path == _UPLOAD:
+            refusal = await anyio.to_thread.run_sync(self._admitted, scope, name or "")
+            if refusal is not None:
+                await refusal(scope, receive, send)
+                return
+            await self._app(scope, receive, self._recording(send, owner, is_new))
+            return
+        if not self._is_served(path, owner):
+            await PlainTextResponse("Not found.", 404)(scope, receive, send)
+            return
+        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        body = await _body_of(receive)
+        refusal = _TOO_LARGE if body is None else self._refusal(scope, body, owner)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+        else:
+            await self._app(scope, _replaying(body or b"", receive), send)
+
+    def _admitted(self, scope: Scope, name: str) -> Response | None:
+        """Why an upload is refused before it is read; None if it is counted."""
+        length = Headers(scope=scope).get("content-length", "")
+        if not (length.isascii() and length.isdigit()):
+            return PlainTextResponse("Give the length of the upload.", 411)
+        try:
+            self._quota.admit(name, int(length[:18]))
+        except SettingsError as problem:
+            return PlainTextResponse(str(problem), 413)
+        return None
+
+    def _is_served(self, path: str, owner: _Owner) -> bool:
+        if path.startswith(_FILE):
+            return self._may_use(path.removeprefix(_FILE), owner)
+        if path.startswith(_API):
+            return path.removeprefix(_API).split("/")[0] in _CALLS
+        first, *rest = path.removeprefix("/").split("/")
+        return first in _FOLDERS or (first in _PAGES and not any(rest))
+
+    def _may_use(self, path: object, owner: _Owner) -> bool:
+        return isinstance(path, str) and (path in self._published or (owner, path) in self._uploads)
+
+    def _owns(self, scope: Scope, name: str | None, body: Any = None) -> bool:
+        """Whether the sessions and events that a request names are the account's own."""
+        path = scope["path"]
+        if name is None or not path.startswith(_API):
+            return True
+        return self._sessions.may_use(name, ids_in(scope, path.removeprefix(_API), body))
+
+    def _refusal(self, scope: Scope, body: bytes, owner: _Owner) -> Response | None:
+        """Why a body is refused; None if it names no file or session but those that it may."""
+        if not body:
+            return None
+        path = scope["path"]
+        try:
+            sent = json.loads(body)
+            files = list(_files_in(sent))
+        except (ValueError, RecursionError):
+            return _refused("body", "Not JSON, or nested too deeply.")
+        if isinstance(sent, dict) and not _has_session(path, sent):
+            return _refused("session_hash", "Not the name of a session. Reload the page.")
+        if not self._owns(scope, owner[0], sent):
+            return _NO_SESSION
+        if not self._is_event(path, sent):
+            return _refused("fn_index", "There is no such event. Reload the page.")
+        places = self._image_fields(path, sent)
+        for place, file in files:
+            if place not in places and not place.startswith("event_data."):
+                return _refused(place, "No file can be given here.")
+            if not self._may_use(file.get("path"), owner):
+                return _refused(place, _NOT_YOURS)
+        return None
+
+    def _is_event(self, path: str, sent: Any) -> bool:
+        """Whether the event that the request names, by number or in its address, exists."""
+        way, _, name = path.removeprefix(_API).rstrip("/").partition("/")
+        if (way not in ("run", "call") and path != _EVENTS[0]) or not isinstance(sent, dict):
+            return True
+        number = sent.get("fn_index")
+        if number is not None:
+            return type(number) is int and number in self._blocks.fns
+        # A queue without a number is refused by Gradio.
+        name = name.removeprefix("v2/")
+        return path == _EVENTS[0] or any(e.api_name == name for e in self._blocks.fns.values())
+
+    def _image_fields(self, path: str, sent: Any) -> set[str]:
+        """Where in a request an event takes a picture, as `data.0`."""
+        number = sent.get("fn_index") if path in _EVENTS and isinstance(sent, dict) else None
+        event = self._blocks.fns.get(number) if type(number) is int else None
+        fields = event.inputs if event is not None else ()
+        return {f"data.{at}" for at, field in enumerate(fields) if isinstance(field, gr.Image)}
+
+    def _recording(self, send: Send, owner: _Owner, is_new: bool) -> Send:
+        """Send the answer to an upload, and note which files it names."""
+        answer = bytearray()
+
+        async def record(message: Message) -> None:
+            if message["type"] == "http.response.start" and is_new:
+                cookie = f"{COOKIE}={owner[1]}; Path=/; HttpOnly; SameSite=Lax"
+                MutableHeaders(scope=message).append("Set-Cookie", cookie)
+            elif message["type"] == "http.response.body":
+                answer.extend(message.get("body", b""))
+                if not message.get("more_body"):
+                    self._note(bytes(answer), owner)
+            await send(message)
+
+        return record
+
+    def _note(self, answer: bytes, owner: _Owner) -> None:
+        try:
+            paths = json.loads(answer)
+        except ValueError:
+            return  # a refused upload
+        for path in paths if isinstance(paths, list) else ():
+            self._uploads[owner, path] = None
+            self._uploads.move_to_end((owner, path))
+        while len(self._uploads) > _MOST_UPLOADS:
+            self._uploads.popitem(last=False)
+
+
+def _owner_of(scope: Scope) -> tuple[_Owner, bool]:
+    """Who sends the request, and whether the browser has no cookie yet."""
+    sent = dict(cookies_of(scope)).get(COOKIE, "")
+    is_new = not 0 < len(sent) <= _LONGEST_COOKIE
+    return (curator_of(HTTPConnection(scope)), secrets.token_urlsafe() if is_new else sent), is_new
+
+
+def _files_in(value: Any, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All file values in a request, at any depth, with their places."""
+    if isinstance(value, dict):
+        if _KEYS & value.keys():
+            yield place, value
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    else:
+        return
+    for name, part in parts:
+        yield from _files_in(part, f"{place}.{name}" if place else str(name))
+
+
+async def _body_of(receive: Receive) -> bytes | None:
+    """The whole body; None if it is too large."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body.extend(message.get("body", b""))
+        if len(body) > _LARGEST_BODY:
+            return None
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Receives the body, which has been read, and then what follows it."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _has_session(path: str, sent: Mapping[str, Any]) -> bool:
+    """Whether a request names its session, where it has to, and by a name."""
+    if "session_hash" not in sent:
+        return path not in _EVENTS
+    name = sent["session_hash"]
+    return isinstance(name, str) and _SESSION.fullmatch(name) is not None
+
+
+def _refused(place: str, problem: str) -> JSONResponse:
+    return JSONResponse({"detail": [{"at": place[:200], "problem": problem}]}, 422)
+
+
+_NO_SESSION = PlainTextResponse("There is no such session. Reload the page.", 404)
+_TOO_LARGE = JSONResponse({"detail": [{"at": "body", "problem": "Too large."}]}, 413)

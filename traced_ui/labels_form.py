@@ -1,0 +1,84 @@
+"""Labels that were given elsewhere, pasted into the page: previewed, given, taken back."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from backend.review.labels import report_lines
+from backend.workspace import Workspace
+from traced_ui.dataset_settings import dataset_to_change
+from traced_ui.messages import guarded, note
+from traced_ui.templates import render
+
+#: The file that the labels seem to come from; it is their author.
+_NAME = "pasted by {}"
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
+    """Build this part of the page that trains the detector; called inside it."""
+    with gr.Accordion("Labels that were given elsewhere", open=False, elem_id="labels"):
+        text = gr.Textbox(
+            label="Paste rows of a spreadsheet, or the contents of a CSV, JSON or JSONL file",
+            info="With a header: id (or file_name) and verdict (correct, wrong, …, or 0 and 1 for "
+            "right and wrong); optionally caption (a correction) and note. Exports of Label Studio "
+            "and Argilla are understood.",
+            placeholder="id,verdict,note", lines=6, max_lines=16, elem_id="labels-text",
+        )  # fmt: skip
+        with gr.Row():
+            look = gr.Button("Preview", elem_id="labels-preview")
+            give = gr.Button("Give these verdicts", variant="primary", elem_id="labels-give")
+            undo = gr.Button("Take the last ones back", elem_id="labels-undo")
+        message = gr.HTML(elem_id="labels-message")
+
+    def apply(dataset_id: int | None, pasted: str, preview: bool, request: gr.Request) -> str:
+        chosen = dataset_to_change(workspace, dataset_id, request)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"labels{ending_of(pasted)}"
+            path.write_text(pasted, encoding="utf-8")
+            report = workspace.review.apply_labels(
+                chosen, path, preview=preview, name=_file(workspace, request)
+            )
+        return render("labels.html", lines=report_lines(report))
+
+    @guarded
+    def previewed(dataset_id: int | None, pasted: str, request: gr.Request) -> str:
+        return apply(dataset_id, pasted or "", True, request)
+
+    @guarded
+    def give_verdicts(dataset_id: int | None, pasted: str, request: gr.Request) -> str:
+        return apply(dataset_id, pasted or "", False, request)
+
+    @guarded
+    def undone(dataset_id: int | None, request: gr.Request) -> str:
+        chosen = dataset_to_change(workspace, dataset_id, request)
+        act = workspace.review.undo_labels(chosen, _file(workspace, request))
+        if act is None:
+            return note("No pasted label is in effect.")
+        return note(f"{act.together:,} verdicts are taken back.", "good")
+
+    def cleared() -> str:
+        return ""
+
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    look.click(previewed, [dataset, text], [message], **options)
+    give.click(give_verdicts, [dataset, text], [message], **options)
+    undo.click(undone, [dataset], [message], **options)
+    dataset.change(cleared, None, [message], **options)
+
+
+def ending_of(text: str) -> str:
+    """The file name ending of the format that a text seems to have.
+
+    >>> [ending_of(text) for text in ("id,verdict", "id\\tverdict", "[{}]", '{"id": 1}')]
+    ['.csv', '.tsv', '.json', '.jsonl']
+    """
+    start = text.lstrip()[:1]
+    if start in ("[", "{"):
+        return ".json" if start == "[" else ".jsonl"
+    return ".tsv" if "\t" in text.partition("\n")[0] else ".csv"
+
+
+def _file(workspace: Workspace, request: gr.Request) -> str:
+    return _NAME.format(request.username or workspace.settings.author)

@@ -1,0 +1,57 @@
+"""The state of an open review page.
+
+The browser holds it and sends it with each request, and the answer brings the new one: the server
+keeps nothing about a page, so that a restart, a reload or a second server loses nothing. Everything
+in it comes from outside and is checked where it is used.
+"""
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, Field
+
+from backend.review.queue_form import START
+from backend.workspace import Cursor
+
+#: Pairs to go back through, and undo steps to return from.
+MOST_VISITED = 200
+
+
+class Return(NamedTuple):
+    """Queue and pair to return to from "more like this"."""
+
+    filter: dict[str, str]
+    pair: int | None
+
+
+class PageState(BaseModel):
+    """What a page shows: a dataset, a queue (`filter`, as in its address) and a pair of it."""
+
+    dataset: int | None = None
+    pair: int | None = None
+    filter: dict[str, str] = Field(default_factory=lambda: dict(START))
+    #: The listed pairs of the queue come after this position; None: the first ones.
+    after: Cursor | None = None
+    #: Many pairs at once instead of one.
+    grid: bool = False
+    #: The pair has no scores yet.
+    waiting: bool = False
+    #: Claimed with login: the pair on the page and the prefetched ones.
+    held: list[int] = Field(default_factory=list, max_length=100)
+    came_from: Return | None = None
+    #: The pair shown before each undo, so that redo returns to it.
+    undone: list[int | None] = Field(default_factory=list, max_length=MOST_VISITED)
+    #: Pairs shown before this one, so that "previous" goes back through them.
+    visited: list[int] = Field(default_factory=list, max_length=MOST_VISITED)
+    #: Limitations of the dataset's scores.
+    limits: str = Field("", max_length=2000)
+
+    def leave(self) -> None:
+        """Record that the pair is about to be replaced by another one."""
+        if self.pair is not None and self.visited[-1:] != [self.pair]:
+            self.visited = [*self.visited[1 - MOST_VISITED :], self.pair]
+
+    def show(self, pair: int | None) -> None:
+        """Show another pair, or none."""
+        if pair != self.pair:
+            self.leave()
+        self.pair = pair
