@@ -3,10 +3,12 @@
 import io
 import os
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import random
 
 import pytest
 
@@ -39,6 +41,7 @@ def swapping(place: Path, outside: Path) -> Iterator[None]:
             os.rename(link, place)
             os.unlink(place)
             os.rename(ours, place)
+            time.sleep(random() / 2000)  # in step with the reader it would always be away
 
     swapper = threading.Thread(target=swap)
     swapper.start()
