@@ -9,8 +9,8 @@ import gradio as gr
 from markupsafe import Markup
 
 from backend.errors import SettingsError
-from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
+from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.events import event_value
 from traced_ui.login import seen_by

@@ -258,7 +258,7 @@ def progress_(
 
 def estimate_summary(planned: "Estimate") -> str:
     """The remaining work and what each part of it takes."""
-    from backend.jobs.pace import duration
+    from backend.progress import duration
 
     by = f" ({planned.processes} processes)" if planned.processes > 1 else ""
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]

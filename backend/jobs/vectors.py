@@ -1,21 +1,22 @@
 """Vectors of images and captions, stored next to the database.
 
 Image vectors are a by-product of scoring and written as images are encoded; caption vectors are
-computed by a resumable stage (`remember_meanings`).
+computed by a stage of scoring (`Meanings`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import FloatArray
 from backend.errors import SettingsError
-from backend.jobs.scoring_stages import MEANINGS
+from backend.jobs.sample import Sample
+from backend.jobs.stage import TextStage, pairs_of_dataset
 from backend.jobs.vector_file import VectorFile
+from backend.jobs.workers import Task
 from backend.loaded_models import Engine
-from backend.progress import Progress
 from backend.store import Store
-from db.queries import pairs as pair_queries
+from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
 
@@ -46,24 +47,35 @@ def remember_images(path: Path, pairs: Sequence[int], vectors: FloatArray | None
             width.write_text(str(vectors.shape[1]), encoding="ascii")
 
 
-def remember_meanings(
-    store: Store, engine: Engine, dataset_id: int, total: int, progress: Progress
-) -> None:
-    """Compute the vectors of all captions that have none yet."""
-    file = VectorFile(meanings_file(store, engine, dataset_id), MEANING_WIDTH)
-    known = set(file.read()[0].tolist())
-    after = done = 0
-    while True:
-        with store.reading() as session:
-            batch = pair_queries.pairs_after(session, dataset_id, after, _BATCH)
-        if not batch:
-            return
-        after = batch[-1].id
-        new = [pair for pair in batch if pair.id not in known]
-        if new:
-            file.append([p.id for p in new], engine.meanings([p.caption for p in new]))
-        done += len(batch)
-        progress(done, total, MEANINGS.name)
+class Meanings(TextStage):
+    """Stage of scoring: the vectors of all captions."""
+
+    name = "Meanings of captions"
+
+    @property
+    def _file(self) -> VectorFile:
+        scoring = self.scoring
+        return VectorFile(
+            meanings_file(scoring.store, scoring.engine, scoring.dataset_id), MEANING_WIDTH
+        )
+
+    def remaining(self) -> int:
+        return max(0, self.scoring.total - len(self._file.read()[0]))
+
+    def seconds(self, sample: Sample) -> float:
+        return sample.seconds(lambda: self.scoring.engine.meanings(sample.captions))
+
+    def batches(self) -> Iterator[list[PairRow]]:
+        stored = set(self._file.read()[0].tolist())
+        for batch in pairs_of_dataset(self.scoring, _BATCH):
+            if lacking := [pair for pair in batch if pair.id not in stored]:
+                yield lacking
+
+    def task(self) -> Task[PairRow, FloatArray]:
+        return lambda engine, batch, _: engine.meanings([pair.caption for pair in batch])
+
+    def save(self, batch: Sequence[PairRow], result: FloatArray) -> None:
+        self._file.append([pair.id for pair in batch], result)
 
 
 def forget_meanings(store: Store, data_directory: Path, dataset_id: int) -> None:

@@ -208,8 +208,8 @@ def test_training_without_verdicts_says_what_is_missing(
 #: Scores pairs in small batches, so that a kill can happen between batches.
 _SMALL_BATCHES = """
 import sys
-from backend.jobs import score_dataset
-score_dataset.BATCH = 4
+from backend.jobs import trajectory_stages
+trajectory_stages.BATCH = 4
 import app
 sys.argv[0] = "app.py"
 app.app()

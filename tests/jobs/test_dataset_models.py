@@ -370,7 +370,7 @@ def left_out(workspace: Workspace, dataset: int) -> list[str]:
 def test_single_pictures_unknown_to_the_model_are_left_out(
     pairs: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 6)
+    monkeypatch.setattr("backend.jobs.trajectory_stages.BATCH", 6)
     workspace = opened(pairs, detector="logistic")
     dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
     names = ["images/other-0-0.png", "images/other-0-1.png"]
@@ -405,7 +405,7 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
 def test_stopped_scoring_resumes_after_the_pictures_left_out(
     pairs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 16)
+    monkeypatch.setattr("backend.jobs.trajectory_stages.BATCH", 16)
     workspace = opened(pairs, detector="logistic")
     dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
 

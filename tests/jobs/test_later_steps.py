@@ -18,7 +18,7 @@ from backend.engine.trajectories import depth, driver
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import classifiers as judged_by
-from backend.jobs import noisy_copies, score_dataset
+from backend.jobs import noisy_copies, trajectory_stages
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
 from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
@@ -136,7 +136,7 @@ def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, fold
 def test_a_killed_job_resumes_where_it_stopped(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_dataset, "BATCH", 5)
+    monkeypatch.setattr(trajectory_stages, "BATCH", 5)
     made: list[Sequence[int]] = []
     compute = Engine.trajectories
 
@@ -171,7 +171,7 @@ def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
 def test_corrections_are_proposed_from_whole_trajectories(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_dataset, "likely_wrong", lambda store, dataset: [2, 5])
+    monkeypatch.setattr(trajectory_stages, "likely_wrong", lambda store, dataset: [2, 5])
     report = score(workspace, folder, "first-step", suggestions=True)
     whole = {number for number, row in stored(workspace, report.run_id).items() if row.whole}
     assert {2, 5} <= whole

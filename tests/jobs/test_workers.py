@@ -18,7 +18,7 @@ from backend.cli.score import _cluster
 from backend.engine import threads
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
-from backend.jobs import noisy_copies, score_dataset, suggest, workers
+from backend.jobs import noisy_copies, suggest, trajectory_stages, workers
 from backend.jobs.workers import AUTOMATIC, Devices, Opened, Question, Workers, decided
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
@@ -69,7 +69,7 @@ def test_two_processes_store_the_same_scores_as_one(
     broken = sorted((tmp_path / "pairs" / "images").iterdir())[5]
     workspaces = [opened(tmp_path / name, tmp_path / "pairs") for name in ("one", "two")]
     broken.write_bytes(broken.read_bytes()[:40])
-    monkeypatch.setattr(score_dataset, "BATCH", 3)
+    monkeypatch.setattr(trajectory_stages, "BATCH", 3)
     monkeypatch.setattr(noisy_copies, "BATCH", 2)
     monkeypatch.setattr(suggest, "TOGETHER_IF_SMALL", 2)
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
