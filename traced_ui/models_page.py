@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
-from backend.jobs.detect import copies_of
 
 from backend.engine import threads
 from backend.engine.presets import CAPTIONER, CAPTIONER_CORE_SECONDS, EMBEDDED_NAME
 from backend.errors import SettingsError
+from backend.jobs.detect import copies_of
 from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace

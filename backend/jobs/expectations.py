@@ -11,7 +11,7 @@ from PIL import Image
 from backend.engine.expectation import Expectation
 from backend.jobs.sample import Sample
 from backend.jobs.stage import Stage
-from backend.jobs.stored_expectations import to_row
+from backend.jobs.stored_trajectories import expectation_row
 from backend.jobs.workers import Opened, Question, Task
 from backend.loaded_models import Engine
 from db.queries import expectations as queries
@@ -57,7 +57,7 @@ class Expectations(Stage):
         return _read
 
     def save(self, batch: Sequence[Question], result: dict[int, Expectation]) -> None:
-        rows = {pair_id: to_row(expectation) for pair_id, expectation in result.items()}
+        rows = {pair_id: expectation_row(expectation) for pair_id, expectation in result.items()}
         with self.scoring.store.writing() as session:
             queries.save_expectations(session, self.scoring.run_id, rows)
 

@@ -17,8 +17,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError
 from backend.jobs.image_batches import encode_opened
-from backend.jobs.stored_expectations import to_row as expectation_row
-from backend.jobs.stored_trajectories import to_row, to_trajectory
+from backend.jobs.stored_trajectories import expectation_row, to_row, to_trajectory
 from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress

@@ -19,13 +19,13 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import TrainingError
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
+from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
 from backend.jobs.expectations import Expectations
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
-from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stage import Scoring
 from backend.jobs.stored_trajectories import exploring_of, scored_pairs
 from backend.jobs.workers import Workers

@@ -14,8 +14,7 @@ from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.known_pictures import UNKNOWN, encode_known
-from backend.jobs.ray_cluster import Cluster, trajectories_by_ray
-from backend.jobs.ray_worker import trajectory_of
+from backend.jobs.ray_cluster import Cluster, trajectories_by_ray, trajectory_of
 from backend.jobs.sample import Sample
 from backend.jobs.stage import Scoring, Stage
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row

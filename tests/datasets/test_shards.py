@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from backend.datasets import shard_writing
+from backend.datasets.cells import escaped, unescaped
 from backend.datasets.containers import Member, locate, relative_name
-from backend.datasets.escaped_cells import escaped, unescaped
 from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import ExportRow
 from backend.datasets.images import image_size, load_image
