@@ -43,13 +43,17 @@ const LOCAL = {
   "step-back": () => goBy(-1),
 };
 
-/** Folded parts are open on the next pair as on this one. */
-const open = new Set();
+/** The same tab is open on the next pair as on this one. */
+let openTab = "signs";
 listen("toggle", ({ target }) => {
-  const part = [GUIDELINES, PHRASES].find((selector) => target.matches?.(selector));
-  if (part) open[target.open ? "add" : "delete"](part);
+  const { tab } = target.dataset;
+  if (tab && tab !== "note" && target.open) openTab = tab;
+  else if (tab === openTab && target.isConnected) openTab = "";
 }, true);
-onPaint("steps", (isSame) => { if (!isSame) open.forEach((part) => { if (one(part)) one(part).open = true; }); });
+onPaint("steps", (isSame) => {
+  const tab = one(`#traced-steps [data-tab="${openTab}"]`);
+  if (!isSame && tab) tab.open = true;
+});
 
 function fold(part) {
   const box = one(part);
@@ -59,7 +63,9 @@ function fold(part) {
 }
 
 function act(action, more = {}, isRepeated = false) {
-  if (LOCAL[action]) LOCAL[action]();
+  const folded = one(`#traced-stage .weak:not([open]) [data-action="${action}"]`);
+  if (folded) folded.closest("details").open = true;  // nobody accepts a suggestion unseen
+  else if (LOCAL[action]) LOCAL[action]();
   else if (isVerdict(action)) { if (isGrid()) decideMany(action); else decide(action); }
   else if (action === "next" && !isGrid()) decide("next", null, isRepeated);
   else if (action === "save-edit") save();
