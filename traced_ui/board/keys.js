@@ -10,6 +10,7 @@ import { toggleZoom } from "./zoom.js";
 const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back"];
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
+const OPEN = "#traced-queue .more[open], #traced-stage .weak[open]";  // over the pair
 const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
 /** @type {Record<string, string>} action by key */
 let keys = {}, standard = {};
@@ -113,6 +114,7 @@ function escape(isWriting) {
   if (!help.hidden) help.hidden = true;
   else if (isOpen()) { isWriting?.blur(); showQueue(false); }
   else if (!isWriting && one("#traced-toast [data-question]")) leaveIt();
+  else if (!isWriting && one(OPEN)) one(OPEN).open = false;
   else if (isWriting?.closest("[data-bulk-edit]")) bulk("close");
   else if (isEditing()) stopEditing();
   else {
@@ -135,6 +137,7 @@ const mark = (word) => send("mark-word", { word: Number(word.dataset.word) });
 
 listen("click", (event) => {
   const { target } = event;
+  all(OPEN).forEach((over) => { if (!over.contains(target)) over.open = false; });
   if (isOpen() && (!target.closest("#traced-left") || target.closest("#traced-queue .pairs button"))) showQueue(false);
   const here = target.closest("[data-local]");
   if (here?.matches(".picture") && event.detail) return;  // a mouse: see zoom.js
