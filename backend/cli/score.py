@@ -242,7 +242,7 @@ def progress_(
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
         if view.remaining is None:
             summary += (
-                "How many errors remain is unknown: review some pairs in the order 'random audit' "
+                "How many errors remain is unknown: review some pairs in the order 'check a random sample' "
                 "to estimate it."
             )
         elif view.reviewed == view.total:
