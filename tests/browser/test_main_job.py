@@ -171,6 +171,7 @@ def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
 
 
 def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> None:
+    page.locator("#traced-queue details.more summary").click()
     page.locator("[data-filter=p_error_from]").fill("7")
     page.locator("[data-filter=p_error_from]").press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
