@@ -289,7 +289,7 @@ class Retraining(Scenario):
 
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
-        report = opened.jobs.train(opened.find("pairs"))
+        report = opened.jobs.run("train", opened.find("pairs"))
         opened.jobs.adopt(report.classifier_id)
 
     def check(self, folder: Path) -> None:
