@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.errors import SettingsError
 from research.evaluation.captioning import (
     BAG_CURRI,
-    RECIPES,
     START,
     Sizes,
     curves,
     evaluate,
-    main,
     markdown,
     marks,
     read_figures,
@@ -130,30 +127,3 @@ def test_the_trade_off_is_drawn_for_every_recipe() -> None:
     assert x_1 < x_0, "less true to the left"
     assert y_1 < y_0, "better retrieval at the top"
     assert ElementTree.fromstring(draw([])).tag.endswith("svg")
-
-
-def test_eight_recipes_are_distinguishable_with_and_without_colour() -> None:
-    made = [Curve(name, [(0.5, 0.8), (0.4, 0.9)], [0, 100]) for name in RECIPES]
-    assert len(made) == 8
-    drawing = ElementTree.fromstring(draw(made))
-    lines = [node for node in drawing.iter() if node.tag.endswith("polyline")]
-    starts = [
-        node.tag
-        for node in drawing.iter()
-        if any(child.text and child.text.endswith("after 0 steps") for child in node)
-    ]
-    assert len({line.get("stroke") for line in lines}) == 8
-    dashes = [line.get("stroke-dasharray") for line in lines]
-    assert len(set(zip(dashes, starts, strict=True))) == 8
-
-
-def test_every_recipe_trains_for_the_given_steps() -> None:
-    for recipe in RECIPES.values():
-        made_of = recipe.of(steps=100, batch=60, seed=1)
-        assert len(made_of.sizes) == 100
-        assert (made_of.baseline == "greedy") == bool(made_of.cider)
-
-
-def test_zero_steps_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="At least one step"):
-        main(["--steps", "0", "--folder", str(tmp_path)])

@@ -101,9 +101,3 @@ def test_marks_compare_with_the_start_and_with_the_other_kind() -> None:
     for size in (3, 5, 7):
         name = f"SR-L, rich over ordinary start: judge's R@1 #{size}"
         assert by_name[name] == ("+8.0", True)
-
-
-def test_models_that_were_not_trained_have_no_mark() -> None:
-    names = [mark.what for mark in marks([row(ORDINARY, False, 0.8, 9.0)])]
-    assert not any("SR-L" in name or "rich" in name for name in names)
-    assert len(names) == 3
