@@ -63,7 +63,7 @@ def test_unfinished_models_and_other_folders_are_ignored(folder: Path, tmp_path:
     (tmp_path / "bagcurri-0" / "model.safetensors").touch()
     with pytest.raises(SettingsError, match="has no ClipCap"):
         models_of(tmp_path)
-    with pytest.raises(SettingsError, match="belong to the BLIP captioner"):
+    with pytest.raises(SettingsError, match="belongs to the BLIP captioner"):
         captioning.main(["--clipcap", str(folder), "--recipe", "random"])
     (model, *_) = models_of(folder)
     assert model.folder.name == "ordinary-0"
