@@ -71,7 +71,7 @@ def server(served: Workspace) -> Iterator[Served]:
         (method, route.path)
         for route in create_app(served, 1, login=True).routes
         if isinstance(route, APIRoute) and route.path != "/logout"
-        for method in sorted(route.methods)
+        for method in sorted(route.methods or ())
     )
     with serving(served, login=True) as address:
         yield Served(address, token, routes)
