@@ -146,13 +146,12 @@ def test_styles_load_no_resources() -> None:
 
 def test_a_pair_shows_why_it_is_suspected() -> None:
     view = pair("A red dog", corrected_caption=None)
-    cases = {
-        "match better without “A”, “red”, “dog”.": {},
-        "Least expected in this caption: “A”, “red”, “dog”.": {"gain": 0.0},
-        "Least sure of “A”, “red”, “dog”.": {"p_error": 0.4},
-    }
-    for sentence, changed in cases.items():
-        assert sentence in text_of(review_page.stage(replace(view, **changed)))
+    for shown, sentence in (
+        (view, "match better without “A”, “red”, “dog”."),
+        (replace(view, gain=0.0), "Least expected in this caption: “A”, “red”, “dog”."),
+        (replace(view, p_error=0.4), "Least sure of “A”, “red”, “dog”."),
+    ):
+        assert sentence in text_of(review_page.stage(shown))
     assert "“" not in text_of(review_page.stage(replace(view, trajectory=None)))
 
 
