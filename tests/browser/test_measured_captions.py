@@ -44,9 +44,9 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
     expect(phrases).to_contain_text(re.compile(r"\(support\): [-−]?\d"))
     expect(phrases.locator(".chip, .phrase").first).to_be_visible()
     # A range filter makes a queue of the captions with the least support.
-    shown = float(
-        re.search(r"\(support\): ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-")
-    )  # pyrefly: ignore[unsupported-operation]
+    support = re.search(r"\(support\): ([-−]?[\d.]+)", phrases.inner_text())
+    assert support is not None
+    shown = float(support[1].replace("−", "-"))
     page.locator("#traced-queue details.more summary").click()
     upper = page.locator("#traced-queue [data-filter=support_to]")
     upper.fill(str(shown + 0.01))
