@@ -203,9 +203,9 @@ def stage(view: PairView) -> Markup:
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
     correction = view.corrected_caption
     suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
-    offers = [
-        (place, each, readable(view.caption, each.caption))
-        for place, each in enumerate(suggestions, 1)
+    cards = [
+        (number, each, readable(view.caption, each.caption))
+        for number, each in enumerate(suggestions, 1)
     ]
     named = _most_suspect(view)
     is_unjudged = any(s.p_before is not None and s.p_after is None for s in suggestions)
@@ -221,8 +221,8 @@ def stage(view: PairView) -> Markup:
         ),
         decisions=DECISIONS,
         correction=None if correction is None else difference(view.caption, correction),
-        strong=[offer for offer in offers if not _is_weak(offer[1])],
-        weak=[offer for offer in offers if _is_weak(offer[1])],
+        strong=[card for card in cards if not _is_weak(card[1])],
+        weak=[card for card in cards if _is_weak(card[1])],
         why=[view.caption[word.start : word.end] for word in named],
         because=_because(view),
     )  # fmt: skip
