@@ -54,7 +54,7 @@ class TrajectoryStage(Stage):
     """Computes trajectories. `scored`, `unreadable`, `unknown`: pairs so far; `left_out`: reasons
     by picture that the model does not know."""
 
-    #: Whether the image vectors are stored already.
+    #: Whether the image vectors are stored already, and the model was found to know the pictures.
     has_vectors = False
 
     def __init__(self, scoring: Scoring) -> None:
@@ -69,6 +69,10 @@ class TrajectoryStage(Stage):
 
     def exploring(self) -> Exploring:
         return exploring_of(self.scoring.this_run)
+
+    @property
+    def _familiarity(self) -> Familiarity | None:
+        return None if self.has_vectors else self.scoring.familiarity
 
     def batches(self) -> Iterator[list[Question]]:
         """All captions of an image are in one batch, so that it is decoded and encoded once."""
@@ -89,7 +93,7 @@ class TrajectoryStage(Stage):
         return partial(
             _score,
             exploring=self.exploring(),
-            known=self.scoring.familiarity,
+            known=self._familiarity,
             has_vectors=self.has_vectors,
         )
 
@@ -109,7 +113,7 @@ class TrajectoryStage(Stage):
             scoring.root,
             self.exploring(),
             chain.from_iterable(self.batches()),
-            recognises=scoring.familiarity is not None,
+            recognises=self._familiarity is not None,
         )
         for part in parts:
             readable = [row for row in part if row["problem"] is None]
