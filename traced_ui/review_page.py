@@ -42,7 +42,7 @@ ORDERS = {
     "s_0": "lowest match s",
     "gain": "largest gain",
     "icc": "most abstract",
-    "disagreement": "scorers disagree",
+    "disagreement": "models disagree",
     "support": "hollow first",
     "weakest": "weakest phrase first",
     "specificity": "generic first",
@@ -68,7 +68,7 @@ SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 #: Display names of the columns with range filters.
 _PLAIN = {
     "p_error": "Probability of error", "s_0": "Match (s)", "gain": "Gain",
-    "icc": "Concreteness (ICC)", "disagreement": "Scorers disagree", "support": "Support",
+    "icc": "Concreteness (ICC)", "disagreement": "Models disagree", "support": "Support",
     "weakest": "Weakest phrase", "specificity": "Specificity",
 }  # fmt: skip
 #: Rarely used filters by topic: the groups under "More filters".

@@ -28,6 +28,7 @@ from backend.jobs import (
     picture_quality,
     retrain,
     score_dataset,
+    second_opinion,
     specificity,
     support,
 )
@@ -81,6 +82,7 @@ class Jobs:
     Bound here, documented there: `measure_support` in `backend.jobs.support`, `measure_pictures` in
     `backend.jobs.picture_quality`, `find_near_duplicates` in `backend.jobs.near_duplicates`,
     `draw_map` in `backend.jobs.picture_map`, `measure_specificity` in `backend.jobs.specificity`,
+    `plan_second_opinion` and `ask_second_opinion` in `backend.jobs.second_opinion`,
     `boost`, `boost_dry_run` and `booster` in `backend.jobs.boost_captions`, `train` and `adopt` in
     `backend.jobs.retrain`, `check_score_file`, `write_scores` and `write_features` in
     `backend.jobs.export_scores`.
@@ -110,6 +112,8 @@ class Jobs:
         self.boost = engines.bound(boost_captions.boost, of_queue)
         self.boost_dry_run = engines.bound(boost_captions.dry_run, of_queue)
         self.booster = bound(boost_captions.booster, engines.of_session)
+        self.plan_second_opinion = bound(second_opinion.plan, store)
+        self.ask_second_opinion = bound(second_opinion.ask, store)
         self.adopt = bound(retrain.adopt, store)
         self.check_score_file = export_scores.check
         self.write_scores = bound(export_scores.write, store)
