@@ -187,6 +187,9 @@ def score(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
+        from backend.jobs import export_scores
+        from backend.jobs import second_opinion as second_opinions
+
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "concreteness": concreteness, "device": device, "precision": precision,
@@ -201,16 +204,14 @@ def score(
         workspace = open_workspace(settings)
         for file in (out, features):
             if file is not None:
-                workspace.jobs.check_score_file(file)
+                export_scores.check(file)
         dataset_id = workspace.find_or_import(dataset)
         server = None
         if second_opinion is not None:
-            from backend.jobs.second_opinion import open_server
-
-            server = open_server(second_opinion, second_model, timeout)
+            server = second_opinions.open_server(second_opinion, second_model, timeout)
             server.spending.limit(*limits)
             with progress("Asking the server"):
-                first = workspace.jobs.plan_second_opinion(dataset_id, server, share)
+                first = second_opinions.plan(workspace.store, dataset_id, server, share)
             told = second_opinion_outlook(first, at_once, server.spending)
             console.print(f"[yellow]Note:[/] {escape(told)}")
         if estimate:
@@ -229,22 +230,22 @@ def score(
         supported = specific = rows = None
         if support:
             with progress("Support") as update:
-                supported = workspace.jobs.measure_support(dataset_id, progress=update)
+                supported = workspace.jobs.run("support", dataset_id, progress=update)
             for message in supported.notes:
                 console.print(f"[yellow]Note:[/] {escape(message)}")
         if specificity:
             with progress("Specificity") as update:
-                specific = workspace.jobs.measure_specificity(dataset_id, update)
+                specific = workspace.jobs.run("specificity", dataset_id, update)
         opinion = None
         if server is not None:
             with progress("Second opinion") as update:
-                opinion = workspace.jobs.ask_second_opinion(
-                    dataset_id, server, share, at_once, update
+                opinion = second_opinions.ask(
+                    workspace.store, dataset_id, server, share, at_once, update
                 )
         if out is not None:
-            rows = workspace.jobs.write_scores(dataset_id, out)
+            rows = export_scores.write(workspace.store, dataset_id, out)
         if features is not None:
-            workspace.jobs.write_features(dataset_id, features)
+            export_scores.write_features(workspace.store, dataset_id, features)
         result = ScoreResult(
             **vars(report), support=supported, specificity=specific, second_opinion=opinion,
             rows_written=rows,
@@ -279,7 +280,7 @@ def train(
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
         with progress("Training") as update:
-            report = workspace.jobs.train(dataset_id, progress=update, seed=seed)
+            report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))
@@ -291,14 +292,16 @@ def progress_(
     as_json: AS_JSON = False,
 ) -> None:
     """How far the review has come, and how many errors remain."""
+    from backend.review.progress import progress_of
+
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
-        view = workspace.review.progress(workspace.find(dataset))
+        view = progress_of(workspace.store, workspace.find(dataset))
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
         if view.remaining is None:
             summary += (
-                "How many errors remain is unknown: review some pairs in the order 'random audit' "
-                "to estimate it."
+                "How many errors remain is unknown: review some pairs in the order 'check a "
+                "random sample' to estimate it."
             )
         elif view.reviewed == view.total:
             summary += "Every pair is decided: 0 errors remain."

@@ -84,7 +84,7 @@ def knowing(workspace: Workspace) -> Callable[[dict[str, Any]], tuple[int, Answe
 
 
 def ask(workspace: Workspace, served: Served, share: float = 1.0, **options: Any) -> Any:
-    return workspace.jobs.ask_second_opinion(1, open_server(served.url, None), share, **options)
+    return second_opinion.ask(workspace.store, 1, open_server(served.url, None), share, **options)
 
 
 def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -> None:
@@ -170,7 +170,7 @@ def test_a_server_that_fails_halfway_leaves_every_number_and_is_resumed(
     with chat_server(failing) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0)
         with pytest.raises(ModelUnavailable):
-            workspace.jobs.ask_second_opinion(1, endpoint, 1.0, at_once=1)
+            second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
     assert pairs_of(workspace) == before
     with chat_server(answer, int(served.url.split(":")[2].removesuffix("/v1"))) as served:
         report = ask(workspace, served)
@@ -196,7 +196,7 @@ def plan(workspace: Workspace, respond: Callable[[dict[str, Any]], tuple[int, An
     with chat_server(respond) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0, timeout=5)
         try:
-            return workspace.jobs.plan_second_opinion(1, endpoint, 0.5)
+            return second_opinion.plan(workspace.store, 1, endpoint, 0.5)
         finally:
             assert len(served.requests) == 1
 
@@ -221,7 +221,7 @@ def test_a_model_that_answers_something_else_is_refused(workspace: Workspace) ->
 def test_a_server_that_is_down_or_slow_is_reported(workspace: Workspace) -> None:
     endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m", retries=0)
     with pytest.raises(ModelUnavailable, match="Is the server running"):
-        workspace.jobs.plan_second_opinion(1, endpoint, 0.2)
+        second_opinion.plan(workspace.store, 1, endpoint, 0.2)
     with pytest.raises(ModelUnavailable, match="The server http"):
         open_server("http://127.0.0.1:9/v1", None, timeout=1)
     release = threading.Event()
@@ -233,7 +233,7 @@ def test_a_server_that_is_down_or_slow_is_reported(workspace: Workspace) -> None
     with chat_server(slow) as served:
         endpoint = ChatEndpoint(served.url, "m", retries=0, timeout=0.2)
         with pytest.raises(ModelUnavailable, match="does not answer"):
-            workspace.jobs.plan_second_opinion(1, endpoint, 0.2)
+            second_opinion.plan(workspace.store, 1, endpoint, 0.2)
         release.set()
 
 
@@ -245,14 +245,14 @@ def test_fewer_alternatives_are_requested_if_the_server_allows_fewer(workspace: 
 
     with chat_server(strict) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0)
-        workspace.jobs.plan_second_opinion(1, endpoint, 0.5)
+        second_opinion.plan(workspace.store, 1, endpoint, 0.5)
         assert [body["top_logprobs"] for body in served.requests] == [20, 5]
-        workspace.jobs.plan_second_opinion(1, endpoint, 0.5)
+        second_opinion.plan(workspace.store, 1, endpoint, 0.5)
         assert served.requests[-1]["top_logprobs"] == 5
     with chat_server(lambda body: (400, "logprobs are not supported")) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0)
         with pytest.raises(ModelUnavailable, match="vLLM"):
-            workspace.jobs.plan_second_opinion(1, endpoint, 0.5)
+            second_opinion.plan(workspace.store, 1, endpoint, 0.5)
 
 
 def test_neither_yes_nor_no_is_no_opinion_and_not_asked_again(workspace: Workspace) -> None:
@@ -284,7 +284,7 @@ def test_one_refused_question_is_left_out_and_asked_again_next_time(workspace: W
     with chat_server(lambda body: (400, "unsafe")) as served:
         endpoint = ChatEndpoint(served.url, "other", retries=0)
         with pytest.raises(QuestionRefused):
-            workspace.jobs.ask_second_opinion(1, endpoint, 1.0, at_once=1)
+            second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
     assert 5 <= len(served.requests) < PAIRS
     assert pairs_of(workspace) == before
 
@@ -305,14 +305,14 @@ def test_an_unreadable_picture_is_left_out(
     assert missing in report.problem
     monkeypatch.setattr(second_opinion, "locate", lambda root, path: root / "missing.png")
     with chat_server(knowing(workspace)) as served, pytest.raises(ImageError):
-        workspace.jobs.plan_second_opinion(1, open_server(served.url, None), 0.2)
+        second_opinion.plan(workspace.store, 1, open_server(served.url, None), 0.2)
 
 
 def test_a_spent_budget_ends_the_questions_and_the_answers_count(workspace: Workspace) -> None:
     with chat_server(lambda body: (200, YES)) as served:
         endpoint = open_server(served.url, None)
         endpoint.spending.limit(Prices(1.0, 1.0), Budget(requests=4))
-        report = workspace.jobs.ask_second_opinion(1, endpoint, 1.0, at_once=1)
+        report = second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
         assert "budget" in report.stopped
         assert (report.asked, report.requests) == (4, 4)
         assert report.cost == pytest.approx(4 * 10 / 1e6)
@@ -352,7 +352,7 @@ def test_a_dataset_without_scores_is_refused(tmp_path: Path, scored: Path) -> No
     workspace = opened(tmp_path / "new")
     dataset_id = workspace.find_or_import(str(scored / "pairs"))
     with chat_server(lambda body: (200, YES)) as served, pytest.raises(NotScored):
-        workspace.jobs.ask_second_opinion(dataset_id, open_server(served.url, None), 0.2)
+        second_opinion.ask(workspace.store, dataset_id, open_server(served.url, None), 0.2)
     workspace.store.close()
 
 
