@@ -29,10 +29,10 @@ from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries import second_opinions as queries
 from db.queries.pairs import PairRow
+from research.chat_server import Served, chat_server
 from tests.checkpoints import drawn_pairs
 from tests.cli.invoking import invoked
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import Served, chat_server
 
 PAIRS = 12
 Answer = str | dict[str, float]
@@ -151,7 +151,7 @@ def test_other_numbers_keep_the_opinion(workspace: Workspace) -> None:
     assert [pair.p_error for pair in pairs_of(workspace)] == pytest.approx(p_errors)
     for number, pair in enumerate(pairs_of(workspace)):
         workspace.review.decide(pair.id, 0, "drop" if number % 2 else "correct")
-    trained = workspace.jobs.train(1)
+    trained = workspace.jobs.run("train", 1)
     assert trained.report["opinion_weight"] > 1
 
 
