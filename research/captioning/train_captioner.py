@@ -47,7 +47,7 @@ from research.captioning.curriculum import RANDOM, bag_curriculum
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
 from research.captioning.policy import Images, Side
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
-from research.evaluation.markdown_tables import table
+from research.markdown_tables import table
 
 Floats = NDArray[np.float32]
 Policy = ClipCapPolicy | BlipPolicy
