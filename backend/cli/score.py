@@ -212,8 +212,8 @@ def score(
             server.spending.limit(*limits)
             with progress("Asking the server"):
                 first = second_opinions.plan(workspace.store, dataset_id, server, share)
-            told = second_opinion_outlook(first, at_once, server.spending)
-            console.print(f"[yellow]Note:[/] {escape(told)}")
+            outlook = second_opinion_outlook(first, at_once, server.spending)
+            console.print(f"[yellow]Note:[/] {escape(outlook)}")
         if estimate:
             with progress("Measuring") as update:
                 planned = workspace.jobs.estimate(
@@ -416,7 +416,7 @@ def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "S
 def second_opinion_summary(report: "SecondOpinionReport") -> str:
     """The answers and what they cost."""
     lines = [
-        f"Second opinion by '{report.model}': {report.asked} pairs asked now, {report.kept} "
+        f"Second opinion by '{report.model}': {report.new_answers} pairs asked now, {report.earlier_answers} "
         f"before; it agrees with {report.agrees} captions and doubts {report.doubts}; "
         f"{report.unanswered} times it said neither."
     ]

@@ -184,16 +184,16 @@ def measure_disagreement(store: Store, dataset_id: int) -> None:
         scores = [
             signal_queries.first_scores(session, run) for run in (runs if len(runs) > 1 else ())
         ]
-        asked, s_0, signs = opinion_queries.signs(session, dataset_id)
+        ids, s_0, signs = opinion_queries.signs(session, dataset_id)
     # Two numbers per pair and scorer: even for many millions of pairs, all fit into memory.
-    common = reduce(np.intersect1d, (ids for ids, _ in scores)) if scores else asked[:0]
+    common = reduce(np.intersect1d, (ids for ids, _ in scores)) if scores else ids[:0]
     by_pair: dict[int, float] = {}
     if len(common):
         ranks = [values[np.searchsorted(ids, common)] for ids, values in scores]
         by_pair = dict(zip(common.tolist(), rank_disagreement(ranks).tolist(), strict=True))
-    if len(asked):
+    if len(ids):
         between = rank_disagreement([s_0, signs])
-        for pair_id, value in zip(asked.tolist(), between.tolist(), strict=True):
+        for pair_id, value in zip(ids.tolist(), between.tolist(), strict=True):
             by_pair[pair_id] = max(value, by_pair.get(pair_id, 0.0))
     for part in chunks(sorted(by_pair), 5000):
         with store.writing() as session:
@@ -297,9 +297,9 @@ def _suspects_of(
 ) -> list[_Suspects]:
     """The suspect words of each pair. They take longer to compute than to write: call it before a
     transaction begins."""
-    asked = [pair.id for pair in pairs if pair.second_opinion is not None]
+    with_opinion = [pair.id for pair in pairs if pair.second_opinion is not None]
     with store.reading() as session:
-        opinions = opinion_queries.latest_opinions(session, asked) if asked else {}
+        opinions = opinion_queries.latest_opinions(session, with_opinion) if with_opinion else {}
     suspects: list[_Suspects] = []
     for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True):
         words = suspects_by(classifier, trajectory, p_error)

@@ -155,7 +155,7 @@ class SecondOpinionPlan:
 
 @dataclass(frozen=True)
 class SecondOpinionReport:
-    """`asked` pairs now, `kept` from earlier runs, of which the model `agrees` with some captions
+    """Pairs with `new_answers` and with `earlier_answers`: the model `agrees` with some captions
     (P(yes) of at least one half) and `doubts` others. `unanswered`: it said neither yes nor no;
     `left_out`: pictures that cannot be read, and questions that the server refused, with the last
     reason in `problem`; both are asked again next time. `stopped`: why it ended early, "" if it did
@@ -165,8 +165,8 @@ class SecondOpinionReport:
     run_id: int
     model: str
     server: str
-    asked: int
-    kept: int
+    new_answers: int
+    earlier_answers: int
     agrees: int
     doubts: int
     unanswered: int

@@ -95,9 +95,9 @@ def open_server(
     if model is None:
         names = ChatEndpoint(url, "", timeout=seconds).served_models()
         if len(names) != 1:
-            listed = ", ".join(sorted(names)[:10]) or "none"
+            names_shown = ", ".join(sorted(names)[:10]) or "none"
             raise SettingsError(
-                f"The server {url} serves {len(names)} models ({listed}). Choose one: "
+                f"The server {url} serves {len(names)} models ({names_shown}). Choose one: "
                 "--second-model NAME."
             )
         model = names[0]
@@ -176,7 +176,7 @@ def ask(
         for first in range(0, len(waiting), _AT_ONCE):
             for answer in pool.ordered(asking.answer, waiting[first : first + _AT_ONCE]):
                 asking.keep(answer)
-                progress(asking.asked, len(waiting), "Second opinion")
+                progress(asking.answers, len(waiting), "Second opinion")
             if asking.ended.is_set():
                 break
     if asking.error is not None and not isinstance(asking.error, BudgetSpent):
@@ -188,7 +188,7 @@ def ask(
     agrees = sum(p >= 0.5 for p in answers)
     spending = endpoint.spending
     return SecondOpinionReport(
-        dataset_id, run.id, endpoint.model, endpoint.base_url, asking.asked, kept, agrees,
+        dataset_id, run.id, endpoint.model, endpoint.base_url, asking.answers, kept, agrees,
         len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
         spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
         str(asking.error or ""),
@@ -204,7 +204,7 @@ class _Asking:
     endpoint: ChatEndpoint
     root: Path
     run_id: int
-    asked: int = 0
+    answers: int = 0
     left_out: int = 0
     refused_in_a_row: int = 0
     problem: str = ""
@@ -228,7 +228,7 @@ class _Asking:
         if isinstance(answer, OpinionRow):
             with self.store.writing() as session:
                 queries.save_opinion(session, self.run_id, answer)
-            self.asked, self.refused_in_a_row = self.asked + 1, 0
+            self.answers, self.refused_in_a_row = self.answers + 1, 0
         elif isinstance(answer, QuestionRefused | ImageError):
             self.left_out, self.problem = self.left_out + 1, str(answer)
             self.refused_in_a_row += isinstance(answer, QuestionRefused)
@@ -242,9 +242,9 @@ class _Asking:
         image = _opened(self.root, pair.image_path)
         if image is None:
             raise ImageError(f"The picture '{pair.image_path}' cannot be read.")
-        said = self._p_yes(image, pair.caption)
-        if said is None or said >= 0.5:  # a deletion explains doubts only
-            return OpinionRow(pair.pair_id, said)
+        opinion = self._p_yes(image, pair.caption)
+        if opinion is None or opinion >= 0.5:  # a deletion explains doubts only
+            return OpinionRow(pair.pair_id, opinion)
         with self.store.reading() as session:
             detection = detection_queries.get_detection(session, pair.pair_id)
         deletions = []
@@ -252,7 +252,7 @@ class _Asking:
             without = self._p_yes(image, caption)
             if without is not None:
                 deletions.append((start, end, without))
-        return OpinionRow(pair.pair_id, said, tuple(deletions))
+        return OpinionRow(pair.pair_id, opinion, tuple(deletions))
 
     def _p_yes(self, image: Image.Image, caption: str) -> float | None:
         return p_yes(self.endpoint.ask(question_about(image, caption)).likeliest)

@@ -72,10 +72,10 @@ def latest_opinions(session: Session, pair_ids: Sequence[int]) -> dict[int, Opin
 def unasked(session: Session, dataset_id: int, run_id: int, limit: int) -> list[UnaskedPair]:
     """The pairs that are most likely wrong among those that the run has no answer about."""
     p_error = p_error_of(session, dataset_id)
-    asked = select(SecondOpinion.pair_id).where(SecondOpinion.run_id == run_id)
+    answered_ids = select(SecondOpinion.pair_id).where(SecondOpinion.run_id == run_id)
     rows = session.execute(
         select(Pair.id, Pair.image_path, Pair.caption)
-        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.id.not_in(asked))
+        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.id.not_in(answered_ids))
         .order_by(p_error.desc(), Pair.id)
         .limit(max(0, limit))
     )

@@ -164,9 +164,9 @@ class QuestionTraining:
                     texts.partial[at] = no if is_false else yes
         # Read once for each caption, whose first token the request's last one predicts.
         *request, last = self._request[len(picture) :]
-        asked = texts.add(request, start)
+        request_end = texts.add(request, start)
         for _, *caption in captioner.tokens([claim.text for claim in claims if claim.is_true]):
-            end = texts.add([last, *caption[:-1]], asked)
+            end = texts.add([last, *caption[:-1]], request_end)
             first = end + 1 - len(caption)
             texts.words |= dict(zip(range(first, end + 1), caption, strict=True))
         return texts

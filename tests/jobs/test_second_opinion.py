@@ -92,7 +92,12 @@ def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -
     with chat_server(knowing(workspace)) as served:
         report = ask(workspace, served)
     after = pairs_of(workspace)
-    assert (report.asked, report.kept, report.agrees, report.doubts) == (PAIRS, 0, 6, 6)
+    assert (report.new_answers, report.earlier_answers, report.agrees, report.doubts) == (
+        PAIRS,
+        0,
+        6,
+        6,
+    )
     for number, (old, new) in enumerate(zip(before, after, strict=True)):
         assert old.p_error is not None
         assert new.p_error is not None
@@ -126,13 +131,18 @@ def test_only_the_most_suspicious_share_is_asked_about_and_nothing_twice(
         numbers = pairs_of(workspace)
         again = ask(workspace, served, share=0.25)
         more = ask(workspace, served, share=0.5)
-    asked = {pair.id for pair in numbers if pair.second_opinion is not None}
-    assert asked == {pair.id for pair in first}
-    assert (report.asked, again.asked, again.kept, more.asked) == (3, 0, 3, 3)
+    ids = {pair.id for pair in numbers if pair.second_opinion is not None}
+    assert ids == {pair.id for pair in first}
+    assert (report.new_answers, again.new_answers, again.earlier_answers, more.new_answers) == (
+        3,
+        0,
+        3,
+        3,
+    )
     assert again.requests == 0
     assert sent < len(served.requests)
     for old, new in zip(before, numbers, strict=True):
-        if new.id not in asked:
+        if new.id not in ids:
             assert new.p_error == old.p_error
 
 
@@ -174,10 +184,10 @@ def test_a_server_that_fails_halfway_leaves_every_number_and_is_resumed(
     assert pairs_of(workspace) == before
     with chat_server(answer, int(served.url.split(":")[2].removesuffix("/v1"))) as served:
         report = ask(workspace, served)
-    assert report.kept + report.asked == PAIRS
-    assert report.kept > 0
+    assert report.earlier_answers + report.new_answers == PAIRS
+    assert report.earlier_answers > 0
     # Only questions that belong to pairs without a stored answer are sent.
-    assert report.requests <= 4 * report.asked
+    assert report.requests <= 4 * report.new_answers
     assert all(pair.second_opinion is not None for pair in pairs_of(workspace))
 
 
@@ -189,7 +199,7 @@ def test_a_busy_server_is_asked_again(workspace: Workspace) -> None:
             return (429, "slow down") if next(number) % 3 == 0 else answer(body)
 
     with chat_server(busy) as served:
-        assert ask(workspace, served, share=0.3, at_once=2).asked == 4
+        assert ask(workspace, served, share=0.3, at_once=2).new_answers == 4
 
 
 def plan(workspace: Workspace, respond: Callable[[dict[str, Any]], tuple[int, Answer]]) -> Any:
@@ -202,9 +212,14 @@ def plan(workspace: Workspace, respond: Callable[[dict[str, Any]], tuple[int, An
 
 
 def test_the_plan_tells_what_the_rest_takes(workspace: Workspace) -> None:
-    told = plan(workspace, lambda body: (200, YES))
-    assert (told.pairs, told.total, told.most_questions, told.tokens_each) == (6, PAIRS, 4, 7)
-    assert told.model == "small"
+    outlook = plan(workspace, lambda body: (200, YES))
+    assert (outlook.pairs, outlook.total, outlook.most_questions, outlook.tokens_each) == (
+        6,
+        PAIRS,
+        4,
+        7,
+    )
+    assert outlook.model == "small"
     assert all(pair.second_opinion is None for pair in pairs_of(workspace))
 
 
@@ -265,7 +280,7 @@ def test_neither_yes_nor_no_is_no_opinion_and_not_asked_again(workspace: Workspa
         report = ask(workspace, served)
         again = ask(workspace, served)
     assert (report.unanswered, report.agrees) == (1, PAIRS - 1)
-    assert (again.asked, again.unanswered) == (0, 1)
+    assert (again.new_answers, again.unanswered) == (0, 1)
     assert pairs_of(workspace)[0].second_opinion is None
 
 
@@ -277,7 +292,7 @@ def test_one_refused_question_is_left_out_and_asked_again_next_time(workspace: W
 
     with chat_server(answer) as served:
         report = ask(workspace, served)
-        assert (report.asked, report.left_out) == (PAIRS - 1, 1)
+        assert (report.new_answers, report.left_out) == (PAIRS - 1, 1)
         assert "unsafe picture" in report.problem
         assert ask(workspace, served).left_out == 1
     before = pairs_of(workspace)
@@ -301,7 +316,7 @@ def test_an_unreadable_picture_is_left_out(
     monkeypatch.setattr(second_opinion, "locate", locate)
     with chat_server(knowing(workspace)) as served:
         report = ask(workspace, served)
-    assert (report.asked, report.left_out) == (PAIRS - 1, 1)
+    assert (report.new_answers, report.left_out) == (PAIRS - 1, 1)
     assert missing in report.problem
     monkeypatch.setattr(second_opinion, "locate", lambda root, path: root / "missing.png")
     with chat_server(knowing(workspace)) as served, pytest.raises(ImageError):
@@ -314,10 +329,10 @@ def test_a_spent_budget_ends_the_questions_and_the_answers_count(workspace: Work
         endpoint.spending.limit(Prices(1.0, 1.0), Budget(requests=4))
         report = second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
         assert "budget" in report.stopped
-        assert (report.asked, report.requests) == (4, 4)
+        assert (report.new_answers, report.requests) == (4, 4)
         assert report.cost == pytest.approx(4 * 10 / 1e6)
         assert sum(p.second_opinion is not None for p in pairs_of(workspace)) == 4
-        assert ask(workspace, served).kept == 4
+        assert ask(workspace, served).earlier_answers == 4
 
 
 def test_pictures_are_sent_small_and_captions_in_one_line(workspace: Workspace) -> None:
@@ -364,11 +379,11 @@ def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Pat
         options = ("--second-opinion", served.url, "--top", "25%", "--price-in", "100")
         status, out, err = invoked(environment, *score, *options, "--json")
         assert status == 0, err
-        told = err.index("3 of 12 pairs: 3 to 12 questions")
-        assert "cost 0.0021 to 0.0084" in err[told:]
-        assert told < err.index("Second opinion")
+        outlook = err.index("3 of 12 pairs: 3 to 12 questions")
+        assert "cost 0.0021 to 0.0084" in err[outlook:]
+        assert outlook < err.index("Second opinion")
         report = json.loads(out)["second_opinion"]
-        assert (report["asked"], report["agrees"], report["requests"]) == (3, 3, 4)
+        assert (report["new_answers"], report["agrees"], report["requests"]) == (3, 3, 4)
     status, _, err = invoked(environment, *score, "--second-opinion", served.url)
     assert status == ModelUnavailable.exit_status
     assert "Is the server running" in err

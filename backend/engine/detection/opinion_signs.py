@@ -82,8 +82,8 @@ def fitted_weight(p_error: FloatArray, signs: FloatArray, labels: NDArray[np.int
 
     if not signs.any():
         return USUAL_WEIGHT
-    found = minimize_scalar(loss, bounds=(0.0, _LARGEST_WEIGHT), method="bounded")
-    return round(float(found.x), 4)
+    optimum = minimize_scalar(loss, bounds=(0.0, _LARGEST_WEIGHT), method="bounded")
+    return round(float(optimum.x), 4)
 
 
 def shortened(caption: str, suspects: Sequence[Span]) -> list[tuple[int, int, str]]:

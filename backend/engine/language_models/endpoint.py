@@ -75,8 +75,8 @@ class ChatEndpoint:
 
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""
-        listed = self._reported(lambda: [model.id for model in self._client.models.list()])
-        return [str(name) for name in listed]
+        names = self._reported(lambda: [model.id for model in self._client.models.list()])
+        return [str(name) for name in names]
 
     def ask(self, question: Question) -> Answer:
         """The answer, from the cache if possible. Raises ModelUnavailable, which names server and
