@@ -96,11 +96,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     start.click(begin_training, [dataset], [job_id, status, timer], **options)
     adopt.click(begin_adopting, [dataset, chosen], [job_id, status, timer], **options)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
-    dataset.change(shown, [dataset], tables, **options)
     dataset.change(unfollowed, None, [job_id, status, timer], **options)
-    context = gr.context.Context.root_block
-    if context is not None:
-        context.load(shown, [dataset], tables, **options)
+    gr.on(None, shown, [dataset], tables, **options)
 
 
 def comparison_html(classifiers: list[ClassifierRow]) -> str:

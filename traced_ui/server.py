@@ -107,7 +107,7 @@ def create_app(
         enable_monitoring=False,
         footer_links=[],
         theme=make_theme(),
-        css_paths=[STYLES],
+        css_paths=STYLES,
     )
     keep_light(app)
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch

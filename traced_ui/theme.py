@@ -4,7 +4,8 @@ from pathlib import Path
 
 import gradio as gr
 
-STYLES = Path(__file__).with_name("styles.css")
+#: `rooms.css`: the bar at the top and what lies over the pages.
+STYLES = [Path(__file__).with_name(name) for name in ("styles.css", "rooms.css")]
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 
 

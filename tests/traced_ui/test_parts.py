@@ -139,7 +139,7 @@ def test_percentages_are_formatted(value: float | None, shown: str) -> None:
 
 
 def test_styles_load_no_resources() -> None:
-    styles = STYLES.read_text(encoding="utf-8")
+    styles = "".join(file.read_text(encoding="utf-8") for file in STYLES)
     assert "url(" not in styles
     assert "@import" not in styles
 
