@@ -239,7 +239,7 @@ def _figures(
         )  # fmt: skip
         dataset = workspace.jobs.import_dataset(base / "pairs", progress=progress).dataset_id
         workspace.jobs.score(dataset, suggestions=False, progress=progress)
-        workspace.jobs.measure_specificity(dataset, progress)
+        workspace.jobs.run("specificity", dataset, progress)
         considered, outcomes = _considered(workspace, dataset, drawn, progress)
         figures = _counted(workspace, dataset, drawn, considered, outcomes, served.requests)
         workspace.store.close()

@@ -77,7 +77,7 @@ def prepared(
         workspace.jobs.score(dataset, suggestions=False)
         for number, pair_id in enumerate(pair_ids(workspace)[:JUDGED]):
             workspace.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
-        workspace.jobs.train(dataset)
+        workspace.jobs.run("train", dataset)
         workspace.store.close()
         table.write_text("".join(lines), "utf-8")
         yield Prepared(source, state, url)
@@ -275,7 +275,7 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
 
     def train() -> None:
         ready.wait()
-        workspace.jobs.train(1)
+        workspace.jobs.run("train", 1)
 
     with ThreadPoolExecutor(8) as pool:
         work = [pool.submit(judge, f"curator {number}") for number in range(4)]

@@ -197,7 +197,7 @@ class Supporting(Scenario):
 
         supporting.BATCH = 2  # so that a kill finds more than one moment between commits
         opened = workspace(folder)
-        opened.jobs.measure_support(opened.find("pairs"))
+        opened.jobs.run("support", opened.find("pairs"))
 
     def check(self, folder: Path) -> None:
         check_database(folder)
@@ -350,7 +350,7 @@ class Retraining(Scenario):
 
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
-        report = opened.jobs.train(opened.find("pairs"))
+        report = opened.jobs.run("train", opened.find("pairs"))
         opened.jobs.adopt(report.classifier_id)
 
     def check(self, folder: Path) -> None:
@@ -514,7 +514,7 @@ class Boosting(Scenario):
         opened = workspace(folder)
         dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
         opened.jobs.score(dataset, suggestions=False)
-        opened.jobs.measure_specificity(dataset)
+        opened.jobs.run("specificity", dataset)
         opened.store.close()
 
     def work(self, folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import TracedError
+from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from research.bench.generated_store import generate
@@ -33,7 +34,7 @@ def pages(workspace: Workspace, _folder: Path) -> Iterator[None]:
     for _ in range(PAIRS):
         workspace.review.queue_page(QueueFilter(1))
         workspace.review.open_pair(1)
-        workspace.review.progress(1)
+        progress_of(workspace.store, 1)
         yield
 
 

@@ -130,7 +130,7 @@ def prepared(folder: Path, url: str | None, curators: int, waiting: int) -> Work
     for number, pair in enumerate(_stored(workspace, dataset)[:_JUDGED]):
         workspace.review.decide(pair.id, 0, "drop" if number % 2 else "correct")
     # Cross-fitted probabilities end with the first change; from then on they are the classifier's.
-    workspace.jobs.adopt(workspace.jobs.train(dataset).classifier_id)
+    workspace.jobs.adopt(workspace.jobs.run("train", dataset).classifier_id)
     for number in range(curators):
         workspace.accounts.add(f"Curator {number + 1}", _PASSWORD)
     grow(source, waiting)

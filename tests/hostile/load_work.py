@@ -120,7 +120,7 @@ def work_at_once(workspace: Workspace, journal: Journal) -> None:
     works: dict[str, Callable[[int], object]] = {
         "import": imports,
         "score": lambda turn: workspace.jobs.score(dataset, journal.progress, suggestions=False),
-        "train": lambda turn: workspace.jobs.train(dataset, journal.progress),
+        "train": lambda turn: workspace.jobs.run("train", dataset, journal.progress),
         "adopt": adopts,
     }
 
