@@ -256,7 +256,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "models.html": lambda text: models_page.models_html(
         [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
     ),
-    "retrain.html": lambda text: retrain.comparison_html(classifiers(text)),
+    "retrain.html": lambda text: retrain.comparison_html(
+        classifiers(text), retrain.candidate_of(classifiers(text)), 3
+    ),
     "progress/cards.html": lambda text: progress.cards_html(progress_view(text)),
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
