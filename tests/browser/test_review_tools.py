@@ -243,7 +243,7 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
     go_to(page, "plane")
     chart = page.locator("#plane-chart .js-plotly-plot")
     expect(chart).to_be_visible(timeout=20_000)
-    expect(page.locator("#plane-thresholds")).to_contain_text("For abstract captions")
+    expect(page.locator("#plane-thresholds")).to_contain_text("For vague captions")
     ground = chart.locator(".nsewdrag").first.bounding_box()
     assert ground is not None
     page.mouse.move(ground["x"] + ground["width"] * 0.5, ground["y"] + 5)
@@ -254,7 +254,7 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
     page.mouse.up()
     link = page.locator("#plane-link a")
     expect(link).to_have_attribute("href", re.compile(r"p_error_from=0\.[45]"))
-    highest = page.locator("#plane-region").get_by_label("ICC to")
+    highest = page.locator("#plane-region").get_by_label("Concrete to")
     highest.fill("0.9")
     highest.press("Tab")
     expect(link).to_have_attribute("href", re.compile("icc_to=0.9"))

@@ -25,6 +25,7 @@ from backend.review.views import (
     DuplicatesView,
     EditedCaption,
     EditView,
+    ExpectedErrors,
     Likeness,
     PairView,
     PhraseView,
@@ -160,6 +161,7 @@ def progress_view(text: str) -> ProgressView:
     return ProgressView(
         40, 20, 5, {text: 5}, (), 0.5, 8, Remaining(0.3, 30, 20, 2, 4, 4.0, 1.0, 9.0), (), (),
         (Retraining(text, NOW, True, 0.8, None),), SuspectsHit(9, 0.7, 0.1),
+        (ExpectedErrors(text, 40, 9.5, 4.0, 15.0, (4,) * 10),),
     )  # fmt: skip
 
 
@@ -260,6 +262,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         classifiers(text), retrain.candidate_of(classifiers(text)), 3
     ),
     "progress/cards.html": lambda text: progress.cards_html(progress_view(text)),
+    "progress/expected.html": lambda text: progress.expected_html(progress_view(text)),
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
