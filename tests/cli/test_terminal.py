@@ -15,7 +15,7 @@ import app as program
 from backend.cli import output
 from backend.errors import SettingsError
 from tests.datasets.folders import image_folder
-from tests.hostile.attacks import ROOT
+from tests.hostile.security import ROOT
 
 #: Clears the screen, renames the window, rings; C1's CSI; reversed text; half of a surrogate pair.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed\r"

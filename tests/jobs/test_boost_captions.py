@@ -25,11 +25,11 @@ from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.probabilities import p_error_of
+from research.chat_server import chat_server
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
 from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
 

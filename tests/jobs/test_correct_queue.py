@@ -17,9 +17,9 @@ from backend.jobs.correct_queue import MODEL_FREE, Rule
 from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from research.chat_server import chat_server
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
 from tests.fixtures.interrupting import Hanging
 
 PAIRS = 10
