@@ -46,7 +46,7 @@ def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
     report = newest.report
     verdicts = (report.get("verdicts_wrong") or 0) + (report.get("verdicts_right") or 0)
     before, after = report.get("verdict_auc_before"), report.get("verdict_auc_after")
-    is_better = None not in (before, after) and after - before >= _CLEAR_RISE
+    is_better = before is not None and after is not None and after - before >= _CLEAR_RISE
     moved = report.get("new_in_first_places")
     change = "" if moved is None else f"{moved} of the first {_FIRST} would change; "
     ranks = "it ranks your verdicts better" if is_better else "it ranks your verdicts no better"
@@ -82,8 +82,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         ]
         return (
             comparison_html(classifiers, candidate, reviewed),
-            _choice("Keep the current one", candidate, candidate and not candidate.is_better),
-            _choice("Use the new one", candidate, candidate and candidate.is_better),
+            _choice("Keep the current one", candidate, for_better=False),
+            _choice("Use the new one", candidate, for_better=True),
             gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
         )
 
@@ -136,8 +136,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     gr.on(None, shown, [dataset], tables, **options)
 
 
-def _choice(label: str, candidate: Candidate | None, is_recommended: bool | None) -> gr.Button:
-    """One of the two buttons that decide on a candidate."""
+def _choice(label: str, candidate: Candidate | None, for_better: bool) -> gr.Button:
+    """One of the two buttons that decide on a candidate. `for_better`: recommended if the candidate
+    is better, else if it is not."""
+    is_recommended = candidate is not None and candidate.is_better == for_better
     return gr.Button(
         f"{label} (recommended)" if is_recommended else label,
         visible=candidate is not None,
