@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Date, Integer, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, Date, case, cast, func, literal_column, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from db.decisions import DUPLICATE_DROPPED, WRONG
@@ -55,14 +55,14 @@ def chances(session: Session, dataset_id: int) -> list[Chances]:
     tenth = case(*((p < n / 10, n - 1) for n in range(1, 10)), else_=9)
     split = func.coalesce(Pair.split, "")
     rows = session.execute(
-        select(split, cast(tenth, Integer), func.count(Pair.id), func.sum(p), func.sum(p * (1 - p)))
+        select(split, tenth, func.count(Pair.id), func.sum(p), func.sum(p * (1 - p)))
         .where(in_dataset(dataset_id), p.is_not(None))
-        .group_by(split, cast(tenth, Integer))
-        .order_by(split, cast(tenth, Integer))
+        .group_by(literal_column("1"), literal_column("2"))
+        .order_by(literal_column("1"), literal_column("2"))
     )
     return [
-        Chances(str(name), int(at), int(pairs), float(sum_p), float(variance))
-        for name, at, pairs, sum_p, variance in rows
+        Chances(name, at, pairs, total or 0.0, variance)
+        for name, at, pairs, total, variance in rows
     ]
 
 
