@@ -16,10 +16,10 @@ from traced_ui.jobs import Started, begin, followed, job_html
 
 
 class Update(NamedTuple):
-    """What following a job changes on the page; `gr.skip()` for what stays. `found`: what an import
-    says; `status`: what any other job says."""
+    """What following a job changes on the page; `gr.skip()` for what stays. `report`: what an
+    import says; `status`: what any other job says."""
 
-    found: Any = gr.skip()
+    report: Any = gr.skip()
     status: Any = gr.skip()
     timer: Any = gr.skip()
     dataset: Any = gr.skip()
@@ -78,7 +78,7 @@ class DatasetJobs:
         if started is None:
             return Update(timer=gr.Timer(active=False))
         job = self.workspace.jobs.job(started)
-        place = "found" if job.kind == "import" else "status"
+        place = "report" if job.kind == "import" else "status"
         if not job.has_ended:
             return Update(**{place: job_html(job)})
         dataset_id, asks, selected = job.dataset_id, job.asks_for_model, {}

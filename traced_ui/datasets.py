@@ -82,7 +82,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             importing = _import_form(workspace)
         with gr.Column(min_width=320, elem_classes="step"):
             gr.Markdown("### 2 · Check")
-            found = gr.HTML(part("plain", _NOTHING_CHOSEN), elem_id="import-status")
+            report = gr.HTML(part("plain", _NOTHING_CHOSEN), elem_id="import-status")
             problems = gr.HTML(elem_id="problems")
             page = gr.Number(
                 1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
@@ -103,16 +103,17 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return listed, gr.Number(visible=count > PAGE)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    looked_at, scored, model = [job_id, found, timer], [job_id, status, timer], scoring.fields[0]
-    importing.upload.select(guarded(jobs.uploaded), None, looked_at, **options)
-    importing.start.click(guarded(jobs.begin_import), importing.fields, looked_at, **options)
+    reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
+    model = scoring.fields[0]
+    importing.upload.select(guarded(jobs.uploaded), None, reading, **options)
+    importing.start.click(guarded(jobs.begin_import), importing.fields, reading, **options)
     chosen = [dataset, *scoring.fields]
-    scoring.estimate.click(guarded(jobs.begin_estimate), chosen, scored, **options)
-    scoring.start.click(guarded(jobs.begin_scoring), chosen, scored, **options)
+    scoring.estimate.click(guarded(jobs.begin_estimate), chosen, scoring_job, **options)
+    scoring.start.click(guarded(jobs.begin_scoring), chosen, scoring_job, **options)
     for kind, button in measurements.items():
-        button.click(guarded(jobs.starting(kind)), [dataset], scored, **options)
-    watched = [found, status, timer, dataset, model]
-    timer.tick(guarded(jobs.watch), [job_id, model], watched, **options)
+        button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **options)
+    updated = [report, status, timer, dataset, model]
+    timer.tick(guarded(jobs.watch), [job_id, model], updated, **options)
     dataset.input(jobs.models, [dataset], [model], **options)
     gr.on(None, shown, [dataset, page], [problems, page], **options)
     return jobs.models, [dataset, model], [model]
