@@ -416,9 +416,9 @@ def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "S
 def second_opinion_summary(report: "SecondOpinionReport") -> str:
     """The answers and what they cost."""
     lines = [
-        f"Second opinion by '{report.model}': {report.new_answers} pairs asked now, {report.earlier_answers} "
-        f"before; it agrees with {report.agrees} captions and doubts {report.doubts}; "
-        f"{report.unanswered} times it said neither."
+        f"Second opinion by '{report.model}': {report.new_answers} pairs asked about now, "
+        f"{report.earlier_answers} before; it agrees with {report.agrees} captions and doubts "
+        f"{report.doubts}; {report.unanswered} times it said neither."
     ]
     cost = f"; cost {report.cost:.4f}" if report.cost else ""
     lines.append(
