@@ -8,8 +8,8 @@ const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 /** Leave one stop in each group: the current item, or the first. */
 export function setStops() {
   for (const group of GROUPS) {
-    const items = all(`#traced-review :is(${group})`).filter((item) => item.checkVisibility());
-    const stop = items.find((item) => item === document.activeElement || item.closest("[aria-current=true]")) ?? items[0];
+    const items = all(`#traced-review :is(${group})`);
+    const stop = items.find((item) => item === document.activeElement || item.closest("[aria-current=true]")) ?? items.find((item) => item.checkVisibility());
     items.forEach((item) => { item.tabIndex = item === stop ? 0 : -1; });
   }
 }
