@@ -118,8 +118,6 @@ TOOLS = (
     Tool("previous", "Back to the previous pair", "K", "back"),
     Tool("next", "Next pair", "J", "next"),
     Tool("grid", "Grid of many pairs, or back to one pair", "G", "grid"),
-    Tool("help", "Keys", "?", "help", is_local=True),
-    Tool("theme", "Light or dark", "", "theme", is_local=True),
 )
 
 
