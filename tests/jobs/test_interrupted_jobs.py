@@ -55,7 +55,7 @@ def test_an_import_resumes_with_its_arguments(
     again = reopened(tmp_path)
     (message,) = again.jobs.resume()
     assert f"import (job {job}) was interrupted at 2 of 9" in message
-    assert again.jobs.background.wait(60)
+    assert again.jobs.background.wait(250)
     (dataset,) = again.datasets()
     assert dataset.name == "mine"
     before, after = again.jobs.job(job), again.jobs.job(job + 1)
@@ -73,7 +73,7 @@ def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path
     interrupted(workspace, "export", 1, choice=choice, out=out, format="jsonl")
     again = reopened(tmp_path)
     again.jobs.resume()
-    assert again.jobs.background.wait(60)
+    assert again.jobs.background.wait(250)
     assert again.jobs.job(2).status == "failed"
     assert "nothing would be exported" in again.jobs.job(2).message, "no pair has a verdict"
 
@@ -98,20 +98,20 @@ def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
     def slowly(_path: str, _name: str | None, progress: Any, *_: Any) -> None:
         while True:
             begun.set()
-            go_on.wait(30)
+            go_on.wait(0.1)
             progress(1, 9, "Reading")
 
     monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
     job = workspace.jobs.start("import", None, path=str(folder))
     queued = workspace.jobs.start("import", None, path=str(folder))
-    assert begun.wait(30)
+    assert begun.wait(200)
     assert not workspace.jobs.background.stop(0.1)
     go_on.set()
-    assert workspace.jobs.background.stop(30)
+    assert workspace.jobs.background.stop(200)
     assert [workspace.jobs.job(job_id).status for job_id in (job, queued)] == ["running", "queued"]
     with workspace.store.writing() as session:
         session.execute(update(Job).values(owner=ENDED))
     again = reopened(tmp_path)
     assert len(again.jobs.resume()) == 2
-    assert again.jobs.background.wait(60)
+    assert again.jobs.background.wait(250)
     assert [again.jobs.job(job_id).status for job_id in (3, 4)] == ["done", "done"]

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import backend.jobs.noisy_copies as noisy_copies
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.stored_trajectories import exploring_of
@@ -15,6 +14,7 @@ from backend.workspace import Workspace
 from db.queries import pairs, runs
 from research.scenes import demo
 from tests.faults.scenarios import workspace
+from tests.fixtures.sizes import Sizes
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def same(first: Trajectory, second: Trajectory) -> bool:
 
 
 def test_copies_scored_before_a_kill_are_not_scored_again(
-    scored: tuple[Workspace, int], monkeypatch: pytest.MonkeyPatch
+    scored: tuple[Workspace, int], monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     opened, dataset = scored
-    monkeypatch.setattr(noisy_copies, "BATCH", 4)
+    sizes(BATCH=4)
     with opened.store.reading() as session:
         run = runs.latest_run(session, dataset, "score")
         stored = list(pairs.iterate_pairs(session, dataset))

@@ -15,7 +15,7 @@ from backend.workspace import Workspace
 from db.queries import jobs as queries
 from tests.datasets.folders import malformed
 
-PATIENCE = 30
+PATIENCE = 200
 MODELS = frozenset({"models"})
 
 
