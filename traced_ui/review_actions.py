@@ -711,7 +711,7 @@ def drawn_pair(view: PairView, scoring: Callable[[int], JobView | None] | None =
     else:
         parts["chart"] = trajectory_chart(view.trajectory)
         middle = steps_list(view.trajectory)
-    parts["steps"] = review_page.guidelines(view) + middle + review_page.beside(view)
+    parts["steps"] = middle + review_page.beside(view)
     return parts
 
 

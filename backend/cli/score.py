@@ -242,8 +242,8 @@ def progress_(
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
         if view.remaining is None:
             summary += (
-                "How many errors remain is unknown: review some pairs in the order 'random audit' "
-                "to estimate it."
+                "How many errors remain is unknown: review some pairs in the order 'check a "
+                "random sample' to estimate it."
             )
         elif view.reviewed == view.total:
             summary += "Every pair is decided: 0 errors remain."

@@ -42,7 +42,7 @@ def test_a_preview_changes_nothing_and_one_undo_reverts_the_edit(workspace: Work
     assert f"{len(before)} captions changed" in message
     assert texts(workspace) == [f"<b>A photo</b> of {text}" for text in before]
     assert workspace.review.counts(1).reviewed == 0
-    assert "edited to" in page.shown["stage"]
+    assert "Edited to" in page.shown["stage"]
     assert "0 of" in page.press("edit-preview", **edit(prefix="<b>A photo</b> of ")) or (
         "0 of" in page.shown["edit"]
     )
