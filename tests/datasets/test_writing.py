@@ -21,6 +21,7 @@ from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError
 from backend.jobs.reports import ExportCounts
 from tests.datasets.folders import picture
+from tests.fixtures.sizes import Sizes
 
 COUNTS = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
@@ -280,9 +281,9 @@ def test_the_card_says_what_was_removed_and_why() -> None:
 
 @pytest.mark.parametrize("format", ["webdataset", "parquet-images", "huggingface"])
 def test_an_interrupted_sharded_export_resumes(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes, format: str
 ) -> None:
-    monkeypatch.setattr(shard_writing, "SHARD", 1)
+    sizes(SHARD=1)
     read: list[str] = []
     whole = shard_writing.image_and_ending
 
@@ -319,9 +320,9 @@ def test_an_interrupted_sharded_export_resumes(
 
 
 def test_rows_changed_since_the_interruption_are_written_again(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(shard_writing, "SHARD", 1)
+    sizes(SHARD=1)
 
     def stopped() -> Iterator[ExportRow]:
         yield from rows(source)

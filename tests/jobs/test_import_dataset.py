@@ -14,7 +14,6 @@ import pytest
 
 from backend.datasets.read_options import ReadOptions
 from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
-from backend.jobs import import_dataset
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
@@ -130,30 +129,6 @@ def test_an_interrupted_import_can_be_resumed(
     assert [summary.total for summary in workspace.datasets()] == [4]
     report = workspace.jobs.import_dataset(source)
     assert (report.added, report.already_there) == (3, 4)
-
-
-def test_an_import_stopped_before_its_first_pair_leaves_no_dataset(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
-) -> None:
-    sizes(BATCH=2)
-    gone = [{"file_name": "gone.png", "caption": f"No. {n}."} for n in range(7)]
-    good = {"file_name": "a.png", "caption": "A dog."}
-    source = image_folder(tmp_path / "d", [*gone, good], ("a.png",))
-
-    def stop(*_: Any) -> None:
-        assert workspace.datasets() == [], "and a kill leaves nothing either"
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(import_dataset, "_new_pair", stop)
-        with pytest.raises(KeyboardInterrupt):
-            workspace.jobs.import_dataset(source)
-    assert workspace.datasets() == []
-    report = workspace.jobs.import_dataset(source)
-    assert (report.added, report.problems) == (1, 7)
-    with workspace.store.reading() as session:
-        problems = dataset_queries.list_problems(session, report.dataset_id, limit=99)
-    assert [problem.row for problem in problems] == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("imported", [0, 4])
