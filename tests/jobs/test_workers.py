@@ -167,4 +167,4 @@ def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> N
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    assert not psutil.wait_procs([worker], timeout=30)[1]
+    assert not psutil.wait_procs([worker], timeout=200)[1]
