@@ -15,7 +15,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import score_dataset
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
-from backend.jobs.scoring_stages import COMPLETION, COPIES
+from backend.jobs.scoring_stages import COPIES, WHOLE
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, trajectories
@@ -133,7 +133,7 @@ def test_a_killed_job_resumes_where_it_stopped(
 ) -> None:
     sizes(BATCH=5)
     with pytest.raises(KeyboardInterrupt):
-        score(workspace, folder, "top:50%", progress=stop_at(10, COMPLETION.name))
+        score(workspace, folder, "top:50%", progress=stop_at(10, WHOLE.name))
     report = score(workspace, folder)
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
