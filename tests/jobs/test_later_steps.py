@@ -1,7 +1,7 @@
 """First steps for all pairs, whole trajectories where people look."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import score_dataset
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
-from backend.jobs.scoring_stages import COPIES, WHOLE
+from backend.jobs.scoring_stages import COPIES
+from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, trajectories
 from tests.checkpoints import drawn_folder, random_clip
-from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 
 COUNT = 24
@@ -129,11 +129,25 @@ def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, fold
 
 
 def test_a_killed_job_resumes_where_it_stopped(
-    workspace: Workspace, folder: Path, sizes: Sizes
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     sizes(BATCH=5)
-    with pytest.raises(KeyboardInterrupt):
-        score(workspace, folder, "top:50%", progress=stop_at(10, WHOLE.name))
+    made: list[Sequence[int]] = []
+    compute = Engine.trajectories
+
+    def dying(self: Engine, requests: Any, keys: Any = None, exploring: Any = None) -> Any:
+        if keys is not None and exploring is not None and exploring.whole:
+            if len(made) == 2:
+                raise KeyboardInterrupt
+            made.append(keys)
+        return compute(self, requests, keys, exploring)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "trajectories", dying)
+        with pytest.raises(KeyboardInterrupt):
+            score(workspace, folder, "top:50%")
+    done = {key for keys in made for key in keys}
+    assert len(done) == 10
     report = score(workspace, folder)
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
