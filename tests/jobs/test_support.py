@@ -28,7 +28,7 @@ from tests.datasets.folders import image_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from traced_ui.api import Actions
-from traced_ui.datasets import overview_html
+from traced_ui.dataset_settings import overview_html
 
 COUNT = 40
 
