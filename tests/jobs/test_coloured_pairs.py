@@ -16,7 +16,7 @@ def teller(url: str, tmp_path: Path) -> Iterator[Teller]:
     opened.close()
 
 
-@settings(max_examples=max(15, settings.default.max_examples // 2))
+@settings(max_examples=settings().max_examples // 2)
 @given(story=STORIES)
 def test_no_caption_ends_beside_another_colour(teller: Teller, story: Story) -> None:
     teller.live(story)
