@@ -242,6 +242,10 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 #: Error messages of SQLite and PostgreSQL, with advice for the user.
+_CONNECTION_LOST = (
+    "the server ended the connection; it stops or starts again. Try again when it is there: "
+    "everything confirmed before is kept."
+)
 _ADVICE = {
     "database is locked": "another program keeps writing to it. Close that program, or wait.",
     "readonly database": "it is not writable. Check the permissions of the file and of its folder, "
@@ -256,6 +260,12 @@ _ADVICE = {
     "malformed": "the file is damaged. Restore a backup.",
     "connection refused": "there is no response from a PostgreSQL server. Start it, or check host "
     "and port.",
+    "server closed the connection": _CONNECTION_LOST,
+    "terminating connection": _CONNECTION_LOST,
+    "connection is lost": _CONNECTION_LOST,
+    "the database system is": _CONNECTION_LOST,  # starting up, shutting down, in recovery mode
+    "no such file or directory": "there is no response from a PostgreSQL server. Start it, or "
+    "check the folder of its socket.",
     "read-only transaction": "the server takes no changes, as a standby does. Connect to the "
     "primary server, or ask its administrator; everything confirmed before is kept.",
     "statement timeout": "the server ended a statement after its statement_timeout. Raise it for "
