@@ -284,6 +284,12 @@ _READ_ONLY = "its disk is read-only. Make it writable, or give another location 
 
 #: PostgreSQL's numeric_value_out_of_range: a parameter that does not fit into INTEGER.
 _OUT_OF_RANGE = "22003"
+#: … and foreign_key_violation.
+_NO_SUCH_PARENT = "23503"
+_DELETED = (
+    "The dataset or pair was deleted by another person or program while this was computed. Nothing "
+    "of it can be stored."
+)
 _TOO_LARGE = "There is no such row: the number is larger than any id or version can be."
 
 
@@ -298,8 +304,9 @@ def _is_on_read_only_disk(address: str) -> bool:
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Translate driver errors: a problem of the database as a whole becomes a StoreProblem, and a
-    number too large for its column, which came from a URL or an API client, a MissingRow.
+    """Translate driver errors: a problem of the database as a whole becomes a StoreProblem. A
+    number too large for its column, which came from a URL or an API client, becomes a MissingRow,
+    and so does a row whose dataset or pair another program has deleted meanwhile.
 
     Programming errors (integrity, syntax) pass through unchanged.
     """
@@ -317,7 +324,12 @@ def explained(address: str) -> Iterator[None]:
         if getattr(error.orig, "sqlstate", None) != _OUT_OF_RANGE:
             raise
         raise MissingRow(_TOO_LARGE) from error
-    except (exc.IntegrityError, exc.ProgrammingError):
+    except exc.IntegrityError as error:
+        sqlstate = getattr(error.orig, "sqlstate", None)
+        if sqlstate != _NO_SUCH_PARENT and "FOREIGN KEY" not in str(error.orig):
+            raise
+        raise MissingRow(_DELETED) from error
+    except exc.ProgrammingError:
         raise
     except exc.DBAPIError as error:
         message = str(error.orig).strip()

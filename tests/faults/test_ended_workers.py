@@ -110,6 +110,7 @@ def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
     check_resumed(workspace, stored(workspace))
 
 
+@pytest.mark.nightly
 def test_a_stopped_worker_is_ended_after_a_while(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +137,7 @@ def allow_no_more_memory(process: psutil.Process) -> None:
     process.rlimit(psutil.RLIMIT_AS, (used, used))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("disturb", "kind", "message"),
     [
