@@ -188,14 +188,21 @@ def make_engine(url: URL, migrates: bool = False) -> Engine:
     module. `migrates`: SQLite does not enforce foreign keys, so that tables can be copied."""
     if url.get_backend_name() == "postgresql":
         try:
-            return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+            return create_engine(
+                url, pool_size=8, max_overflow=24, pool_pre_ping=True, hide_parameters=True
+            )
         except ModuleNotFoundError as problem:
             raise StoreProblem(
                 "PostgreSQL needs the extra 'postgres': pip install 'traced-curator[postgres]', or "
                 "in a checkout pip install -r requirements-postgres.txt."
             ) from problem
+    # Captions are parameters: no error, and so no log, holds one.
     engine = create_engine(
-        url, pool_size=8, max_overflow=56, connect_args={"timeout": BUSY_SECONDS}
+        url,
+        hide_parameters=True,
+        pool_size=8,
+        max_overflow=56,
+        connect_args={"timeout": BUSY_SECONDS},
     )
     event.listen(engine, "connect", _prepare_sqlite)
     if migrates:

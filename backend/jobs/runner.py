@@ -28,7 +28,7 @@ _WRITE_EVERY = 0.5
 #: How often the end of a job is written if the database does not answer, every so many seconds.
 _TRY_END, _TRY_EVERY = 120, 5.0
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 class Stopped(BaseException):

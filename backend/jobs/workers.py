@@ -34,7 +34,7 @@ from backend.loaded_models import Engine
 from backend.process_exit import leave_at_once
 from backend.settings import Settings
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 #: Batches in flight per process, the current one included, so that none waits for its next batch.
 _AHEAD = 2

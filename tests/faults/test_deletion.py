@@ -121,7 +121,7 @@ def test_a_dataset_that_another_program_deletes_ends_its_scoring(
     with pytest.raises(NotFound, match="was deleted"):
         scoring.jobs.score(1, suggestions=False)
     with another.store.reading() as session:
-        for table in ("datasets", "pairs", "runs", "trajectories", "problems"):
+        for table in ("datasets", "pairs", "runs", "trajectories", "import_problems"):
             assert session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
     for workspace in (scoring, another):
         workspace.store.close()

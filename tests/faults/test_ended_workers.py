@@ -143,6 +143,7 @@ def allow_no_more_memory(process: psutil.Process) -> None:
     [
         (kill, OutOfMemory, "terminated by the system, probably for lack of memory"),
         (crash, WorkerEnded, "SIGSEGV"),
+        (allow_no_more_memory, OutOfMemory, "needs more than there is"),
     ],
 )
 def test_a_killed_worker_is_reported(
@@ -158,9 +159,3 @@ def test_a_killed_worker_is_reported(
             workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
     assert "Finished work is kept" in explain(ended.value)
     check_resumed(workspace, stored(workspace))
-
-
-def test_x(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        after_the_first_batch(patch, allow_no_more_memory)
-        workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
