@@ -254,7 +254,10 @@ class Workers:
         which = f"A worker on one of {', '.join(self._devices.names)}"
         again = "Finished work is kept; run again to resume"
         if not isinstance(problem, BrokenProcessPool):
-            return OutOfMemory(f"{which} needs more than there is. {again} with fewer devices.")
+            return OutOfMemory(
+                f"{which} needs more than there is ({str(problem).rstrip('.') or 'memory'}). {again} "
+                "with fewer devices."
+            )
         if self._was_stopped:
             return WorkerEnded(
                 f"{which} was stopped by another program (SIGSTOP) for "
