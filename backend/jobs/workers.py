@@ -255,8 +255,8 @@ class Workers:
         again = "Finished work is kept; run again to resume"
         if not isinstance(problem, BrokenProcessPool):
             return OutOfMemory(
-                f"{which} needs more than there is ({str(problem).rstrip('.') or 'memory'}). {again} "
-                "with fewer devices."
+                f"{which} needs more than there is ({str(problem).rstrip('.') or 'memory'}). "
+                f"{again} with fewer devices."
             )
         if self._was_stopped:
             return WorkerEnded(

@@ -13,9 +13,8 @@ import pytest
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models import ChatEndpoint, Question
 from backend.errors import ModelUnavailable
-from research.chat_server import POLL
+from research.chat_server import POLL, chat_server
 from tests.engine.correction.contexts import context
-from tests.engine.language_models.server import chat_server
 
 GOOD = '{"caption": "A brown dog on the sand"}'
 SCHEMA = {"type": "object", "properties": {"caption": {"type": "string"}}}
