@@ -6,7 +6,7 @@ the injected noise dominates, with many the verdicts do.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from backend.engine.detection.cold_start import (
 from backend.engine.detection.families import fitted
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import DEFAULT
+from backend.engine.detection.opinion_signs import fitted_weight, with_opinions
 from backend.engine.detection.reasons import backbone_of
 from backend.engine.detection.types import detector_for
 from backend.engine.trajectories.trajectory import Trajectory
@@ -114,6 +115,7 @@ def retrain(
     model = fitted(choice.model, features, target, weights)
     words = copies.words or DEFAULT
     classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
+    signs = np.array([trajectory.second_opinion for trajectory in trajectories])
     p_error = classifier.predict(originals)
     apart = unseen_log_odds(
         choice.model, features, target, weights, folds,
@@ -124,6 +126,9 @@ def retrain(
     p_error[[*decided, *undecided]] = calibration(
         choice.out_of_fold[: len(decided) + len(undecided)]
     )
+    weight = fitted_weight(p_error[decided], signs[decided], verdict_labels)
+    classifier = replace(classifier, opinion_weight=weight)
+    p_error = with_opinions(p_error, signs, weight)
     report = {
         **report_of(choice),
         "trained_on_pairs": len(decided) + len(undecided),
@@ -133,6 +138,7 @@ def retrain(
         "word_weights": "fitted" if copies.words is not None else "default",
         "captioner": copies.captioner,
         "backbone": backbone_of(model, features, target, weights, whole),
+        **({"opinion_weight": weight} if signs.any() else {}),
     }
     return Retrained(classifier, p_error, report)
 
