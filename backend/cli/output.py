@@ -78,8 +78,8 @@ def without_credentials(text: str) -> str:
     'postgresql://ada:***@db/traced, Authorization: Bearer ***'
     """
     return _CREDENTIALS.sub(
-        lambda found: "".join(
-            (found["before"] or found["scheme"] or found["key"] or "", "***", found["behind"] or "")
+        lambda match: "".join(
+            (match["before"] or match["scheme"] or match["key"] or "", "***", match["behind"] or "")
         ),
         text,
     )

@@ -80,9 +80,9 @@ def test_errors_of_the_database_name_no_caption(tmp_path: Path) -> None:
 
 
 def test_all_loggers_are_in_one_tree() -> None:
-    found = 0
+    loggers = 0
     for module, path in modules(ROOT):
         if "log = logging.getLogger(" in (text := path.read_text(encoding="utf-8")):
-            found += 1
+            loggers += 1
             assert 'log = logging.getLogger(f"traced.{__name__}")' in text, module
-    assert found > 5
+    assert loggers > 5

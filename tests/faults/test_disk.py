@@ -152,12 +152,12 @@ def test_adopting_on_a_full_disk_keeps_the_classifier_in_use(disk: Path, tmp_pat
         ballast = fill(disk)
         os.truncate(ballast, max(0, ballast.stat().st_size - free))
         problem = problem_of_adopting(workspace, second)
-        found = ranking(workspace)
-        assert found in (before, adopted), "half adopted"
+        in_use = ranking(workspace)
+        assert in_use in (before, adopted), "half adopted"
         again = opened(disk / "state")
-        assert ranking(again) == found, "others see something else"
+        assert ranking(again) == in_use, "others see something else"
         again.store.close()
-        refused += found == before
+        refused += in_use == before
         if problem:
             assert "the disk is full" in problem
             ballast.unlink()
