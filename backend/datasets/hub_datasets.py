@@ -6,12 +6,13 @@ each split; otherwise splits are inferred from folder and file names. Both follo
 """
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.datasets.cells import shown
-from backend.datasets.regular_files import read_regular, read_within
+from backend.datasets.regular_files import open_within, read_within
 from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
 
 #: Distinguishes the name of a Hub dataset from a path.
@@ -102,12 +103,13 @@ def found_files(folder: Path) -> DataFiles | None:
         return None
 
 
-def check_pointer(table: Path) -> None:
+def check_pointer(table: Path, folders: Sequence[Path]) -> None:
     """Raise DatasetFormatError if the file is only a Git LFS pointer."""
     try:
         if not table.is_file() or table.stat().st_size > _POINTER_BYTES:
             return
-        content = read_regular(table, _POINTER_BYTES)
+        with open_within(folders, table) as file:
+            content = file.read(_POINTER_BYTES)
     except (OSError, ValueError):
         return  # reported when the file is read
     if content.startswith(_POINTER):

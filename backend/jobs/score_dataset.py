@@ -33,7 +33,7 @@ from backend.jobs.trajectory_stages import UNREADABLE, Completion, Trajectories,
 from backend.jobs.vectors import Meanings
 from backend.jobs.workers import Devices, Task, Workers, decided
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
+from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
 from db.queries import datasets as dataset_queries
@@ -136,8 +136,9 @@ def score_dataset(
     if machines is None and first.remaining() >= MEASURED_FROM:
         progress(0, 0, "Measuring the time")
         expected = _expected(scoring, stages, len(devices.names) if devices is not None else 1)
-    progress = with_time_left(progress, expected)
-    with Workers(engine, root, devices) as scoring.workers:
+    reported = LastReport(progress)
+    progress = with_time_left(reported, expected)
+    with Workers(engine, root, devices, reported.repeat) as scoring.workers:
         for stage in stages:
             stage.run(progress)
     with store.writing() as session:

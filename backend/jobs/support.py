@@ -311,7 +311,7 @@ def phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[
     return counts
 
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def nonce_pools(engine: Engine) -> NoncePools:
