@@ -74,7 +74,8 @@ class CaptionerRecipe:
     continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval; 0
     trains all weights. `retrieval_steps`: None: 20 epochs; `retrieval_rate`: None: the published
     one. `anyway`: accept a judge that also rewards. `side`: what self-retrieval trains;
-    `temperature` and `weight_decay` are of self-retrieval as well.
+    `temperature` and `weight_decay` are of self-retrieval as well; `as_published`: as
+    `self_retrieval.Recipe` says.
     """
 
     clip: str | None = None
@@ -96,6 +97,7 @@ class CaptionerRecipe:
     side: Side = "language"
     temperature: float = TEMPERATURE
     weight_decay: float = WEIGHT_DECAY
+    as_published: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,8 +190,10 @@ def _check(recipe: CaptionerRecipe) -> None:
         )
     if recipe.self_retrieval and not recipe.clip:
         raise SettingsError("Self-retrieval is rewarded by a CLIP: name one.")
-    if not recipe.self_retrieval and (recipe.cider or recipe.bags):
-        raise SettingsError("CIDEr-D and bags belong to self-retrieval: request it as well.")
+    if not recipe.self_retrieval and (recipe.cider or recipe.bags or recipe.as_published):
+        raise SettingsError(
+            "CIDEr-D, bags and the published reward belong to self-retrieval: request it as well."
+        )
     if recipe.side not in get_args(Side):
         sides = ", ".join(get_args(Side))
         raise SettingsError(f"'{recipe.side}' is not a side to train; use one of: {sides}.")
@@ -404,6 +408,8 @@ class _Training:
             baseline="greedy" if recipe.cider else "running",
             temperature=recipe.temperature, weight_decay=recipe.weight_decay,
         )  # fmt: skip
+        if recipe.as_published:
+            settings = settings.as_published()
         training = SelfRetrieval(
             policy, receiver, lambda rows: images_of([kept[row] for row in rows]), near, settings,
             [by_row[row] for row in kept],

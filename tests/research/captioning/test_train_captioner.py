@@ -231,6 +231,7 @@ def test_too_little_data_is_refused_with_the_number(
          "rewarded by a CLIP"),
         ({"cider": 0.5}, "belong to self-retrieval"),
         ({"bags": True}, "belong to self-retrieval"),
+        ({"as_published": True}, "belong to self-retrieval"),
         ({"side": "both"}, "request self-retrieval"),
         ({"side": "left", "self_retrieval": True}, "'left' is not a side to train"),
         ({"held_out": 1.0}, "held-out"),
