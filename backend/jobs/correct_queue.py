@@ -290,11 +290,11 @@ class PairCorrector:
     def _judged(
         self, context: CorrectionContext, proposals: dict[str, str], keep: bool
     ) -> list[Suggestion]:
-        return judge.judge(
-            self.engine.scorer, context, proposals, judging(self.classifier),
+        return judge.judge_all(
+            self.engine.scorer, [(context, proposals)], judging(self.classifier),
             exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
             classifier_captioner=classifier_captioner(self.engine, self.classifier),
-        )  # fmt: skip
+        )[0]  # fmt: skip
 
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
         if proposal is None or self.corrector is None:

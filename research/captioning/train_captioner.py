@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.engine.captioning.clipcap import is_clipcap, load_clipcap, make_clipcap
+from backend.engine.captioning.clipcap import is_clipcap, load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.logit_scale import logit_scale_of
@@ -45,6 +45,7 @@ from research.captioning.captioner_report import CaptionerFigures, CaptionerRepo
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.curriculum import RANDOM, bag_curriculum
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
+from research.captioning.new_clipcap import make_clipcap
 from research.captioning.policy import Images, Side
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
 

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.expectation import signals_of
 from backend.engine.trajectories.trajectory import FloatArray, Trajectory
 
 Matrix = NDArray[np.float64]
@@ -226,13 +225,15 @@ def _auxiliary(trajectory: Trajectory) -> Matrix:
 
 
 def _captioner(trajectory: Trajectory) -> Matrix:
-    signals = signals_of(trajectory.expectation)
+    """The values named in CAPTIONER; 0 if no word was read."""
+    expectation = trajectory.expectation
+    if expectation is None or not len(expectation.log_p):
+        return np.zeros(len(CAPTIONER))
+    log_p, distance = expectation.log_p.astype(float), expectation.distance.astype(float)
+    lowest = np.sort(log_p)[[0, min(1, len(log_p) - 1)]]
     return np.array(
-        [
-            signals.mean, signals.sum, signals.lowest, signals.second_lowest, signals.mean_distance,
-            signals.largest_distance, signals.words,
-        ]
-    )  # fmt: skip
+        [log_p.mean(), log_p.sum(), *lowest, distance.mean(), distance.max(), len(log_p)]
+    )
 
 
 def _rises(s: Matrix) -> float:

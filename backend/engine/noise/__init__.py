@@ -16,10 +16,10 @@ contents are known.
     injection       injects several kinds of noise into a share of a dataset
 """
 
-from backend.engine.noise.fine_grained import FineGrainedNoise, fine_grained
+from backend.engine.noise.fine_grained import FineGrainedNoise
 from backend.engine.noise.injection import KINDS, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
-from backend.engine.noise.swaps import ImageCaption, Swapper, noun_swap, random_swap
+from backend.engine.noise.swaps import ImageCaption, Swapper
 
 __all__ = [
     "KINDS",
@@ -27,8 +27,5 @@ __all__ = [
     "ImageCaption",
     "NoisyCaption",
     "Swapper",
-    "fine_grained",
     "inject",
-    "noun_swap",
-    "random_swap",
 ]

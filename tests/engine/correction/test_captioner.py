@@ -9,7 +9,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.guided_infill import propose
-from backend.engine.correction.judge import SMALLEST_GAIN, judge, suggest
+from backend.engine.correction.judge import SMALLEST_GAIN, judge_all, suggest_all
 from backend.engine.correction.proposing import proposed
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
@@ -91,7 +91,7 @@ def test_a_description_contains_no_special_tokens(captioner: Captioner) -> None:
 def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner: Captioner) -> None:
     for seed in range(4):
         context = case_of(scorer, seed)
-        suggestions = suggest(scorer, context, captioner, lambda ts: [0.5] * len(ts))
+        (suggestions,) = suggest_all(scorer, [context], captioner, lambda ts: [0.5] * len(ts))
         assert len(suggestions) <= 3
         for suggestion in suggestions:
             assert suggestion.s_after > suggestion.s_before + SMALLEST_GAIN
@@ -102,7 +102,7 @@ def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner:
 
 
 def test_empty_proposals_give_no_suggestion(scorer: Scorer) -> None:
-    assert judge(scorer, case_of(scorer, 1), {"": "nobody", "  ": "nobody"}) == []
+    assert judge_all(scorer, [(case_of(scorer, 1), {"": "nobody", "  ": "nobody"})]) == [[]]
 
 
 def test_models_that_are_not_captioners_are_reported(tmp_path: Path) -> None:

@@ -275,9 +275,9 @@ def test_without_peft_the_message_says_what_to_install(
 ) -> None:
     import sys
 
-    from backend.engine.captioning.clipcap import make_clipcap
     from backend.errors import ModelUnavailable
     from research.captioning.clipcap_policy import ClipCapPolicy
+    from research.captioning.new_clipcap import make_clipcap
 
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(ModelUnavailable, match=r"research/requirements"):
