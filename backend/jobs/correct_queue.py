@@ -25,7 +25,7 @@ from backend.engine.correction.language_model_suggestions import Corrector, Prop
 from backend.engine.correction.ranking import SMALLEST_GAIN
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import (
     classifier_captioner,

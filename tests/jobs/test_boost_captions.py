@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Booster
-from backend.engine.language_models import Budget
+from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backend.engine.language_models import Budget
+from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.correct_queue import MODEL_FREE, Rule

@@ -45,7 +45,9 @@ from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.reasons import backbone_of
 from backend.engine.detection.types import detector_for
 from backend.engine.detection.word_weights import Spans, fit_word_weights
-from backend.engine.noise import FineGrainedNoise, ImageCaption, inject
+from backend.engine.noise.fine_grained import FineGrainedNoise
+from backend.engine.noise.injection import inject
+from backend.engine.noise.swaps import ImageCaption
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 

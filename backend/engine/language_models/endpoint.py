@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.engine.language_models.answer_cache import AnswerCache
+from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, SettingsError, missing_extra
@@ -21,7 +22,7 @@ from backend.errors import ModelUnavailable, SettingsError, missing_extra
 KEY = "OPENAI_API_KEY"
 
 
-class ChatEndpoint:
+class ChatEndpoint(ChatModel):
     """A `ChatModel` behind a server; `spending` counts requests and tokens."""
 
     def __init__(
@@ -46,9 +47,9 @@ class ChatEndpoint:
             raise SettingsError(
                 f"'{base_url}' is not a server address; give one like http://localhost:8000/v1."
             )
-        self.base_url, self.model = base_url, model
+        self.base_url, self.name = base_url, model
         self.spending = spending or Spending()
-        self._kept = AnswerCache(cache, {"url": base_url, "model": model})
+        self.kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
         self._client = openai.OpenAI(
             base_url=base_url,
@@ -58,23 +59,6 @@ class ChatEndpoint:
             http_client=openai.DefaultHttpxClient(follow_redirects=False, timeout=timeout),
         )
         self._form = _Form()
-
-    @property
-    def name(self) -> str:
-        return self.model
-
-    def ask(self, question: Question) -> Answer:
-        """The answer, from the cache if possible. Raises ModelUnavailable, which names server and
-        model, if there is no answer, and BudgetSpent."""
-        cached_answer = self._kept.read(question)
-        if cached_answer is not None:
-            self.spending.kept += 1
-            return cached_answer
-        self.spending.check()
-        answer = self._answer(question)
-        self.spending.add(answer.tokens_in, answer.tokens_out)
-        self._kept.write(question, answer)
-        return answer
 
     def _answer(self, question: Question) -> Answer:
         answered = self._reported(lambda: self._send(question))
@@ -99,7 +83,7 @@ class ChatEndpoint:
         while form is not None and form not in refused:
             try:
                 answered = self._client.chat.completions.create(
-                    model=self.model,
+                    model=self.name,
                     messages=[
                         {"role": "system", "content": question.system},
                         {"role": "user", "content": _content(question)},
@@ -118,7 +102,7 @@ class ChatEndpoint:
 
     def _not_a_completion(self, answered: Any) -> str:
         """The message for a response with status 200 that is not a chat completion."""
-        where = f"'{self.model}' at {self.base_url}"
+        where = f"'{self.name}' at {self.base_url}"
         text = answered if isinstance(answered, str) else str(getattr(answered, "error", "") or "")
         begin = " ".join(text.split())[:120]
         if begin[:1] == "<":
@@ -129,7 +113,7 @@ class ChatEndpoint:
         return f"{where} sent an empty answer{f': {begin}' if begin else '.'}"
 
     def _reported(self, send: Callable[[], Any]) -> Any:
-        where = f"'{self.model}' at {self.base_url}"
+        where = f"'{self.name}' at {self.base_url}"
         try:
             return send()
         except self._openai.AuthenticationError as problem:
