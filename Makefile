@@ -29,14 +29,15 @@ test: install-dev system-packages lint types tests
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(6, max(2, os.cpu_count() or 2) + 1))")
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $(WORKERS) \
 	--dist loadgroup --no-loadscope-reorder --max-worker-restart 0
+# A test that fails is run once more, and the summary says so (R): many of them share two cores with
+# browsers, servers and kills. Nightly runs none again, so that an unsteady test is seen.
 tests: install-dev
-	$(PYTEST) -m "not nightly"
+	$(PYTEST) -m "not nightly" --reruns 1 -rfER
 
 nightly: install-dev system-packages lint types
 	$(PYTEST)
 	$(BIN)/python -m tests.faults --times 10
-	$(BIN)/python -m tests.hostile.fuzz --minutes 20
-	$(BIN)/python -m tests.hostile.load --minutes 10
+	$(PYTEST) --hypothesis-profile thorough tests/datasets tests/traced_ui/test_any_request.py
 	$(BIN)/python -m tests.browser.latency --soak 1000
 
 coverage: install-dev

@@ -30,10 +30,10 @@ from backend.jobs import manage_datasets
 from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
-from backend.jobs.jobs import Jobs, SelectPairs
 from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.relocate_dataset import relocate
 from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView, Relocation
+from backend.jobs.workspace_jobs import Jobs, SelectPairs
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review.queue import MOST_COUNTED

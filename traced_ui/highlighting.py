@@ -23,6 +23,7 @@ def highlighted_caption(
     removal: Mapping[int, int] | None = None,
     wrong: Collection[tuple[int, int]] | None = None,
     expected: Sequence[str] = (),
+    named: Collection[SuspectWord] | None = None,
 ) -> Markup:
     """The caption as a paragraph; words are shaded by suspicion, and hovering shows the number.
 
@@ -30,8 +31,12 @@ def highlighted_caption(
     deleting the word alone adds to s, shown on hover, as is `removal`: the step at which a word was
     removed, from which on the page strikes it out. `wrong`: character ranges of the
     words that a curator marked as wrong; None disables marking. `expected`: what a captioner
-    expected in place of each word ("cat 0.61, dog 0.20"), shown on hover.
+    expected in place of each word ("cat 0.61, dog 0.20"), shown on hover. `named`: the words to
+    shade; None: all that are suspect enough.
     """
+    shaded = {(word.start, word.end) for word in suspects if word.score >= VISIBLE}
+    if named is not None:
+        shaded = {(word.start, word.end) for word in named}
     score = {(suspect.start, suspect.end): suspect.score for suspect in suspects}
     pieces: list[_Piece] = []
     position = 0
@@ -47,7 +52,17 @@ def highlighted_caption(
             _hint(suspicion, gain, step, instead) if is_read else "beyond the model's limit"
         ) + _mark_hint(called_wrong)
         pieces.append(
-            _Piece(caption[start:end], index, suspicion, step, is_read, called_wrong, hint, start)
+            _Piece(
+                caption[start:end],
+                index,
+                suspicion,
+                step,
+                is_read,
+                called_wrong,
+                hint,
+                start,
+                (start, end) in shaded,
+            )
         )
         position = end
     pieces.append(_Piece(caption[position:]))
@@ -66,12 +81,13 @@ class _Piece:
     wrong: bool | None = None
     hint: str = ""
     start: int = 0
+    is_shaded: bool = False
 
     @property
     def classes(self) -> str:
         kinds = {
             "word": True,
-            "suspect": self.suspicion >= VISIBLE,
+            "suspect": self.is_shaded,
             "unread": not self.is_read,
             "wrong": bool(self.wrong),
         }

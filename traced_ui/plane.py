@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from backend.errors import SettingsError
+from backend.review.plane import plane_of
 from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
 from backend.verdicts import about_caption
@@ -64,7 +65,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     ) -> tuple[Any, str, str]:
         if dataset_id is None:
             return gr.Plot(visible=False), "", part("empty", "No dataset yet")
-        view = seen_by(workspace, request).review.plane(dataset_id, upwards)
+        view = plane_of(seen_by(workspace, request).store, dataset_id, upwards)
         if not view.cells:
             message = part(
                 "empty", "No scores yet", "The plane is drawn once the dataset is scored."

@@ -6,6 +6,7 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from backend.engine.statistics.stopping import ENOUGH
+from backend.review.progress import progress_of
 from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
@@ -33,7 +34,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
             return (part("empty", "No dataset yet"), *hidden, "")
-        view = seen_by(workspace, request).review.progress(dataset_id)
+        view = progress_of(seen_by(workspace, request).store, dataset_id)
         if not view.reviewed:
             message = part(
                 "empty",

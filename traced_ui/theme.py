@@ -5,7 +5,8 @@ from pathlib import Path
 import gradio as gr
 
 STYLES = Path(__file__).with_name("styles.css")
-_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
+REVIEW_STYLES = Path(__file__).with_name("board") / "board.css"
+_FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 
 
 def make_theme() -> gr.themes.Base:

@@ -147,6 +147,8 @@ def score(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
+        from backend.jobs import export_scores
+
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "concreteness": concreteness, "device": device, "precision": precision,
@@ -159,7 +161,7 @@ def score(
         workspace = open_workspace(settings)
         for file in (out, features):
             if file is not None:
-                workspace.jobs.check_score_file(file)
+                export_scores.check(file)
         dataset_id = workspace.find_or_import(dataset)
         if estimate:
             with progress("Measuring") as update:
@@ -177,16 +179,16 @@ def score(
         supported = specific = rows = None
         if support:
             with progress("Support") as update:
-                supported = workspace.jobs.measure_support(dataset_id, progress=update)
+                supported = workspace.jobs.run("support", dataset_id, progress=update)
             for message in supported.notes:
                 console.print(f"[yellow]Note:[/] {escape(message)}")
         if specificity:
             with progress("Specificity") as update:
-                specific = workspace.jobs.measure_specificity(dataset_id, update)
+                specific = workspace.jobs.run("specificity", dataset_id, update)
         if out is not None:
-            rows = workspace.jobs.write_scores(dataset_id, out)
+            rows = export_scores.write(workspace.store, dataset_id, out)
         if features is not None:
-            workspace.jobs.write_features(dataset_id, features)
+            export_scores.write_features(workspace.store, dataset_id, features)
         result = ScoreResult(
             **vars(report), support=supported, specificity=specific, rows_written=rows
         )
@@ -220,7 +222,7 @@ def train(
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
         with progress("Training") as update:
-            report = workspace.jobs.train(dataset_id, progress=update, seed=seed)
+            report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))
@@ -232,14 +234,16 @@ def progress_(
     as_json: AS_JSON = False,
 ) -> None:
     """How far the review has come, and how many errors remain."""
+    from backend.review.progress import progress_of
+
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
-        view = workspace.review.progress(workspace.find(dataset))
+        view = progress_of(workspace.store, workspace.find(dataset))
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
         if view.remaining is None:
             summary += (
-                "How many errors remain is unknown: review some pairs in the order 'random audit' "
-                "to estimate it."
+                "How many errors remain is unknown: review some pairs in the order 'check a "
+                "random sample' to estimate it."
             )
         elif view.reviewed == view.total:
             summary += "Every pair is decided: 0 errors remain."

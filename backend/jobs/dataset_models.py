@@ -5,10 +5,10 @@ dataset has been scored with it. Models from environment and configuration files
 that have none yet.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -33,10 +33,6 @@ REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
 _DEFAULT = "default_model"
-
-K = TypeVar("K")
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class DatasetEngines:
@@ -64,19 +60,6 @@ class DatasetEngines:
         with self._store.reading() as session:
             dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
         return self.of_dataset(dataset_id)
-
-    def bound(
-        self,
-        function: Callable[Concatenate[Store, Engine, K, P], R],
-        engine_of: Callable[[K], Engine],
-    ) -> Callable[Concatenate[K, P], R]:
-        """`function` with store and engine bound; its next argument determines the engine."""
-
-        def filled(subject: K, *arguments: P.args, **named: P.kwargs) -> R:
-            return function(self._store, engine_of(subject), subject, *arguments, **named)
-
-        filled.__doc__ = function.__doc__
-        return filled
 
 
 def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:

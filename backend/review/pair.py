@@ -121,20 +121,6 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
     )
 
 
-def suspects_of(store: Store, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
-    """The suspect words of each of these pairs, read in one session; pairs that have not been
-    scored are omitted."""
-    with store.reading() as session:
-        detections = {
-            pair_id: detection_queries.get_detection(session, pair_id) for pair_id in pair_ids
-        }
-    return {
-        pair: to_suspects(detection)
-        for pair, detection in detections.items()
-        if detection is not None
-    }
-
-
 def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) -> Reasons | None:
     if trajectory is None or classifier is None:
         return None

@@ -39,6 +39,7 @@ from research.evaluation.labelled import (
     from_scenes,
 )
 from research.evaluation.learning_curve import Learnt, learning_curve
+from research.evaluation.markdown_tables import Mean, mean_of
 from research.evaluation.result_figures import Figures, Judged, compared, figures_of, test_half
 from research.evaluation.scored import (
     gradients_of,
@@ -81,14 +82,6 @@ SUMMARY_COLUMNS = {
     "localisation_word_prior": "word prior",
     "localisation_chance": "chance",
 }
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Mean over seeds; the standard error is None for a single seed."""
-
-    mean: float
-    standard_error: float | None
 
 
 @dataclass(frozen=True)
@@ -393,12 +386,6 @@ def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Fi
     for result in results:
         runs.setdefault((result.scorer, result.explorer, result.noise), []).append(result)
     return runs
-
-
-def mean_of(values: Sequence[float]) -> Mean:
-    """The mean, with its standard error if there are several values."""
-    error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
-    return Mean(float(np.mean(values)), error)
 
 
 def _mean(listed: Sequence[Figures], name: str) -> Mean | None:

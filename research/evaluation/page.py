@@ -9,7 +9,8 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from backend.templating import template_environment
-from research.evaluation.evaluate import EvaluationReport, by_setting, mean_of
+from research.evaluation.evaluate import EvaluationReport, by_setting
+from research.evaluation.markdown_tables import mean_of
 from research.evaluation.result_figures import Figures
 from research.evaluation.result_tables import markdown
 

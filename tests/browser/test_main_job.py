@@ -22,7 +22,7 @@ def pair_of(page: Page) -> str:
 
 def identity_of(page: Page) -> str:
     """The id of the pair in its dataset, as shown."""
-    return page.locator("#traced-stage .facts span").last.inner_text()
+    return page.locator("#traced-stage .judged .name").inner_text()
 
 
 def press(page: Page, key: str) -> None:
@@ -71,7 +71,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     area.fill("")
     page.keyboard.type(mine)
     assert pair_of(page) == before
-    expect(page.locator("#traced-stage .editor .check")).to_contain_text("probability of error")
+    expect(page.locator("#traced-stage .editor .check")).to_contain_text("likely wrong")
     press(page, "Control+Enter")
     expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 10} of {PAIRS} reviewed")
 
@@ -171,6 +171,7 @@ def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
 
 
 def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> None:
+    page.locator("#traced-queue details.more summary").click()
     page.locator("[data-filter=p_error_from]").fill("7")
     page.locator("[data-filter=p_error_from]").press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
@@ -190,7 +191,7 @@ def test_the_playground_shows_probability_warning_and_words_of_an_example(page: 
     expect(field).not_to_have_value("")
     page.wait_for_selector(".image-frame img, [data-testid=image] img, .image-container img")
     page.locator("#playground-run").click()
-    expect(page.locator("#playground-result")).to_contain_text("probability of error")
+    expect(page.locator("#playground-result")).to_contain_text("likely wrong")
     expect(page.locator("#playground-result")).to_contain_text("only knows drawn scenes")
     expect(page.locator("#playground-result .word").first).to_be_visible()
 

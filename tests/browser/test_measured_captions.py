@@ -41,10 +41,12 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
     order(page, "support")
     page.keyboard.press("h")
     expect(phrases).to_have_attribute("open", "")
-    expect(phrases.locator("summary")).to_contain_text(re.compile(r"support [-−]?\d"))
+    expect(phrases).to_contain_text(re.compile(r"\(support\): [-−]?\d"))
     expect(phrases.locator(".chip, .phrase").first).to_be_visible()
     # A range filter makes a queue of the captions with the least support.
-    shown = float(re.search(r"support ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-"))  # pyrefly: ignore[unsupported-operation]
+    support = re.search(r"\(support\): ([-−]?[\d.]+)", phrases.inner_text())
+    assert support is not None
+    shown = float(support[1].replace("−", "-"))
     page.locator("#traced-queue details.more summary").click()
     upper = page.locator("#traced-queue [data-filter=support_to]")
     upper.fill(str(shown + 0.01))
@@ -62,12 +64,11 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
 def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#specificity-start").click()
-    sentence = page.locator("#traced-stage .specificity")
+    sentence = page.locator("#traced-steps .specificity")
     expect(sentence).to_have_count(1, timeout=JOB)
     order(page, "specificity")
-    expect(sentence).to_contain_text(
-        re.compile(r"finds its own picture as \d+\w\w of \d+ similar ones")
-    )
+    page.locator("#traced-steps summary", has_text="Looks like").click()
+    expect(sentence).to_contain_text(re.compile(r"fits \d+ similar pictures? as well or better"))
     before = pair_of(page)
     other = sentence.locator(".strip [data-action=open]").first
     target = other.get_attribute("data-target")

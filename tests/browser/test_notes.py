@@ -20,7 +20,7 @@ def page(kept_page: Page) -> Page:
 def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("n")
-    box = page.locator("#traced-stage details.note textarea")
+    box = page.locator("#traced-steps details.note textarea")
     expect(box).to_be_focused()
     page.keyboard.type("two dogs? ask Ben")
     page.keyboard.press("Escape")

@@ -22,7 +22,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
     monkeypatch.setattr(output.console, "quiet", False)
     # Whether the model recognises the pictures is not checked here: it would have to be loaded.
-    monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset_id: "")
     return tmp_path / "state"
 
 

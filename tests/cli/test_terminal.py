@@ -15,7 +15,7 @@ import app as program
 from backend.cli import output
 from backend.errors import SettingsError
 from tests.datasets.folders import image_folder
-from tests.hostile.attacks import ROOT
+from tests.hostile.security import ROOT
 
 #: Clears the screen, renames the window, rings; C1's CSI; reversed text; half of a surrogate pair.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed\r"
@@ -28,7 +28,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(folder))
     monkeypatch.setattr(output.console, "quiet", False)
-    monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset_id: "")
     return folder
 
 

@@ -44,7 +44,7 @@ def test_an_error_is_raised_in_order_after_running_work_has_finished() -> None:
             assert hold.wait(30)
             calls.append("slow is done")
         if name == "later":
-            time.sleep(0.001)
+            time.sleep(0.01)
         return name
 
     with DaemonPool(2) as pool, pytest.raises(OSError, match="full"):

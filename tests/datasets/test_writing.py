@@ -1,7 +1,6 @@
 """Exports: complete or not at all, and readable again."""
 
 import hashlib
-import json
 import os
 import socket
 import tarfile
@@ -11,12 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
-from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
@@ -45,34 +42,6 @@ def rows(source: Path) -> list[ExportRow]:
         )
         for i, text in enumerate(HOSTILE)
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_an_export_can_be_read_again(source: Path, tmp_path: Path, format: str) -> None:
-    out = tmp_path / "out"
-    dataset = write_dataset(rows(source), out, format=format, card="# Card", source_root=source)
-    assert dataset == len(HOSTILE)
-    assert (out / "README.md").read_text().startswith("# Card\n")
-    alone = next(out.glob("data.*"), None)
-    reader = read_dataset(alone or out, ReadOptions(image_root=source if alone else None))
-    pairs = list(reader)
-    assert reader.problems == []
-    assert [pair.caption for pair in pairs] == HOSTILE
-    assert [pair.id for pair in pairs] == [f"id {i}" for i in range(len(HOSTILE))]
-    assert [image_and_ending(p.image_path)[0] for p in pairs] == [
-        image_and_ending(row.image_path)[0] for row in rows(source)
-    ]
-
-
-def test_columns_of_the_source_never_overwrite_ours(source: Path, tmp_path: Path) -> None:
-    write_dataset(rows(source), tmp_path / "o", format="jsonl", card="", source_root=source)
-    line = json.loads((tmp_path / "o" / "data.jsonl").read_text().splitlines()[0])
-    assert line["caption"] == "A dog."
-    assert line["source_caption"] == "taken"
-    assert line["p_error"] == 0.25
-    write_dataset(rows(source), tmp_path / "p", format="parquet", card="", source_root=source)
-    table = pq.read_table(tmp_path / "p" / "data.parquet")
-    assert json.loads(table["extra"][1].as_py()) == {"source_caption": "taken", "width": 1}
 
 
 def test_an_interrupted_export_leaves_nothing(source: Path, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def prepared(
         workspace.jobs.score(dataset, suggestions=False)
         for number, pair_id in enumerate(pair_ids(workspace)[:JUDGED]):
             workspace.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
-        workspace.jobs.train(dataset)
+        workspace.jobs.run("train", dataset)
         workspace.store.close()
         table.write_text("".join(lines), "utf-8")
         yield Prepared(source, state, url)
@@ -193,8 +193,10 @@ def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
     before, seen, is_done = shown(workspace), Shown(), threading.Event()
 
     def read() -> None:
-        while not is_done.is_set():
+        while True:
             seen.update(shown(workspace))
+            if is_done.is_set():
+                return
 
     def decide(done: int, total: int, message: str) -> None:
         if message == "Ranking" and (pair_id := next(waiting, None)) is not None:
@@ -211,7 +213,6 @@ def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
     after = shown(workspace)
     assert {basis for basis, _, _ in before}.isdisjoint(basis for basis, _, _ in after)
     assert seen <= before | after
-    assert seen
     assert len(small_steps) == -(-FIRST // 3)
     assert next(waiting, None) is None, "a verdict after each step"
     check_shown(workspace, FIRST)
@@ -275,7 +276,7 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
 
     def train() -> None:
         ready.wait()
-        workspace.jobs.train(1)
+        workspace.jobs.run("train", 1)
 
     with ThreadPoolExecutor(8) as pool:
         work = [pool.submit(judge, f"curator {number}") for number in range(4)]

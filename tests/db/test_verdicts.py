@@ -222,51 +222,6 @@ def test_undo_restores_the_previous_verdict(store: Store) -> None:
     ]
 
 
-def test_redo_restores_what_was_undone(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 3)
-    for pair_id in ids:
-        decide(store, pair_id, 0, "drop")
-    for _ in ids:
-        undo(store, dataset_id)
-    for given in (1, 2, 3):
-        again = redo(store, dataset_id)
-        assert again is not None
-        assert (again.pair_id, again.redoes, again.decision) == (ids[given - 1], 1, "drop")
-        assert decisions(store, ids) == ["drop"] * given + [None] * (3 - given)
-    assert redo(store, dataset_id) is None
-    undo(store, dataset_id)
-    assert decisions(store, ids) == ["drop", "drop", None]
-
-
-def test_a_new_decision_clears_what_could_be_redone(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 2)
-    decide(store, ids[0], 0, "drop")
-    undo(store, dataset_id)
-    decide(store, ids[1], 0, "correct")
-    assert redo(store, dataset_id) is None
-    assert decisions(store, ids) == [None, "correct"]
-
-
-def test_nothing_is_redone_over_another_curator(store: Store) -> None:
-    dataset_id, (pair_id,) = add_dataset(store, 1)
-    decide(store, pair_id, 0, "drop", "Ada")
-    undo(store, dataset_id, "Ada")
-    decide(store, pair_id, 2, "correct", "Ben")
-    assert redo(store, dataset_id, "Ada") is None
-    assert decisions(store, [pair_id]) == ["correct"]
-
-
-def test_undo_skips_verdicts_that_another_curator_has_replaced(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 2)
-    decide(store, ids[0], 0, "drop", "Ada")
-    decide(store, ids[1], 0, "drop", "Ada")
-    decide(store, ids[1], 1, "correct", "Ben")
-    taken_back = undo(store, dataset_id, "Ada")
-    assert taken_back is not None
-    assert taken_back.pair_id == ids[0]
-    assert decisions(store, ids) == [None, "correct"]
-
-
 def test_undo_is_limited_to_its_dataset(store: Store) -> None:
     first, (pair_id,) = add_dataset(store, 1, "first")
     second, _ = add_dataset(store, 1, "second")

@@ -7,8 +7,6 @@ same work ends where it would have ended without a kill.
 
 import hashlib
 import json
-import os
-import random
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
@@ -23,17 +21,10 @@ from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_trajectories import scored_batches
 from backend.settings import MODELS, load_settings
-from backend.store import open_database
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifiers, pairs, runs, trajectories, verdicts
-from research.bench.generated_store import generate
-from research.chat_server import chat_server
-from research.evaluation.boosting import answers, picture_digest
-from research.scenes import blending, demo
-from research.scenes.grammar import describe
-from research.scenes.renderer import render
-from research.scenes.world import make_scene
+from research.scenes import demo
 
 FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
 
@@ -175,58 +166,6 @@ class Scoring(Scenario):
         return stored
 
 
-class Supporting(Scenario):
-    """Support of phrases. What is stored is not computed again, and until the end the column is
-    complete or absent."""
-
-    name = "support"
-
-    def __init__(self) -> None:
-        self._kept: dict[int, bytes] = {}
-        self._wanted: list[tuple[float | None, float | None]] = []
-
-    def prepare(self, folder: Path) -> None:
-        demo.write(folder / "pairs", 12, 1, 96, seed=4)
-        opened = workspace(folder)
-        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
-        opened.jobs.score(dataset, suggestions=False)
-        opened.store.close()
-
-    def work(self, folder: Path) -> None:
-        import backend.jobs.support as supporting
-
-        supporting.BATCH = 2  # so that a kill finds more than one moment between commits
-        opened = workspace(folder)
-        opened.jobs.measure_support(opened.find("pairs"))
-
-    def check(self, folder: Path) -> None:
-        check_database(folder)
-        self._kept = self._stored(folder)
-
-    def check_end(self, folder: Path) -> None:
-        stored = self._stored(folder)
-        assert len(stored) == 12
-        assert {pair: stored[pair] for pair in self._kept} == self._kept
-        opened = workspace(folder)
-        dataset = opened.find("pairs")
-        with opened.store.reading() as session:
-            result = [
-                (pair.support, pair.weakest) for pair in pairs.iterate_pairs(session, dataset)
-            ]
-        opened.store.close()
-        self._wanted = self._wanted or result
-        np.testing.assert_allclose(
-            np.array(result, float), np.array(self._wanted, float), atol=1e-5
-        )
-
-    def _stored(self, folder: Path) -> dict[int, bytes]:
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            rows = connection.execute("SELECT pair_id, phrases FROM phrase_scores").fetchall()
-        connection.close()
-        assert len(dict(rows)) == len(rows)
-        return dict(rows)
-
-
 class ColdStarting(Scenario):
     """Training the detector. A stored noisy copy is not computed again."""
 
@@ -350,7 +289,7 @@ class Retraining(Scenario):
 
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
-        report = opened.jobs.train(opened.find("pairs"))
+        report = opened.jobs.run("train", opened.find("pairs"))
         opened.jobs.adopt(report.classifier_id)
 
     def check(self, folder: Path) -> None:
@@ -450,135 +389,14 @@ class Migrating(Scenario):
         store.close()
 
 
-class BackingUp(Scenario):
-    """Copies of the database: each is whole, or not there."""
-
-    name = "backup"
-    copies = 10
-
-    def prepare(self, folder: Path) -> None:
-        opened = workspace(folder)
-        generate(opened.store, 500)
-        for pair_id in range(1, 101):
-            opened.review.decide(pair_id, 0, "drop", author="Ada")
-        opened.store.close()
-
-    def work(self, folder: Path) -> None:
-        store = open_database(f"sqlite:///{folder}/state/traced.db")
-        for number in range(self.copies):
-            if not (folder / f"{number}.db").exists():
-                store.backup(folder / f"{number}.db")
-        store.close()
-
-    def check(self, folder: Path) -> None:
-        check_database(folder)
-        for copy in folder.glob("*.db"):
-            with sqlite3.connect(copy) as connection:
-                (state,) = connection.execute("PRAGMA integrity_check").fetchone()
-                (acts,) = connection.execute("SELECT count(*) FROM verdicts").fetchone()
-            connection.close()
-            assert (state, acts) == ("ok", 100)
-
-    def check_end(self, folder: Path) -> None:
-        self.check(folder)
-        assert len(list(folder.glob("*.db"))) == self.copies
-
-
-class Boosting(Scenario):
-    """Richer captions by a server: no question is paid for twice, no offer is stored twice."""
-
-    name = "boost"
-    _SCENES = 3
-
-    def __init__(self) -> None:
-        self._wanted: list[tuple[Any, ...]] = []
-
-    def prepare(self, folder: Path) -> None:
-        rng = random.Random(5)
-        scenes = [make_scene(rng) for _ in range(self._SCENES)]
-        (folder / "pairs").mkdir()
-        rows, visuals = [], {}
-        for i, scene in enumerate(scenes):
-            file = folder / "pairs" / f"{i}.png"
-            render(scene, 96).save(file)
-            visuals[picture_digest(file)] = blending.visual(scene, rng).text
-            rows += [
-                {"file_name": file.name, "id": f"{i}-{n}", "caption": describe(scene, rng).text}
-                for n in range(2)
-            ]
-        lines = "\n".join(map(json.dumps, rows))
-        (folder / "pairs/metadata.jsonl").write_text(lines, encoding="utf-8")
-        (folder / "visuals.json").write_text(json.dumps(visuals), encoding="utf-8")
-        # Below the range of ephemeral ports; answers are cached by address.
-        (folder / "port").write_text(str(20_000 + os.getpid() % 10_000), encoding="ascii")
-        opened = workspace(folder)
-        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
-        opened.jobs.score(dataset, suggestions=False)
-        opened.jobs.measure_specificity(dataset)
-        opened.store.close()
-
-    def work(self, folder: Path) -> None:
-        by_rule = answers(json.loads((folder / "visuals.json").read_text(encoding="utf-8")))
-
-        def respond(body: dict[str, Any]) -> tuple[int, str]:
-            with (folder / "asked").open("a", encoding="ascii", buffering=1) as file:
-                file.write(_sha256(json.dumps(body, sort_keys=True)).hex() + "\n")
-            return by_rule(body)
-
-        port = int((folder / "port").read_text(encoding="ascii"))
-        with chat_server(respond, port) as served:
-            opened = workspace(folder, corrector="by rule", corrector_url=served.url)
-            dataset = opened.find("pairs")
-            booster = opened.jobs.booster(["blend", "holistic"])
-            opened.jobs.boost(QueueFilter(dataset, review="all", order="position"), booster)
-            opened.store.close()
-
-    def check(self, folder: Path) -> None:
-        check_database(folder)
-        digests = self._request_digests(folder)
-        kept = list((folder / "state/answers").rglob("*.json"))
-        # One may have been in flight; earlier answers are cached.
-        assert len(set(digests)) <= len(kept) + 1
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            suggestions = connection.execute(
-                "SELECT pair_id, proposer, caption FROM suggestions"
-            ).fetchall()
-            attempts = connection.execute("SELECT pair_id FROM correction_attempts").fetchall()
-        connection.close()
-        assert len(set(suggestions)) == len(suggestions)
-        assert len(set(attempts)) == len(attempts)
-        assert {pair for pair, *_ in suggestions} <= {pair for (pair,) in attempts}
-
-    def check_end(self, folder: Path) -> None:
-        self.check(folder)
-        digests = self._request_digests(folder)
-        assert len(digests) <= len(set(digests)) + 1, "a question was paid for twice"
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            stored = connection.execute(
-                "SELECT pair_id, outcome, detail FROM correction_attempts UNION ALL "
-                "SELECT pair_id, proposer, caption FROM suggestions ORDER BY 1, 2, 3"
-            ).fetchall()
-        connection.close()
-        assert len({pair for pair, *_ in stored}) == 2 * self._SCENES
-        self._wanted = self._wanted or stored  # every later end must equal the first
-        assert stored == self._wanted
-
-    def _request_digests(self, folder: Path) -> list[str]:
-        path = folder / "asked"
-        return path.read_text(encoding="ascii").split() if path.exists() else []
-
-
 SCENARIOS = (
     Importing,
     Scoring,
-    Supporting,
     ColdStarting,
     Deciding,
     Retraining,
     Exporting,
-    Boosting,
     Migrating,
-    BackingUp,
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import TracedError
+from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from research.bench.generated_store import generate
@@ -33,7 +34,7 @@ def pages(workspace: Workspace, _folder: Path) -> Iterator[None]:
     for _ in range(PAIRS):
         workspace.review.queue_page(QueueFilter(1))
         workspace.review.open_pair(1)
-        workspace.review.progress(1)
+        progress_of(workspace.store, 1)
         yield
 
 
@@ -48,7 +49,7 @@ def test_who_uses_a_deleted_dataset_is_told(
     workspace: Workspace, tmp_path: Path, uses: Callable[[Workspace, Path], Iterator[None]]
 ) -> None:
     problems: list[Exception] = []
-    out = tmp_path / "out"
+    out, is_busy = tmp_path / "out", threading.Event()
     out.mkdir()
     confirmed = 0
 
@@ -57,14 +58,16 @@ def test_who_uses_a_deleted_dataset_is_told(
         try:
             for _ in uses(workspace, out):
                 confirmed += 1
+                if confirmed == 3:
+                    is_busy.set()
         except Exception as problem:
             problems.append(problem)
 
     user = threading.Thread(target=run)
     user.start()
-    user.join(0.6)
+    assert is_busy.wait(200)
     gone = workspace.delete_dataset(1)
-    user.join(120)
+    user.join()
     assert all(isinstance(problem, TracedError) for problem in problems), problems
     assert workspace.datasets() == []
     if uses is verdicts:
@@ -80,14 +83,14 @@ def test_a_dataset_is_not_deleted_while_a_job_works_on_it(workspace: Workspace) 
 
     def work(progress: object) -> dict[str, object]:
         begun.set()
-        go_on.wait(60)
+        go_on.wait(200)
         return {}
 
     workspace.jobs.background.start("score", 1, work)
-    assert begun.wait(30)
+    assert begun.wait(200)
     with pytest.raises(TracedError, match="is working on"):
         workspace.delete_dataset(1)
     go_on.set()
-    assert workspace.jobs.background.wait(30)
+    assert workspace.jobs.background.wait(200)
     workspace.delete_dataset(1)
     assert workspace.datasets() == []

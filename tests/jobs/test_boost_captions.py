@@ -17,6 +17,7 @@ from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
+from backend.review.progress import progress_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -24,11 +25,11 @@ from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.probabilities import p_error_of
+from research.chat_server import chat_server
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
 from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
 
@@ -56,7 +57,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.raises(NotScored, match="--specificity"):
         named.jobs.boost(everything(), named.jobs.booster(["blend"]))
     named.store.close()
-    workspace.jobs.measure_specificity(dataset)
+    workspace.jobs.run("specificity", dataset)
     workspace.store.close()
     return base
 
@@ -153,7 +154,7 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     chosen = made[0]
     Actions(workspace).decide(chosen.pair_id, 0, "correction", suggestion_id=chosen.id)
     assert workspace.summary(1).errors_found == 0
-    assert workspace.review.progress(1).by_decision == {"enriched": 1}
+    assert progress_of(workspace.store, 1).by_decision == {"enriched": 1}
     workspace.store.close()
 
 

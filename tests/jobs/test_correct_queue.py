@@ -14,11 +14,12 @@ from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.correct_queue import MODEL_FREE, Rule
+from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from research.chat_server import chat_server
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
 from tests.fixtures.interrupting import Hanging
 
 PAIRS = 10
@@ -160,7 +161,7 @@ def test_a_model_in_this_process_is_called_in_the_calling_thread(
 
 def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
     workspace = opened()
-    before = workspace.review.progress(1)
+    before = progress_of(workspace.store, 1)
     report = workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6))
     assert report.accepted > 0
     decided = workspace.review.queue_page(QueueFilter(1, review="decided")).rows
@@ -168,7 +169,7 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
     view = workspace.review.open_pair(decided[0].pair_id)
     assert view.decision == "correction"
     assert view.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
-    assert workspace.review.progress(1).calibration == before.calibration
+    assert progress_of(workspace.store, 1).calibration == before.calibration
     assert workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6)).accepted == 0
 
 

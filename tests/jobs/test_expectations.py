@@ -91,7 +91,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert view.trajectory.expectation.alternatives[0]
     for pair in range(1, 9):
         workspace.review.decide(pair, 0, "correct" if pair % 2 else "drop")
-    candidate = workspace.jobs.train(dataset)
+    candidate = workspace.jobs.run("train", dataset)
     assert candidate.report["captioner"] == captioner.identity
     with workspace.store.reading() as session:
         old = detections.detections_of(session, range(1, COUNT + 1))

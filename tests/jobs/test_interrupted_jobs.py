@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from backend.jobs.jobs import MOST_ATTEMPTS
 from backend.jobs.reports import ExportChoice
+from backend.jobs.workspace_jobs import MOST_ATTEMPTS
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.models import Job

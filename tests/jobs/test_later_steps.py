@@ -253,7 +253,7 @@ def test_a_detector_of_first_steps_is_trained_on_existing_whole_copies(
     assert probabilities(workspace) == ranked, "the classifier in use stays"
     for number in range(1, 9):
         workspace.review.decide(number, 0, "drop" if number % 2 else "correct")
-    candidate = workspace.jobs.train(1)
+    candidate = workspace.jobs.run("train", 1)
     with workspace.store.reading() as session:
         payload = classifiers.get_payload(session, candidate.classifier_id)
     assert Classifier.from_bytes(payload).first_step

@@ -58,7 +58,7 @@ def listed(workspace: Workspace, query: str) -> set[str]:
 
 def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_path: Path) -> None:
     assert listed(workspace, "picture=dark") == set()
-    report = workspace.jobs.measure_pictures(1)
+    report = workspace.jobs.run("quality", 1)
     assert (report.measured, report.unreadable) == (17, 0)
     assert listed(workspace, "picture=dark") == {"dark"}
     assert listed(workspace, "picture=bright") == {"bright"}
@@ -92,11 +92,11 @@ def test_a_stopped_measurement_resumes(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.measure_pictures(1, stop)
-    report = workspace.jobs.measure_pictures(1)
+        workspace.jobs.run("quality", 1, stop)
+    report = workspace.jobs.run("quality", 1)
     assert report.measured == 9
     assert listed(workspace, "picture=exact_duplicate") == {"plain-3", "copy"}
-    again = workspace.jobs.measure_pictures(1)
+    again = workspace.jobs.run("quality", 1)
     assert again.measured == 0
     assert again.issues == report.issues
 
@@ -105,6 +105,6 @@ def test_a_missing_picture_does_not_affect_others(workspace: Workspace) -> None:
     root = Path(workspace.datasets()[0].root)
     (root / "copy.png").unlink()
     (root / "dark.png").write_bytes(b"no picture")
-    report = workspace.jobs.measure_pictures(1)
+    report = workspace.jobs.run("quality", 1)
     assert (report.measured, report.unreadable) == (15, 2)
     assert listed(workspace, "picture=exact_duplicate") == set()

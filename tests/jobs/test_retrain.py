@@ -52,7 +52,7 @@ def test_an_enriched_caption_is_a_correct_one_in_training(
 
     monkeypatch.setattr(retrain, "retrain", learn)
     with pytest.raises(TrainingError, match="enough"):
-        workspace.jobs.train(1)
+        workspace.jobs.run("train", 1)
     expected = [0, 1, 0, 1, None, None, None]
     assert [learnt[pair.caption] for pair in pairs[: len(expected)]] == expected
     workspace.store.close()

@@ -238,7 +238,7 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
     first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
     dataset, cow = first.dataset_id, pairs(workspace, first)["c.png"]
     workspace.jobs.score(dataset, anyway=True)
-    workspace.jobs.measure_pictures(dataset)
+    workspace.jobs.run("quality", dataset)
     workspace.review.decide(cow.id, 0, "drop")
 
     def present() -> dict[str, bool]:

@@ -8,6 +8,7 @@ from sqlalchemy import event
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
+from backend.review.bulk_edits import edit_captions
 from backend.review.queue_form import from_text
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -36,7 +37,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     opened.review.decide(1, 0, "correct", author="Ada")
     opened.review.decide(2, 0, "drop", author="rule: gain over 0.2")
     last = opened.review.filter_of(1, from_text("external_id=p5"))
-    opened.review.edit_captions(last, BulkEdit(suffix=" !"), "Ada")
+    edit_captions(opened.store, last, BulkEdit(suffix=" !"), "Ada")
     yield opened
     opened.store.close()
 

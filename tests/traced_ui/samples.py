@@ -309,7 +309,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "review/returned_pairs.html",
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],
     ),
-    "review/beside.html": lambda text: review_page.beside(pair(text)),
+    "review/beside.html": lambda text: review_page.beside(pair(text, guidelines="")),
     "review/checked.html": lambda text: review_page.checked(
         pair(text), CaptionCheck(text, 0.5, 0.4, 0.3, suspects(text))
     ),

@@ -9,7 +9,7 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from tests.traced_ui.samples import classifiers, pair, trajectory
+from tests.traced_ui.samples import classifiers, pair, suggestion, trajectory
 from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
@@ -145,10 +145,38 @@ def test_styles_load_no_resources() -> None:
 
 
 def test_a_pair_shows_why_it_is_suspected() -> None:
-    shown = text_of(review_page.stage(pair("A red dog")))
-    assert "match better without “A”, “red”, “dog”." in shown
-    for silent in (pair("A red dog", gain=0.0), pair("A red dog", trajectory=None)):
-        assert "match better without" not in review_page.stage(silent)
+    view = pair("A red dog", corrected_caption=None)
+    for shown, sentence in (
+        (view, "match better without “A”, “red”, “dog”."),
+        (replace(view, gain=0.0), "Least expected in this caption: “A”, “red”, “dog”."),
+        (replace(view, p_error=0.4), "Least sure of “A”, “red”, “dog”."),
+    ):
+        assert sentence in text_of(review_page.stage(shown))
+    assert "“" not in text_of(review_page.stage(replace(view, trajectory=None)))
+
+
+def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
+    text = "A red dog on a lawn"
+    many = tuple(
+        SuspectWord(start, end, 0.9 - 0.1 * place)
+        for place, (start, end) in enumerate(Caption.parse(text).spans)
+    )
+    shown = review_page.stage(pair(text, suspects=many, corrected_caption=None))
+    assert "“A”, “red”, “dog”." in text_of(shown)
+    tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', shown)
+    assert tinted == ["A", "red", "dog"]
+
+
+def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
+    strong = suggestion("A brown dog.")  # 0.9 to 0.2
+    strong = replace(strong, p_before=0.9, p_after=0.2)
+    little = replace(strong, id=2, p_after=0.88)
+    broken = replace(strong, id=3, caption="A tree with a in a green in")
+    shown = review_page.stage(pair("A red dog.", suggestions=(strong, little, broken)))
+    visible, folded = shown.split('<details class="weak">')
+    assert re.findall(r'data-action="(suggestion-\d)"', visible) == ["suggestion-1"]
+    assert re.findall(r'data-action="(suggestion-\d)"', folded) == ["suggestion-2", "suggestion-3"]
+    assert "2 more" in folded
 
 
 def test_the_candidate_and_the_classifier_in_use_share_a_table() -> None:

@@ -30,7 +30,7 @@ def test_cards_show_the_estimate_and_its_interval() -> None:
     for part in ("120 of 1000", "80 %", "errors that remain, about", ">41<", "95 % confidence"):
         assert part in shown
     assert "would be more precise" not in shown
-    assert "random audit" in cards_html(replace(VIEW, remaining=None))
+    assert "check a random sample" in cards_html(replace(VIEW, remaining=None))
     few = replace(VIEW, remaining=remaining_errors(0.4, 900, 5, 0, 0))
     assert "would be more precise" in cards_html(few)
 

@@ -3,12 +3,21 @@ import * as acts from "./acts.js";
 import * as address from "./address.js";
 import { board, listen } from "./page.js";
 import * as keys from "./keys.js";
+import { setStops } from "./roving.js";
+import * as session from "./session.js";
 
 /** @param {HTMLElement} element the component */
 export function start(element) {
   // The theme chosen with the toolbar's button overrides the system's.
   const theme = localStorage.getItem("traced-theme");
   if (theme && !new URL(location.href).searchParams.has("__theme")) document.body.classList.toggle("dark", theme === "dark");
+
+  // The page ends at the window's edge, whatever stands above it.
+  const fit = () => board().style.setProperty("--above", `${board().getBoundingClientRect().top + scrollY}px`);
+  new ResizeObserver(fit).observe(document.body);
+  fit();
+  setStops();
+  session.start();
 
   const { keys: table, dataset } = board().dataset;
   keys.start(JSON.parse(table));

@@ -120,17 +120,6 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
     np.testing.assert_allclose(1 / (1 + np.exp(-ours.log_odds(features))), wanted, atol=1e-5)
 
 
-def test_one_fit_serves_every_number_of_trees() -> None:
-    features, labels = table()
-    weights = np.ones(len(labels))
-    long, short = Boosted(3, 0.1, 200, THEORY), Boosted(3, 0.1, 50, THEORY)
-    np.testing.assert_allclose(
-        long.fit(features, labels, weights).log_odds_after(features, 50),
-        short.fit(features, labels, weights).log_odds(features),
-        atol=1e-5,
-    )
-
-
 def test_the_chosen_model_beats_s_0_if_there_is_more_to_learn() -> None:
     features, labels = table(600)
     folds = fold_of(list(range(len(labels))))
@@ -157,15 +146,6 @@ def test_few_labels_allow_only_simple_models() -> None:
         assert named.model.kind == "logistic"
     injected = choose(*table(100), np.ones(100), fold_of(list(range(100))))
     assert "cart" in injected.auc_of
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_the_choice_is_no_worse_than_s_0_if_only_s_0_is_informative() -> None:
-    features, _ = table(600)
-    odds = -6 * features[:, S_0.columns[0]]
-    labels = (np.random.default_rng(3).random(600) < 1 / (1 + np.exp(-odds))).astype(np.int64)
-    chosen = choose(features, labels, np.ones(600), fold_of(list(range(600))))
-    assert chosen.auc >= chosen.auc_of["s_0 alone"] - 0.02
 
 
 def test_a_model_never_reverses_a_known_sign() -> None:
@@ -213,20 +193,6 @@ def test_calibrated_probabilities_match_frequencies() -> None:
     for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
         rows = (p >= low) & (p < high)
         assert p[rows].mean() == pytest.approx(labels[rows].mean(), abs=0.05)
-
-
-def test_a_share_keeps_the_ranking() -> None:
-    odds = np.linspace(-6, 6, 200)
-    p = Calibration(1.0, 0.0, 0.3)(odds)
-    assert (np.diff(p) > 0).all()
-    assert 0 <= p.min() <= p.max() <= 1
-
-
-def test_a_classifier_of_other_features_is_refused() -> None:
-    features, labels = table(100)
-    payload = Classifier(S_0.fit(features, labels, np.ones(100)), Calibration()).to_bytes()
-    with pytest.raises(TrainingError, match="another version"):
-        Classifier.from_bytes(payload.replace(b'"words"', b'"letters"'))
 
 
 def test_a_classifier_stored_with_fewer_features_can_still_be_read() -> None:

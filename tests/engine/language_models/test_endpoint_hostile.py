@@ -14,9 +14,8 @@ from backend.engine.correction.language_model_suggestions import Corrector, prop
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.question import Question
 from backend.errors import ModelUnavailable
-from research.chat_server import POLL
+from research.chat_server import POLL, chat_server
 from tests.engine.correction.contexts import context
-from tests.engine.language_models.server import chat_server
 
 GOOD = '{"caption": "A brown dog on the sand"}'
 SCHEMA = {"type": "object", "properties": {"caption": {"type": "string"}}}

@@ -47,7 +47,7 @@ def exact_gradient(policy: ToyPolicy) -> torch.Tensor:
     return -torch.autograd.grad(expected, policy.table)[0] / LENGTH
 
 
-def estimates(policy: ToyPolicy, baseline: float, of_logits: float) -> torch.Tensor:
+def estimates(policy: ToyPolicy, baseline: float) -> torch.Tensor:
     """The gradient of the loss for each chunk of samples, flat: [CHUNKS, parameters]."""
     policy.train(False)
     generator = torch.Generator().manual_seed(5)
@@ -55,7 +55,7 @@ def estimates(policy: ToyPolicy, baseline: float, of_logits: float) -> torch.Ten
     made = []
     for _ in range(CHUNKS):
         samples = policy.sample(images, TEMPERATURE, generator)
-        log_p = log_probabilities(policy.logits(images, samples), samples, of_logits)
+        log_p = log_probabilities(policy.logits(images, samples), samples, TEMPERATURE)
         loss = reinforce_loss(log_p, samples, rewards_of(samples.tokens) - baseline, LENGTH)
         made.append(torch.autograd.grad(loss, policy.table)[0].flatten())
     return torch.stack(made).double()
@@ -72,18 +72,7 @@ def standard_errors_away(made: torch.Tensor, exact: torch.Tensor) -> float:
 def test_the_gradient_is_unbiased_for_any_baseline(baseline: float) -> None:
     policy = ToyPolicy()
     exact = exact_gradient(policy)
-    assert standard_errors_away(estimates(policy, baseline, TEMPERATURE), exact) < 3
-
-
-def test_untempered_log_probabilities_bias_the_gradient() -> None:
-    policy = ToyPolicy()
-    assert standard_errors_away(estimates(policy, -2.0, 1.0), exact_gradient(policy)) > 10
-
-
-def test_a_good_baseline_lowers_the_variance() -> None:
-    policy = ToyPolicy()
-    spread = {base: float(estimates(policy, base, TEMPERATURE).std(0).sum()) for base in (-2.0, 3)}
-    assert spread[-2.0] < spread[3] / 2
+    assert standard_errors_away(estimates(policy, baseline), exact) < 3
 
 
 def test_the_papers_loss_divides_by_each_captions_length() -> None:
@@ -239,16 +228,6 @@ def test_training_raises_the_reward(recipe: Recipe) -> None:
         assert figures[-1].kl > 0.01
     else:
         assert figures[-1].cider == figures[-1].kl == 0
-
-
-def test_an_anchor_keeps_the_policy_near_its_start() -> None:
-    start = ToyPolicy(kinds=2).table.detach()
-    moved = {}
-    for kl in (0.0, 5.0):
-        policy = ToyPolicy(kinds=2)
-        list(training(replace(RECIPE, kl=kl), policy).steps())
-        moved[kl] = float((policy.table.detach() - start).norm())
-    assert moved[5.0] < moved[0.0] / 2
 
 
 def test_a_training_killed_at_any_step_ends_with_the_same_weights() -> None:

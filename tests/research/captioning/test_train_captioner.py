@@ -11,7 +11,7 @@ import torch
 
 from backend.engine.captioning.clipcap import load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.errors import ModelMissing, SettingsError, TrainingError
+from backend.errors import SettingsError, TrainingError
 from backend.jobs.reports import ExportChoice
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -250,24 +250,6 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         trained(workspace, tmp_path, recipe_of(parts, **changed))
-
-
-def test_a_folder_that_cannot_be_written_is_named(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(SettingsError, match=r"file cannot be written: Not a directory"):
-        trained(workspace, file, recipe_of(parts))
-
-
-def test_unknown_models_are_named(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
-) -> None:
-    with pytest.raises(ModelMissing, match="The CLIP 'nobody/clip'"):
-        trained(workspace, tmp_path, recipe_of(parts, clip="nobody/clip"))
-    with pytest.raises(ModelMissing, match="The language model 'nobody/lm'"):
-        trained(workspace, tmp_path, recipe_of(parts, language_model="nobody/lm"))
 
 
 def test_without_peft_the_message_says_what_to_install(

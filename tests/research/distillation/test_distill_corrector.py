@@ -19,13 +19,13 @@ from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
+from research.chat_server import chat_server
 from research.distillation.distill_corrector import FEWEST, distill
 from research.distillation.fine_tuning import Recipe
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.engine.correction.contexts import context
-from tests.engine.language_models.server import chat_server
 
 PAIRS = FEWEST + 12
 RECIPE = Recipe(rank=4, epochs=2, learning_rate=5e-3, train_also=("embed_tokens", "lm_head"))

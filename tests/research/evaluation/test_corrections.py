@@ -16,11 +16,11 @@ from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.settings import MODELS
+from research.chat_server import chat_server
 from research.evaluation.corrections import ANY, FIRST, _judge, correction_quality, harm
 from research.evaluation.labelled import LabelledPairs, from_scenes
 from research.evaluation.result_figures import judge, test_half
 from research.evaluation.scored import trajectories_of
-from tests.engine.language_models.server import chat_server
 
 
 def offered(caption: str) -> Suggestion:

@@ -1,18 +1,14 @@
 """The evaluation tests only on unseen data, and is reproducible."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
-from typer.testing import CliRunner
 
-from app import app
 from backend.engine.captions import Caption
 from backend.engine.detection.classifier import Calibration
 from backend.engine.detection.features import feature_matrix
@@ -225,25 +221,6 @@ def test_a_custom_dataset_can_be_evaluated(tmp_path: Path) -> None:
         from_dataset(tmp_path / "own", None, 5, "random", 0)
 
 
-def test_the_command_prints_results_and_refuses_invalid_plans(cache: Path) -> None:
-    given = ["evaluate", "--scorer", "clip", "--noise", "random", "--seeds", "1", "--pairs", "60"]
-    done = CliRunner().invoke(app, [*given, "--cache", str(cache), "--json"])
-    assert done.exit_code == 0, done.stderr
-    (result,) = json.loads(done.stdout)["results"]
-    wanted = {"scorer", "explorer", "noise", "seed", "auc", "auc_single_score",
-              "average_precision", "localisation_top1"}  # fmt: skip
-    assert wanted <= result.keys()
-    assert (result["scorer"], result["explorer"], result["noise"]) == (
-        "clip",
-        "elimination",
-        "random",
-    )
-    wrong: dict[str, Any]
-    for wrong in ({"noises": ("loud",)}, {"seeds": 0}, {"pairs": 3}, {"scorers": ("siglip",)}):
-        with pytest.raises(SettingsError):
-            Plan(**wrong)
-
-
 @pytest.mark.parametrize("noise", ["random", "noun"])
 def test_swaps_stay_within_their_half(noise: str) -> None:
     pairs = from_scenes(80, noise, 41)
@@ -290,18 +267,6 @@ def test_transfer_trains_on_one_generator_and_tests_on_another(
         transfer(
             pairs, trajectories, replace(pairs, originals=pairs.captions), trajectories, *settings
         )
-
-
-def test_each_seed_may_have_its_own_captioner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "load_captioner", lambda name, device: name)
-    plan = replace(PLAN, seeds=3, first_seed=40, captioners=("a", "none", "c"))
-    assert [evaluation.captioner_of(plan, seed) for seed in (40, 41, 42)] == ["a", None, "c"]
-    for_all = replace(plan, captioners=("a",))
-    assert {evaluation.captioner_of(for_all, seed) for seed in (40, 41, 42)} == {"a"}
-    embedded = replace(plan, captioners=(), embedded=(MODELS, MODELS / "seed-1"))
-    assert evaluation.captioner_of(embedded, 41) == str(MODELS / "seed-1/scenes-blip-captioner")
-    with pytest.raises(SettingsError, match="2 captioners for 3 seeds"):
-        replace(plan, captioners=("a", "b"))
 
 
 def test_first_steps_are_compared_with_whole_trajectories(

@@ -1,17 +1,17 @@
 """The long-running jobs as one object: `workspace.jobs`."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.bound import bound
 from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.typed_path import typed_path
 from backend.engine.correction import boosting
+from backend.engine.correction.boosting import Booster
 from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError, TracedError, explain
 from backend.jobs import (
@@ -19,7 +19,6 @@ from backend.jobs import (
     correct_queue,
     estimate,
     export_dataset,
-    export_scores,
     import_dataset,
     known_pictures,
     model_download,
@@ -36,6 +35,8 @@ from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
 from backend.jobs.ray_cluster import Cluster
 from backend.jobs.reports import (
+    BoostDryRun,
+    BoostReport,
     CorrectionReport,
     DryRun,
     ExportChoice,
@@ -45,7 +46,6 @@ from backend.jobs.reports import (
     JobView,
     ScoreReport,
     Selection,
-    TrainReport,
 )
 from backend.jobs.runner import JobRunner
 from backend.jobs.workers import AUTOMATIC, Devices
@@ -76,15 +76,7 @@ SelectPairsFor = Callable[[str | None], SelectPairs]
 
 
 class Jobs:
-    """Each job, run directly with a progress callback, or in the background with `start`.
-
-    Bound here, documented there: `measure_support` in `backend.jobs.support`, `measure_pictures` in
-    `backend.jobs.picture_quality`, `find_near_duplicates` in `backend.jobs.near_duplicates`,
-    `draw_map` in `backend.jobs.picture_map`, `measure_specificity` in `backend.jobs.specificity`,
-    `boost`, `boost_dry_run` and `booster` in `backend.jobs.boost_captions`, `train` and `adopt` in
-    `backend.jobs.retrain`, `check_score_file`, `write_scores` and `write_features` in
-    `backend.jobs.export_scores`.
-    """
+    """Every job: run it directly with a progress callback, or in the background with `start`."""
 
     def __init__(
         self,
@@ -94,36 +86,20 @@ class Jobs:
         select_pairs_for: SelectPairsFor,
         seen_by: tuple["Jobs", str] | None = None,
     ) -> None:
-        self._store = store
+        self.store = store
         self._base, self._reader = seen_by or (None, None)
-        self._engines = engines
+        self.engines = engines
         self._settings = settings
         self.guard: Guard | None = self._base.guard if self._base is not None else None
         self._select_pairs_for = select_pairs_for
         self.models = self._base.models if self._base is not None else Models(store, engines)
-        of_dataset, of_queue = engines.of_dataset, self._engine_of_queue
-        self.measure_support = engines.bound(support.measure_support, of_dataset)
-        self.measure_specificity = engines.bound(specificity.measure_specificity, of_dataset)
-        self.measure_pictures = bound(picture_quality.measure_pictures, store)
-        self.find_near_duplicates = engines.bound(near_duplicates.find_near_duplicates, of_dataset)
-        self.draw_map = engines.bound(picture_map.draw_map, of_dataset)
-        self.boost = engines.bound(boost_captions.boost, of_queue)
-        self.boost_dry_run = engines.bound(boost_captions.dry_run, of_queue)
-        self.booster = bound(boost_captions.booster, engines.of_session)
-        self.adopt = bound(retrain.adopt, store)
-        self.check_score_file = export_scores.check
-        self.write_scores = bound(export_scores.write, store)
-        self.write_features = bound(export_scores.write_features, store)
 
     def seen_by(self, reader: str) -> "Jobs":
         """The same jobs for one of several curators: what they start counts and writes verdicts as
         far as they see them, and exports of others are hidden from them. See `Store.seen_by`."""
-        store = self._store.seen_by(reader)
+        store = self.store.seen_by(reader)
         base = self._base or self
-        return Jobs(store, self._engines, self._settings, self._select_pairs_for, (base, reader))
-
-    def _engine_of_queue(self, filter: QueueFilter) -> Engine:
-        return self._engines.of_dataset(filter.dataset_id)
+        return Jobs(store, self.engines, self._settings, self._select_pairs_for, (base, reader))
 
     def _engine_with(
         self,
@@ -133,11 +109,11 @@ class Jobs:
         captioner: str | None = None,
     ) -> Engine:
         """The dataset's engine, or that of another model. Raises SettingsError."""
-        engine = self._engines.of_dataset(dataset_id, model)
+        engine = self.engines.of_dataset(dataset_id, model)
         chosen: dict[str, Any] = {"captioner": captioner} if captioner else {}
         if trajectories is not None:
             chosen["trajectories"] = parse_depth(trajectories).name
-        return engine.with_settings(dataclasses.replace(engine.settings, **chosen))
+        return engine.with_settings(replace(engine.settings, **chosen))
 
     def score(
         self,
@@ -162,7 +138,7 @@ class Jobs:
             if name and not self.models.view(name).is_here:
                 model_download.download(name, progress)
         return score_dataset.score_dataset(
-            self._store, engine, dataset_id, progress, suggestions, cluster, anyway, anew
+            self.store, engine, dataset_id, progress, suggestions, cluster, anyway, anew
         )
 
     def estimate(
@@ -181,7 +157,7 @@ class Jobs:
         engine = self._engine_with(dataset_id, model, trajectories, captioner)
         devices = cluster if isinstance(cluster, Devices) else None
         return estimate.estimate(
-            self._store, engine, dataset_id, progress, anyway, suggestions, devices
+            self.store, engine, dataset_id, progress, anyway, suggestions, devices
         )
 
     def import_dataset(
@@ -195,34 +171,36 @@ class Jobs:
     ) -> ImportReport:
         """See `backend.jobs.import_dataset.import_dataset`."""
         return import_dataset.import_dataset(
-            self._store, path, name, progress, self._settings.data_directory, update, gone, options
+            self.store, path, name, progress, self._settings.data_directory, update, gone, options
         )
 
-    def _estimate_job(
+    def estimate_figures(
         self, dataset_id: int, progress: Progress, **arguments: Any
     ) -> dict[str, Any]:
+        """An estimate for this machine's idle cores, with its sum."""
         report = self.estimate(dataset_id, progress, cluster=AUTOMATIC, **arguments)
         return _figures(report) | {"seconds": report.seconds}
 
-    def _import_job(
+    def import_and_recognise(
         self,
+        _: int,
         progress: Progress,
         path: str,
         name: str | None = None,
         update: str = "keep",
         gone: str = "keep",
         **options: Any,
-    ) -> dict[str, Any]:
+    ) -> ImportReport:
         """Import, then check whether the model that would score the dataset knows its pictures."""
         report = self.import_dataset(path, name, progress, update, gone, ReadOptions(**options))
-        return _figures(report) | {"asks_for_model": self.needs_model(report.dataset_id)}
+        return replace(report, asks_for_model=self.needs_model(report.dataset_id))
 
     def needs_model(self, dataset_id: int) -> str:
         """Why the model that would score the dataset cannot score its pictures; "" if it can, or if
         it cannot be loaded, which scoring reports."""
-        engine = self._engines.of_dataset(dataset_id)
+        engine = self.engines.of_dataset(dataset_id)
         try:
-            seen = known_pictures.recognise(self._store, engine, dataset_id)
+            seen = known_pictures.recognise(self.store, engine, dataset_id)
         except TracedError:
             return ""
         return known_pictures.refusal(seen) if seen.is_refused else ""
@@ -236,9 +214,9 @@ class Jobs:
         progress: Progress = no_progress,
     ) -> CorrectionReport:
         """See `backend.jobs.correct_queue.correct`; with the session's corrector, if it has one."""
-        engine = self._engine_of_queue(filter)
+        engine = self.engines.of_dataset(filter.dataset_id)
         return correct_queue.correct(
-            self._store,
+            self.store,
             engine,
             filter,
             engine.corrector,
@@ -248,19 +226,42 @@ class Jobs:
             progress,
         )
 
+    def boost(
+        self,
+        filter: QueueFilter,
+        booster: Booster,
+        limit: int | None = None,
+        progress: Progress = no_progress,
+        calibrate: bool = True,
+    ) -> BoostReport:
+        """See `backend.jobs.boost_captions.boost`."""
+        engine = self.engines.of_dataset(filter.dataset_id)
+        return boost_captions.boost(self.store, engine, filter, booster, limit, progress, calibrate)
+
+    def boost_dry_run(self, filter: QueueFilter, booster: Booster, shown: int = 3) -> BoostDryRun:
+        """See `backend.jobs.boost_captions.dry_run`."""
+        engine = self.engines.of_dataset(filter.dataset_id)
+        return boost_captions.dry_run(self.store, engine, filter, booster, shown)
+
+    def booster(
+        self, kinds: Sequence[str], llm: str | None = None, llm_url: str | None = None
+    ) -> Booster:
+        """See `backend.jobs.boost_captions.booster`."""
+        return boost_captions.booster(self.engines.of_session, kinds, llm, llm_url)
+
     def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
         """A preview of the requests to the session's corrector."""
-        engine = self._engine_of_queue(filter)
+        engine = self.engines.of_dataset(filter.dataset_id)
         if engine.corrector is None:
             raise SettingsError(
                 "Set a vision-language model: --vlm NAME. A dry run shows only requests to one."
             )
-        return correct_queue.dry_run(self._store, engine, filter, engine.corrector, shown)
+        return correct_queue.dry_run(self.store, engine, filter, engine.corrector, shown)
 
     def enrich(self, pair_id: int) -> str:
         """Ask the session's model for richer captions of one pair; returns the outcome in a few
         words."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
         queue = QueueFilter(dataset_id, among=(pair_id,))
         report = self.boost(queue, self.booster(boosting.KINDS), calibrate=False)  # someone waits
@@ -268,19 +269,16 @@ class Jobs:
 
     def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             return classifier_queries.list_classifiers(session, dataset_id)
 
-    def train(
-        self, dataset_id: int, progress: Progress = no_progress, seed: int = 0
-    ) -> TrainReport:
-        """See `backend.jobs.retrain.train_candidate`."""
-        engine = self._engines.of_dataset(dataset_id)
-        return retrain.train_candidate(self._store, engine, dataset_id, progress, seed)
+    def adopt(self, classifier_id: int, progress: Progress = no_progress) -> int:
+        """See `backend.jobs.retrain.adopt`."""
+        return retrain.adopt(self.store, classifier_id, progress)
 
     def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
         """See `backend.jobs.export_dataset.count`."""
-        return export_dataset.count(self._store, dataset_id, choice)
+        return export_dataset.count(self.store, dataset_id, choice)
 
     def export(
         self,
@@ -292,10 +290,10 @@ class Jobs:
         progress: Progress = no_progress,
     ) -> ExportReport:
         """See `backend.jobs.export_dataset.export`."""
-        facts = export_dataset.facts(self._store, dataset_id)
+        facts = export_dataset.facts(self.store, dataset_id)
         target = typed_path(out)
         return export_dataset.export(
-            self._store, dataset_id, choice, target, format, facts, overwrite, progress
+            self.store, dataset_id, choice, target, format, facts, overwrite, progress
         )
 
     def export_selected(
@@ -311,8 +309,14 @@ class Jobs:
         and a million ids need not be stored."""
         if queue or view is not None:
             only = self._select_pairs_for(self._reader)(dataset_id, queue, view)
-            choice = dataclasses.replace(choice, only=only)
+            choice = replace(choice, only=only)
         return self.export(dataset_id, choice, progress=progress, **arguments)
+
+    def run(
+        self, kind: str, dataset_id: int, progress: Progress = no_progress, **arguments: Any
+    ) -> Any:
+        """The report of a job of this kind, one of JOBS, run here and now."""
+        return JOBS[kind].run(self, dataset_id, progress, **arguments)
 
     # ---------------------------------------------------------------- in the background
 
@@ -320,27 +324,27 @@ class Jobs:
     def background(self) -> JobRunner:
         """The runner of this process; created on first use, because it marks the unfinished jobs of
         an earlier process."""
-        return self._base.background if self._base is not None else JobRunner(self._store)
+        return self._base.background if self._base is not None else JobRunner(self.store)
 
     def job(self, job_id: int) -> JobView:
         """Raises NotFound."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             return self._views([job_queries.get_job(session, job_id)], session)[0]
 
     def last_scoring(self, dataset_id: int) -> JobView | None:
         """The newest background job that scores the dataset, whatever its status."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             job = job_queries.latest_job(session, "score", dataset_id)
             return self._views([job], session)[0] if job is not None else None
 
     def running(self) -> list[JobView]:
         """Background jobs queued or running, of all servers on this database, oldest first."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             return self._views(job_queries.running_jobs(session), session)
 
     def recent(self, limit: int = 10) -> list[JobView]:
         """The newest `limit` background jobs and all unfinished ones, newest first."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             return self._views(job_queries.recent_jobs(session, limit), session)
 
     def _views(self, jobs: Sequence[JobRow], session: Session) -> list[JobView]:
@@ -352,7 +356,7 @@ class Jobs:
         for job in jobs:
             view = _view(job, names)
             if job.kind == "export" and self._reader not in (None, _starter(job)):
-                view = dataclasses.replace(view, message="", result={}, done=0, total=0)
+                view = replace(view, message="", result={}, done=0, total=0)
             views.append(view)
         return views
 
@@ -363,7 +367,7 @@ class Jobs:
     def retry(self, job_id: int) -> int:
         """Restart a failed or cancelled job with the same arguments; returns the new job's id.
         Raises NotFound, and SettingsError for a job that succeeded or is still running."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             job = job_queries.get_job(session, job_id)
         if job.status not in ("failed", "cancelled"):
             raise SettingsError(f"Job {job_id} is {job.status}: there is nothing to retry.")
@@ -385,30 +389,11 @@ class Jobs:
         attempts: int = 0,
         reader: str | None = None,
     ) -> int:
-        jobs = self if reader is None else self.seen_by(reader)
-        # The classifier is for everybody, so its training uses only what everybody may know.
-        common = self if reader is None else self.seen_by(NOBODY)
-        works = {
-            "import": lambda progress: self._import_job(progress, **arguments),
-            "score": lambda progress: self.score(
-                dataset_id or 0, progress, cluster=AUTOMATIC, **arguments
-            ),
-            "support": lambda progress: self.measure_support(dataset_id or 0, progress),
-            "specificity": lambda progress: self.measure_specificity(dataset_id or 0, progress),
-            "quality": lambda progress: self.measure_pictures(dataset_id or 0, progress),
-            "duplicates": lambda progress: self.find_near_duplicates(
-                dataset_id or 0, progress, **arguments
-            ),
-            "map": lambda progress: self.draw_map(dataset_id or 0, progress),
-            "train": lambda progress: common.train(dataset_id or 0, progress),
-            "adopt": lambda progress: {"pairs": self.adopt(progress=progress, **arguments)},
-            "export": lambda progress: jobs.export_selected(dataset_id or 0, progress, **arguments),
-            "estimate": lambda progress: self._estimate_job(dataset_id or 0, progress, **arguments),
-            "download": lambda progress: model_download.download(arguments["model"], progress),
-            "probe": lambda progress: self.models.probe(arguments["model"], progress),
-        }
-        if kind not in works:
+        if kind not in JOBS:
             raise SettingsError(f"There is no job '{kind}'.")
+        job = JOBS[kind]
+        as_seen_by = NOBODY if job.is_for_all else reader
+        jobs = self if as_seen_by is None else self.seen_by(as_seen_by)
         if self.guard is not None:
             arguments |= self.guard(kind, arguments)
         if kind == "import":
@@ -417,10 +402,12 @@ class Jobs:
         return self.background.start(
             kind,
             dataset_id,
-            lambda progress: _figures(works[kind](progress)) | {_STARTER: reader},
+            lambda progress: (
+                _figures(job.run(jobs, dataset_id or 0, progress, **arguments)) | {_STARTER: reader}
+            ),
             _figures(arguments) | {_STARTER: reader},
             attempts,
-            _uses(kind, dataset_id, arguments),
+            frozenset(name.format_map({**arguments, "dataset": dataset_id}) for name in job.uses),
         )
 
     def resume(self) -> list[str]:
@@ -446,25 +433,56 @@ class Jobs:
         )
 
 
-#: What a job uses alone, by its kind: models serve one job at a time, and a dataset is ranked by
-#: one. Imports, exports, duplicates and maps need neither.
-_EXCLUSIVE = {
-    "import": ("import of {path}",),
-    "export": ("export to {out}",),
-    "download": ("download of {model}",),
-    "probe": ("models",),
-    "estimate": ("models",),
-    "duplicates": ("duplicates of {dataset}",),
-    "map": ("map of {dataset}",),
-    "adopt": ("ranking of {dataset}",),
+@dataclass(frozen=True)
+class Job:
+    """A kind of background job.
+
+    `run`: called with the `Jobs` as its starter sees them, a dataset (0: none), a progress callback
+    and the job's arguments; returns a report that pydantic writes as JSON. `uses`: names of what it
+    uses alone: models serve one job at a time, and a dataset is ranked by one. `is_for_all`: its
+    results are for everybody, so it uses only what everybody may know.
+    """
+
+    run: Callable[..., Any]
+    uses: tuple[str, ...] = ("ranking of {dataset}", "models")
+    is_for_all: bool = False
+
+
+def _with_models(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The work of a job on a dataset with its own models: `function`(store, engine, dataset, …)."""
+
+    def run(jobs: Jobs, dataset_id: int, progress: Progress, **arguments: Any) -> Any:
+        engine = jobs.engines.of_dataset(dataset_id)
+        return function(jobs.store, engine, dataset_id, progress, **arguments)
+
+    return run
+
+
+#: Every kind of background job. Imports, exports, duplicates and maps need neither models nor
+#: ranking.
+JOBS: Mapping[str, Job] = {
+    "import": Job(Jobs.import_and_recognise, ("import of {path}",)),
+    "score": Job(partial(Jobs.score, cluster=AUTOMATIC)),
+    "estimate": Job(Jobs.estimate_figures, ("models",)),
+    "support": Job(_with_models(support.measure_support)),
+    "specificity": Job(_with_models(specificity.measure_specificity)),
+    "quality": Job(lambda jobs, *given: picture_quality.measure_pictures(jobs.store, *given)),
+    "duplicates": Job(
+        _with_models(near_duplicates.find_near_duplicates), ("duplicates of {dataset}",)
+    ),
+    "map": Job(_with_models(picture_map.draw_map), ("map of {dataset}",)),
+    "train": Job(_with_models(retrain.train_candidate), is_for_all=True),
+    "adopt": Job(
+        lambda jobs, _, progress, classifier_id: {"pairs": jobs.adopt(classifier_id, progress)},
+        ("ranking of {dataset}",),
+    ),
+    "export": Job(Jobs.export_selected, ("export to {out}",)),
+    "download": Job(
+        lambda jobs, _, progress, model: jobs.models.download(model, progress),
+        ("download of {model}",),
+    ),
+    "probe": Job(lambda jobs, _, progress, model: jobs.models.probe(model, progress), ("models",)),
 }
-
-
-def _uses(kind: str, dataset_id: int | None, arguments: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the resources that the job uses alone."""
-    names = _EXCLUSIVE.get(kind, ("ranking of {dataset}", "models"))
-    values = {**arguments, "dataset": dataset_id}
-    return frozenset(name.format_map(values) for name in names)
 
 
 def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:
