@@ -9,6 +9,7 @@
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
     │   └── ModelMissing         it is on the hub, but has not been downloaded to this machine
+    │   └── QuestionRefused      a server refuses one question, and may answer others
     ├── ModelMismatch            it loads, but is not the kind of model that is needed
     ├── UnknownPictures          a model's scores of these pictures would be meaningless
     ├── Unreadable               a model's answer is not in the requested form
@@ -91,6 +92,10 @@ class ModelMissing(ModelUnavailable):
 
 class ModelMismatch(ModelUnavailable):
     title = "This is not the kind of model needed here"
+
+
+class QuestionRefused(ModelUnavailable):
+    title = "The server refuses a question"
 
 
 class UnknownPictures(TracedError):

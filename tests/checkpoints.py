@@ -149,10 +149,18 @@ def drawn_pairs(count: int, seed: int = 0, size: int = 96) -> list[tuple[Image.I
     return [(render(scene, size), describe(scene, rng).text) for scene in scenes]
 
 
-def drawn_folder(path: Path, count: int, seed: int = 0) -> Path:
-    """`drawn_pairs` as a folder of images with metadata."""
+def drawn_folder(
+    path: Path,
+    count: int,
+    seed: int = 0,
+    columns: Callable[[int, str], dict[str, object]] = lambda number, caption: {},
+) -> Path:
+    """`drawn_pairs` as a folder of images with metadata; `columns`: others of each row."""
     pairs = drawn_pairs(count, seed)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
+    rows = [
+        {"file_name": f"{i}.png", "caption": text, **columns(i, text)}
+        for i, (_, text) in enumerate(pairs)
+    ]
     image_folder(path, rows, ())
     for i, (image, _) in enumerate(pairs):
         image.save(path / f"{i}.png")

@@ -19,6 +19,8 @@ def ended_html(job: JobView) -> Markup:
     if job.kind == "import":
         return imported_note(job.result)
     message = _MESSAGES[job.kind](job.result) if job.kind in _MESSAGES else ""
+    if job.kind == "score":
+        return job_html(job) + (note(message, "good") if message else "")
     return note(message, "good") if message else job_html(job)
 
 

@@ -1,4 +1,4 @@
-"""Playground page: analyse one image and one caption."""
+"""Try one picture: analyse one image and one caption, over any page."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +40,20 @@ SCRIPT = Path(__file__).with_name("playground.js")
 DATASETS_OWN = ("the dataset's own model", "")
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """Build the page; return what lists the models: (function, inputs, outputs)."""
+def build_panel(workspace: Workspace, dataset: gr.Dropdown, opener: gr.Button) -> None:
+    """Build the panel that lies over the page; its parts are loaded when it is first opened."""
+    with gr.Column(elem_id="traced-try", visible=False) as panel:
+        gr.HTML(render("playground_head.html"))
+        list_models, model = _build(workspace, dataset)
+
+    def opened(chosen: str) -> tuple[gr.Column, gr.Dropdown]:
+        return gr.Column(visible=True), list_models(chosen)
+
+    opener.click(opened, [model], [panel, model], api_visibility="private", show_progress="hidden")
+
+
+def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Callable[[str], gr.Dropdown], Any]:
+    """The panel's contents; returns what lists the models, and their dropdown."""
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             image = Picture(
@@ -113,7 +125,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         still = chosen if (chosen, chosen) in offered else DATASETS_OWN[1]
         return gr.Dropdown(choices=offered, value=still)
 
-    return list_models, [model], [model]
+    return list_models, model
 
 
 def models_here(workspace: Workspace) -> list[str]:

@@ -25,7 +25,7 @@ from traced_ui.hosts import HostGuard
 from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.malformed import explain_malformed
 from traced_ui.sessions import keep_light, mounted_in
-from traced_ui.theme import REVIEW_STYLES, STYLES, make_theme
+from traced_ui.theme import STYLES, make_theme
 
 #: Picture sizes that pages request, in pixels; others are refused, so that nobody can fill the disk
 #: with thumbnails.
@@ -109,7 +109,7 @@ def create_app(
         footer_links=[],
         theme=make_theme(),
         css=board.FONT,
-        css_paths=[STYLES, REVIEW_STYLES],
+        css_paths=STYLES,
     )
     keep_light(app)
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch

@@ -70,7 +70,8 @@ QUANTISE = Annotated[
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best available.")]
 PRECISION = Annotated[
     str | None,
-    typer.Option(help="float32 or bfloat16. Default: bfloat16 on CUDA devices of compute "
+    typer.Option(help="float32 or bfloat16; a vision-language model (vqa:) on an accelerator also "
+                 "8bit or 4bit, with bitsandbytes. Default: bfloat16 on CUDA devices of compute "
                  "capability 8.0 or higher, float32 elsewhere."),
 ]  # fmt: skip
 EXPLORER = Annotated[

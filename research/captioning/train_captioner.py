@@ -48,6 +48,7 @@ from research.captioning.likelihood import Likelihood, LikelihoodFigures, Likeli
 from research.captioning.new_clipcap import make_clipcap
 from research.captioning.policy import Images, Side
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
+from research.markdown_tables import table
 
 Floats = NDArray[np.float32]
 Policy = ClipCapPolicy | BlipPolicy
@@ -546,18 +547,17 @@ def _figures(
 def markdown(report: CaptionerReport) -> str:
     """The report as a table, with the basis of its figures."""
     sizes = sorted({size for row in report.figures for size in row.bags})
-    lines = [
-        "| trained on | pairs | R@1 among 100 | " + "".join(f"#{size} | " for size in sizes)
-        + "CIDEr-D | words | different words | empty |",
-        "|" + "---|" * (7 + len(sizes)),
+    head = ("trained on", "pairs", "R@1 among 100", *(f"#{size}" for size in sizes), "CIDEr-D",
+            "words", "different words", "empty")  # fmt: skip
+    rows = [
+        [
+            row.trained_on, f"{row.pairs:,}", f"{row.rd100:.3f}",
+            *(f"{row.bags[size]:.3f}" if size in row.bags else "" for size in sizes),
+            "" if row.cider is None else f"{row.cider:.3f}", f"{row.words:.1f}", row.distinct,
+            row.empty,
+        ]
+        for row in report.figures
     ]  # fmt: skip
-    for row in report.figures:
-        bags = "".join(f"{row.bags[size]:.3f} | " if size in row.bags else "| " for size in sizes)
-        cider = "" if row.cider is None else f"{row.cider:.3f}"
-        lines.append(
-            f"| {row.trained_on} | {row.pairs:,} | {row.rd100:.3f} | {bags}{cider} | "
-            f"{row.words:.1f} | {row.distinct} | {row.empty} |"
-        )
     about = [
         f"Greedy captions of {report.held_out} held-out pictures, retrieved by the judge "
         f"{report.judge}. CIDEr-D is against the cleaned captions.",
@@ -565,4 +565,4 @@ def markdown(report: CaptionerReport) -> str:
     ]
     if report.unreadable:
         about.append(f"Note: {report.unreadable} pictures could not be opened.")
-    return "\n".join([*lines, "", *about, "", f"Use it: --captioner {report.model}"])
+    return "\n".join([table(head, rows), "", *about, "", f"Use it: --captioner {report.model}"])

@@ -31,9 +31,9 @@ from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.chat_server import Respond, chat_server
-from research.evaluation.markdown_tables import Mark, marks_table, table
 from research.evaluation.specificity import SIZES as BAG_SIZES
 from research.evaluation.specificity import RecallRow
+from research.markdown_tables import Mark, marks_table, table
 from research.scenes import blending
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe

@@ -50,7 +50,7 @@ from research.evaluation.captioning_figures import (
     retrieved_from,
     vectors_of,
 )
-from research.evaluation.markdown_tables import Mark, marks_table
+from research.markdown_tables import Mark, marks_table
 from research.scenes.labelled_bags import SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 

@@ -32,7 +32,7 @@ from research.evaluation.captioning_figures import (
     mined_bags,
     vectors_of,
 )
-from research.evaluation.markdown_tables import Mark, marks_table
+from research.markdown_tables import Mark, marks_table
 from research.scenes.labelled_bags import SceneBags, scene_bags
 from research.scenes.train_clipcap import LONGEST, RECEIVER, Kind, captions
 

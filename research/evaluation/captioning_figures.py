@@ -21,7 +21,7 @@ from research.captioning.caption_metrics import (
     words_of,
 )
 from research.captioning.policy import Images, Policy, Samples
-from research.evaluation.markdown_tables import table
+from research.markdown_tables import table
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import SceneBags

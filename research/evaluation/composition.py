@@ -17,7 +17,7 @@ from backend.engine.scoring.protocol import Scorer
 from backend.errors import DatasetFormatError, ImageError
 from backend.progress import Progress, no_progress
 from research.evaluation.labelled import from_scenes
-from research.evaluation.markdown_tables import table
+from research.markdown_tables import table
 
 _BATCH = 32
 #: Normal quantile of a 95 % interval.

@@ -39,7 +39,6 @@ from research.evaluation.labelled import (
     from_scenes,
 )
 from research.evaluation.learning_curve import Learnt, learning_curve
-from research.evaluation.markdown_tables import Mean, mean_of
 from research.evaluation.result_figures import Figures, Judged, compared, figures_of, test_half
 from research.evaluation.scored import (
     gradients_of,
@@ -54,6 +53,7 @@ from research.evaluation.times import Times, measure_times
 from research.evaluation.trajectories_on_devices import trajectories_on
 from research.evaluation.transfer import Transfer, transfer
 from research.evaluation.unlabelled import Unlabelled, without_labels
+from research.markdown_tables import Mean, mean_of
 from research.scenes.labelled_scenes import DIRECTORIES
 
 #: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.

@@ -31,9 +31,9 @@ from backend.progress import Progress, no_progress
 from research.evaluation import metrics
 from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load
 from research.evaluation.labelled import LabelledPairs
-from research.evaluation.markdown_tables import cells, table
 from research.evaluation.result_figures import test_half, training_half
 from research.evaluation.scored import prepare, trajectories_of, with_captioner
+from research.markdown_tables import cells, table
 from research.scenes.grammar import describe
 from research.scenes.labelled_scenes import SEED, labelled_scenes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from backend.engine.concreteness.scoring import score_captions
 from research.concreteness.correlations import Agreement, agreement
 from research.concreteness.pipeline import read_ratings
-from research.evaluation.markdown_tables import table
+from research.markdown_tables import table
 
 SENTENCES, WORDS = "captions", "words"
 #: ICC, Table 3: 14,562 nouns of Hessel et al. 2018, and 200 LAION captions that the authors rated.

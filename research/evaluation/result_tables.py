@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from research.evaluation.evaluate import SUMMARY_COLUMNS, EvaluationReport, by_setting
 from research.evaluation.labelled import RECORDED
-from research.evaluation.markdown_tables import cell, cells, mean_cell, table
 from research.evaluation.papers_tables import papers_dataset, published
 from research.evaluation.result_figures import ABLATIONS, Figures
 from research.evaluation.suspect_hits import CHANCE, INTERVENTION, OURS, PRIOR
+from research.markdown_tables import cell, cells, mean_cell, table
 
 Rows = list[list[str]]
 #: A title, the head of a table and its rows.

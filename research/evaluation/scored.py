@@ -1,6 +1,6 @@
 """Trajectories and gradients of labelled pairs: read from the cache, or computed and saved."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,16 +180,7 @@ def gradients_of(
     cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
 ) -> list[WordScores]:
     """Gradient scores of the words, for pairs whose changed words are known; empty for others."""
-    rows = [row for row, changed in enumerate(pairs.changed) if changed]
-
-    def make() -> list[WordScores]:
-        requests = (
-            state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
-        )
-        by_row = dict(zip(rows, word_gradients(scorer, requests), strict=True))
-        return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
-
-    return cached_words(cache, {**_key(what, scorer), "of": "gradients"}, pairs.captions, make)
+    return _of_changed_pairs(cache, {**what, "of": "gradients"}, scorer, pairs, word_gradients)
 
 
 def interventions_of(
@@ -199,16 +190,26 @@ def interventions_of(
     None for a scorer that compares pairs."""
     if scorer.info.compares_pairs:
         return None
-    rows = [row for row, changed in enumerate(pairs.changed) if changed]
+    key = {**what, "of": "interventions"}
+    return _of_changed_pairs(cache, key, scorer, pairs, word_interventions)
 
+
+def _of_changed_pairs(
+    cache: Path,
+    what: dict[str, Any],
+    scorer: Scorer,
+    pairs: LabelledPairs,
+    scores_of: Callable[[Scorer, Iterator[tuple[ImageState, Caption]]], Iterable[WordScores]],
+) -> list[WordScores]:
     def make() -> list[WordScores]:
+        rows = [row for row, changed in enumerate(pairs.changed) if changed]
         requests = (
             state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
         )
-        by_row = dict(zip(rows, word_interventions(scorer, requests), strict=True))
+        by_row = dict(zip(rows, scores_of(scorer, requests), strict=True))
         return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
 
-    return cached_words(cache, {**_key(what, scorer), "of": "interventions"}, pairs.captions, make)
+    return cached_words(cache, _key(what, scorer), pairs.captions, make)
 
 
 def states_of(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:

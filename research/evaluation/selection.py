@@ -21,8 +21,8 @@ from backend.engine.phrases.support import ALIGN_SHARE
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.progress import Progress, no_progress
-from research.evaluation.markdown_tables import cell, cells, mean_of, table
 from research.evaluation.support import attributions, kinds_and_values, normalisation_of, supports
+from research.markdown_tables import cell, cells, mean_of, table
 from research.scenes.abstract import abstract_caption
 from research.scenes.grammar import Description, describe
 from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE, SEED

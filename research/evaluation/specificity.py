@@ -54,8 +54,8 @@ from research.bags_and_recall import (
     recall_at_1,
     rows_of,
 )
-from research.evaluation.markdown_tables import Mark, marks_table, table
 from research.evaluation.metrics import auc
+from research.markdown_tables import Mark, marks_table, table
 from research.scenes.labelled_bags import KINDS, SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE
 from research.scenes.renderer import render

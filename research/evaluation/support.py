@@ -28,8 +28,8 @@ from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research import concreteness
 from research.evaluation.labelled import LabelledPairs, from_scenes
-from research.evaluation.markdown_tables import cells, mean_of, table
 from research.evaluation.scored import states_of
+from research.markdown_tables import cells, mean_of, table
 from research.scenes.claimed_phrases import claimed_phrases
 from research.scenes.grammar import describe
 from research.scenes.labelled_scenes import DIRECTORIES

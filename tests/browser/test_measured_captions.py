@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of
 
 pytestmark = pytest.mark.browser
@@ -28,13 +28,13 @@ def site(separate_site: Site) -> Site:
 
 
 def order(page: Page, name: str) -> None:
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     page.locator("#traced-queue [data-filter=order]").select_option(name)
     expect(page).to_have_url(re.compile(f"order={name}"))
 
 
 def test_phrases_are_measured_and_captions_with_little_support_come_first(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#support-start").click()
     phrases = page.locator("#traced-steps [data-phrases]")
     expect(phrases).to_have_count(1, timeout=JOB)
@@ -55,14 +55,14 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
     listed = page.locator("#traced-queue .pairs li")
     assert 1 <= listed.count() < 40
     # The Export page counts what a selection would keep.
-    page.get_by_role("tab", name="Export").click()
+    go_to(page, "export")
     page.get_by_text("Select for training, in two stages").click()
     page.locator("#use-stages input").check()
     expect(page.locator("#export-counts")).to_contain_text(re.compile(r"\d+"))
 
 
 def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#specificity-start").click()
     sentence = page.locator("#traced-steps .specificity")
     expect(sentence).to_have_count(1, timeout=JOB)
@@ -78,9 +78,9 @@ def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page:
 
 
 def test_pictures_are_checked_and_can_be_filtered(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#quality-start").click()
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))
     page.locator("#traced-queue details.more summary").click()

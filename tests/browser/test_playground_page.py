@@ -3,11 +3,13 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import go_to
+
 pytestmark = pytest.mark.browser
 
 
 def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
-    page.get_by_role("tab", name="Playground").click()
+    go_to(page, "playground")
     page.locator("tbody tr:visible, .gallery-item:visible").first.click()
     caption = page.locator("#playground-caption textarea")
     expect(caption).not_to_have_value("")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -135,13 +135,13 @@ def test_progress_estimates_the_remaining_errors_from_a_random_sample(page: Page
     expect(page.locator("#traced-queue")).to_contain_text("A random sample")
     for key in "aadaa":
         press(page, key)
-    page.get_by_role("tab", name="Progress").click()
+    go_to(page, "progress")
     cards = page.locator("#progress-cards")
     expect(cards).to_contain_text("errors that remain, about")
     expect(cards).to_contain_text("95 % confidence")
     expect(page.locator("#progress-found .js-plotly-plot")).to_be_visible()
     expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     for _ in range(5):
         now = reviewed.text_content() or ""
         page.keyboard.press("z")
@@ -243,10 +243,10 @@ def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
 
 
 def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
-    page.get_by_role("tab", name="Plane").click()
+    go_to(page, "plane")
     chart = page.locator("#plane-chart .js-plotly-plot")
     expect(chart).to_be_visible(timeout=20_000)
-    expect(page.locator("#plane-thresholds")).to_contain_text("For abstract captions")
+    expect(page.locator("#plane-thresholds")).to_contain_text("For vague captions")
     ground = chart.locator(".nsewdrag").first.bounding_box()
     assert ground is not None
     page.mouse.move(ground["x"] + ground["width"] * 0.5, ground["y"] + 5)
@@ -257,7 +257,7 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
     page.mouse.up()
     link = page.locator("#plane-link a")
     expect(link).to_have_attribute("href", re.compile(r"p_error_from=0\.[45]"))
-    highest = page.locator("#plane-region").get_by_label("ICC to")
+    highest = page.locator("#plane-region").get_by_label("Concrete to")
     highest.fill("0.9")
     highest.press("Tab")
     expect(link).to_have_attribute("href", re.compile("icc_to=0.9"))

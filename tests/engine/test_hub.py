@@ -330,7 +330,7 @@ def test_damaged_or_missing_open_clip_weights_are_reported(tmp_path: Path) -> No
 
 class Unreadable(io.StringIO):
     def readline(self, *_: Any) -> str:
-        raise AssertionError("standard input was read")
+        pytest.fail("somebody was asked")  # no Exception: nothing catches it
 
     read = readline
 
@@ -357,12 +357,15 @@ OTHERS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.fixture
+def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
+
+
+@pytest.mark.usefixtures("nobody_answers")
 @pytest.mark.parametrize("which", [*LOADERS, *OTHERS])
 def test_a_models_own_code_is_never_run_and_nothing_is_prompted(
-    which: str,
-    sound: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    which: str, sound: dict[str, Path], tmp_path: Path
 ) -> None:
     for known in [True, False]:
         model = tmp_path / which
@@ -374,8 +377,6 @@ def test_a_models_own_code_is_never_run_and_nothing_is_prompted(
         )
         if not known:
             change(model / "config.json", model_type="evil-model")
-        monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
-        monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("somebody was asked"))
         loader = (LOADERS | OTHERS)[which]
         if known and which in LOADERS:
             loader(str(model))
@@ -385,10 +386,9 @@ def test_a_models_own_code_is_never_run_and_nothing_is_prompted(
         assert not marker.exists()
 
 
+@pytest.mark.usefixtures("nobody_answers")
 @pytest.mark.parametrize("place", ["automatic", "unknown type", "module"])
-def test_a_sentence_models_own_code_is_never_run(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sentence_models_own_code_is_never_run(place: str, tmp_path: Path) -> None:
     model, marker = text_encoder(tmp_path / "sentences", ["a dog"]), tmp_path / "ran"
     assert SentenceModel(str(model)).encode(["a dog"]).shape == (1, 32)
     with_code(model, marker, **AUTO)
@@ -397,8 +397,6 @@ def test_a_sentence_models_own_code_is_never_run(
     if place == "module":
         modules = [{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]
         (model / "modules.json").write_text(json.dumps(modules))
-    monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
-    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("somebody was asked"))
     # A known type with code of its own is loaded by the library's class instead.
     with nullcontext() if place == "automatic" else pytest.raises(ModelUnavailable):
         SentenceModel(str(model))

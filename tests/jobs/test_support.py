@@ -26,7 +26,7 @@ from db.queries.trajectories import TrajectoryRow
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.datasets.folders import image_folder
 from traced_ui.api import Actions
-from traced_ui.datasets import overview_html
+from traced_ui.dataset_settings import overview_html
 
 COUNT = 40
 

@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from backend.engine.presets import recommended, rough_seconds
 from backend.errors import ModelUnavailable, UnknownPictures, explain
 from backend.jobs.model_probe import Probe
 from backend.progress import Progress
@@ -34,6 +35,21 @@ def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> Non
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
         assert text in html
     assert html.count(">yes</td>") == 1  # the embedded one
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "names"), [(0, ["fast", "thorough"]), (12, ["large"]), (24, ["vlm", "large"])]
+)
+def test_presets_are_recommended_by_the_card(gigabytes: int, names: list[str]) -> None:
+    advice = recommended(gigabytes * 1_000_000_000)
+    assert [each.preset.name for each in advice] == names
+    html = models_html([], advice)
+    for each in advice:
+        assert f"<b>{each.preset.name}</b> ({each.reason}" in html
+        laptop, workstation, card = rough_seconds(each.preset).values()
+        assert laptop > workstation > card > 0
+    assert "of weights; a thousand pairs take roughly" in html
+    assert "For photographs" not in models_html([])
 
 
 def test_each_model_is_offered_with_size_and_time(

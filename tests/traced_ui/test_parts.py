@@ -139,7 +139,7 @@ def test_percentages_are_formatted(value: float | None, shown: str) -> None:
 
 
 def test_styles_load_no_resources() -> None:
-    styles = STYLES.read_text(encoding="utf-8")
+    styles = "".join(file.read_text(encoding="utf-8") for file in STYLES)
     assert "url(" not in styles
     assert "@import" not in styles
 
@@ -181,14 +181,29 @@ def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
 
 def test_the_candidate_and_the_classifier_in_use_share_a_table() -> None:
     both = classifiers("boosted")
-    shown = retrain.comparison_html(both)
-    assert shown.count("<table") == 1
+    candidate = retrain.candidate_of(both)
+    assert candidate is not None
+    shown = retrain.comparison_html(both, candidate, 0)
     assert "In use: boosted" in shown
     assert "Candidate: boosted" in shown
-    assert "Candidate" not in retrain.comparison_html(both[1:])
-    assert retrain.is_new(both, 2)
-    assert not retrain.is_new(both, 1)
-    assert not retrain.is_new([], None)
+    assert "Candidate" not in retrain.comparison_html(both[1:], None, 0)
+    assert candidate.classifier_id == both[0].id
+    assert retrain.candidate_of(both[1:]) is retrain.candidate_of([]) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "is_better"), [(0.8, True), (0.705, False), (0.6, False), (None, False)]
+)
+def test_a_candidate_is_recommended_if_it_ranks_the_verdicts_clearly_better(
+    after: float | None, is_better: bool
+) -> None:
+    report = {"verdicts_wrong": 30, "verdicts_right": 44, "new_in_first_places": 29,
+              "verdict_auc_before": 0.7, "verdict_auc_after": after}  # fmt: skip
+    newest, active = classifiers("boosted")
+    candidate = retrain.candidate_of([replace(newest, report=report), active])
+    assert candidate is not None
+    assert candidate.is_better == is_better
+    assert "74 verdicts. 29 of the first 100" in candidate.sentence
 
 
 @pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])

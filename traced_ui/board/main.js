@@ -32,7 +32,7 @@ export function start(element) {
   // A job has ended or reached its next stage; or another page has changed what pairs look like.
   listen("traced-refresh", acts.redraw);
   listen("click", ({ target }) => {
-    if (!target.closest("button[role=tab], .overflow-dropdown button")) return;
+    if (!target.closest("[data-tab-id]")) return;
     acts.forget();
     setTimeout(acts.redraw);
   });

@@ -6,7 +6,7 @@ the injected noise dominates, with many the verdicts do.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from backend.engine.detection.cold_start import (
 )
 from backend.engine.detection.families import Weights
 from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.opinion_signs import fitted_weight, with_opinions
 from backend.engine.detection.types import detector_for
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
@@ -102,8 +103,13 @@ def retrain(
         originals, groups, [*decided, *undecided], copies, target, weights, calibration_of,
         detector, whole, seed, labelled=len(decided) >= MANY_VERDICTS, progress=progress,
     )  # fmt: skip
-    verdicts = {"verdicts_wrong": wrong, "verdicts_right": len(decided) - wrong}
-    return Retrained(classifier, p_error, report | verdicts)
+    signs = np.array([trajectory.second_opinion for trajectory in trajectories])
+    weight = fitted_weight(p_error[decided], signs[decided], target[: len(decided)])
+    report |= {"verdicts_wrong": wrong, "verdicts_right": len(decided) - wrong}
+    if signs.any():
+        report["opinion_weight"] = weight
+    classifier = replace(classifier, opinion_weight=weight)
+    return Retrained(classifier, with_opinions(p_error, signs, weight), report)
 
 
 def compare(

@@ -29,8 +29,8 @@ def test_each_mode_includes_what_it_promises() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_caption_stays_inside_its_tags(mode: prompting.Mode) -> None:
     user = prompting.question(context(HOSTILE), mode).user
-    assert user.count("<caption>") == user.count("</caption>") == 1
-    assert "<system>" not in user
+    assert user.count("<caption") == user.count("</caption") == 1
+    assert "<system" not in user
     first = user.split("</caption>")[0]
     assert "ignore the above" in first
     assert "\n" not in first

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from backend.engine.detection import classifier
 from backend.engine.detection.classifier import (
     FEWEST_FOR_MORE,
     Calibration,
@@ -35,6 +34,7 @@ from backend.engine.detection.types import DETECTORS, detector_for
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import SettingsError, TrainingError
 from tests.engine.detection.made_trajectories import World, trajectory
+from tests.fixtures.small_cold_start import use_grid
 
 
 def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -107,10 +107,10 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
     theirs = GridSearchCV(XGBClassifier(random_state=0, n_jobs=1), grid, scoring="roc_auc", cv=3)
     theirs.fit(features[:, PAPERS_OWN], labels)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(classifier, "DEPTHS", tuple(grid["max_depth"]))
-        patched.setattr(classifier, "RATES", tuple(grid["learning_rate"]))
-        patched.setattr(classifier, "TREES", tuple(grid["n_estimators"]))
-        patched.setattr(classifier, "CART_DEPTHS", (1,))
+        use_grid(
+            patched, DEPTHS=tuple(grid["max_depth"]), RATES=tuple(grid["learning_rate"]),
+            TREES=tuple(grid["n_estimators"]), CART_DEPTHS=(1,),
+        )  # fmt: skip
         folds, weights = fold_of(range(300)), np.where(labels == 1, 3.0, 1.0)
         chosen = choose(features, labels, weights, folds, detector="paper")
     assert chosen.auc == pytest.approx(theirs.best_score_, abs=1e-6)

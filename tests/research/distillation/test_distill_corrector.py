@@ -23,8 +23,7 @@ from research.chat_server import chat_server
 from research.distillation.distill_corrector import FEWEST, distill
 from research.distillation.fine_tuning import Recipe
 from research.scenes.vision_language import make_vision_language_model
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder
 from tests.engine.correction.contexts import context
 
 PAIRS = FEWEST + 12
@@ -43,11 +42,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Scored pairs: people have corrected some, called one correct and enriched one; a rule
     corrected one."""
     root = tmp_path_factory.mktemp("data")
-    pairs = drawn_pairs(PAIRS, seed=5)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
-    image_folder(root / "pairs", rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(root / "pairs" / f"{i}.png")
+    drawn_folder(root / "pairs", PAIRS, seed=5)
     opened = Workspace(
         load_settings(
             {

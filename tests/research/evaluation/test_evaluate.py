@@ -24,8 +24,7 @@ from research.evaluation.result_figures import compared, figures_of, judge, test
 from research.evaluation.result_tables import markdown
 from research.evaluation.suspect_hits import OURS, localisation
 from research.evaluation.transfer import transfer
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World, trajectory
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
@@ -198,10 +197,7 @@ def test_the_summary_contains_means_and_standard_errors(
 
 def test_a_custom_dataset_can_be_evaluated(tmp_path: Path) -> None:
     made = drawn_pairs(60, seed=9)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(made)]
-    image_folder(tmp_path / "own", rows, ())
-    for i, (image, _) in enumerate(made):
-        image.save(tmp_path / "own" / f"{i}.png")
+    drawn_folder(tmp_path / "own", 60, seed=9)
     pairs = from_dataset(tmp_path / "own", None, 50, "fine-grained", 0)
     assert len(pairs) == 50
     assert pairs.wrong.sum() == 25

@@ -26,8 +26,7 @@ from research.evaluation.papers_tables import papers_dataset, published
 from research.evaluation.result_figures import ABLATIONS, test_half
 from research.evaluation.result_tables import markdown
 from research.noisy_dataset import add_noise
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
@@ -111,15 +110,10 @@ def test_lemon_uses_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_dataset(tmp_path: Path) -> Path:
-    made = drawn_pairs(60, seed=9)
-    rows = [
-        {"file_name": f"{i}.png", "caption": text, "split": "test" if i < 20 else "train"}
-        for i, (_, text) in enumerate(made)
-    ]
-    folder = image_folder(tmp_path / "own", rows, ())
-    for i, (image, _) in enumerate(made):
-        image.save(folder / f"{i}.png")
-    return folder
+    def split(i: int, text: str) -> dict[str, object]:
+        return {"split": "test" if i < 20 else "train"}
+
+    return drawn_folder(tmp_path / "own", 60, 9, split)
 
 
 def test_recorded_noise_is_read_from_the_dataset(small_dataset: Path, tmp_path: Path) -> None:
