@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.language_models import Budget, ChatEndpoint, Prices
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Budget, Prices
 from backend.errors import (
     ImageError,
     ModelMismatch,

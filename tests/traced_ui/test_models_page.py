@@ -94,7 +94,7 @@ def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_
         rows.append(f"{number}.png,A {kind} of a holiday")
     (folder / "metadata.csv").write_text("\n".join(rows) + "\n")
     started = workspace.jobs.start("import", path=str(folder))
-    assert workspace.jobs.background.wait(120)
+    assert workspace.jobs.background.wait(250)
     result = workspace.jobs.job(started).result
     assert "12 of 12 pictures" in result["asks_for_model"]
     assert "Model to score with" in imported_note(result)
@@ -154,7 +154,7 @@ class ModelsPage:
 
     def ended(self, model: str) -> dict[str, Any]:
         """What the timer does after the job has ended."""
-        assert self.workspace.jobs.background.wait(120)
+        assert self.workspace.jobs.background.wait(250)
         return self.tick(model)
 
     def _call(self, component: str, event: str, *inputs: Any) -> dict[str, Any]:
@@ -235,14 +235,14 @@ def test_a_job_is_followed_until_it_ends(
     def download(model: str, progress: Progress) -> None:
         progress(3, 9, f"Downloading {model} (bytes)")
         running.set()
-        assert over.wait(120)
+        assert over.wait(250)
         raise ModelUnavailable(f"The hub has no model '{model}'.")
 
     monkeypatch.setattr("backend.jobs.model_download.download", download)
     page = ModelsPage(workspace)
     assert not page.tick("fast")["timer"].active  # nothing has been started
     page.click("download", "fast")
-    assert running.wait(120)
+    assert running.wait(250)
     seen = page.tick("fast")
     assert "Downloading the model fast" in seen["models-message"]
     assert seen["timer"] == seen["models-table"] == gr.skip()
