@@ -349,7 +349,7 @@ def test_pictures_are_sent_small_and_captions_in_one_line(workspace: Workspace) 
 
 def test_the_servers_model_and_address_are_checked() -> None:
     with chat_server(lambda body: (200, YES)) as served:
-        assert open_server(served.url, None).model == "small"
+        assert open_server(served.url, None).name == "small"
         served.models = ["a", "b"]
         with pytest.raises(SettingsError, match=r"a, b.*--second-model"):
             open_server(served.url, None)
