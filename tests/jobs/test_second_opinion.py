@@ -353,7 +353,7 @@ def test_the_servers_model_and_address_are_checked() -> None:
         served.models = ["a", "b"]
         with pytest.raises(SettingsError, match=r"a, b.*--second-model"):
             open_server(served.url, None)
-        assert open_server(served.url, "b").model == "b"
+        assert open_server(served.url, "b").name == "b"
     with pytest.raises(SettingsError, match="password"):
         open_server("http://me:secret@127.0.0.1/v1", "m")
 
