@@ -128,18 +128,20 @@ class Decoding(ABC):
     def next_words(
         self, requests: Sequence[tuple[int, AskNextWords]]
     ) -> list[list[list[NextWord]]]:
-        asked = [(image, prefix, request.count)
+        prefixes = [(image, prefix, request.count)
                  for image, request in requests for prefix in request.prefixes]  # fmt: skip
-        if not asked:
+        if not prefixes:
             return [[] for _ in requests]
         captioner = self._captioner
         # Without the end token, because the text continues.
-        sequences = [tokens[:-1] for tokens in captioner.tokens([prefix for _, prefix, _ in asked])]
+        sequences = [
+            tokens[:-1] for tokens in captioner.tokens([prefix for _, prefix, _ in prefixes])
+        ]
         beginnings, likeliest = list[Beginning](), list[tuple[list[float], list[int]]]()
-        most = max(captioner.looked_at(count) for _, _, count in asked)
+        most = max(captioner.looked_at(count) for _, _, count in prefixes)
         unread = iter(sequences)
         for log_p, so_far in self._after(
-            [(image, tokens) for (image, _, _), tokens in zip(asked, sequences, strict=True)]
+            [(image, tokens) for (image, _, _), tokens in zip(prefixes, sequences, strict=True)]
         ):
             top = log_p.topk(min(most, log_p.shape[1]))
             likeliest += zip(top.values.tolist(), top.indices.tolist(), strict=True)
@@ -147,7 +149,7 @@ class Decoding(ABC):
         words = iter(
             captioner.whole_words(beginning, values, ids, not prefix, count)
             for (_, prefix, count), beginning, (values, ids) in zip(
-                asked, beginnings, likeliest, strict=True
+                prefixes, beginnings, likeliest, strict=True
             )
         )
         return [[next(words) for _ in request.prefixes] for _, request in requests]

@@ -363,8 +363,8 @@ class Boosted:
         booster = xgboost.Booster()
         booster.load_model(bytearray(json.dumps(value["booster"]).encode()))
         base = Linear.from_json(value["base"]) if value["base"] else None
-        stored = {name: part for name, part in value.items() if name != "kind"}
-        return cls(**_with_tuples(stored | {"base": base, "booster": booster}))
+        content = {name: part for name, part in value.items() if name != "kind"}
+        return cls(**_with_tuples(content | {"base": base, "booster": booster}))
 
 
 @dataclass(frozen=True)
