@@ -19,6 +19,7 @@
     ├── StoreError               the database cannot be opened, or is newer than the program
     ├── NotFound                 a pair, a dataset, a classifier that is not in the store
     ├── OutOfMemory              model and batch need more memory than is available
+    ├── WorkerEnded              a process of a job ended, or was stopped, from outside
     ├── VerdictConflict          another curator decided this pair in the meantime
     ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
@@ -146,6 +147,10 @@ class VerdictConflict(TracedError):
 class OutOfMemory(TracedError):
     title = "Out of memory: choose a smaller model or a smaller batch, then run again"
     exit_status = 12
+
+
+class WorkerEnded(TracedError):
+    title = "A worker process has ended"
 
 
 class PortInUse(TracedError):

@@ -42,7 +42,7 @@ _DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
 _LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathsep}
 
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 _NAME = "traced-curator"
 
 

@@ -12,7 +12,7 @@ from backend.engine.scoring.vqa.asked_model import AskedModel
 from backend.engine.scoring.vqa.packed_session import PackedSession, is_exact
 from backend.engine.scoring.vqa.plain_session import PlainSession
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 class VqaScorer(AskedModel, Independent):
