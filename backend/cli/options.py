@@ -9,7 +9,7 @@ from backend.engine.detection.types import DETECTORS
 from backend.errors import SettingsError
 
 if TYPE_CHECKING:
-    from backend.engine.language_models import Budget, Prices
+    from backend.engine.language_models.spending import Budget, Prices
 
 DATABASE = Annotated[
     str | None,
@@ -169,7 +169,7 @@ def spending_limits(
     budget_requests: int | None,
 ) -> "tuple[Prices, Budget]":
     """Prices and budget of requests to a model. Raises SettingsError if a budget lacks prices."""
-    from backend.engine.language_models import Budget, Prices
+    from backend.engine.language_models.spending import Budget, Prices
 
     if budget is not None and not (price_in or price_out):
         raise SettingsError("A budget in money needs prices: --price-in and --price-out.")

@@ -32,7 +32,7 @@ from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.engine.language_models import Spending
+    from backend.engine.language_models.spending import Spending
     from backend.jobs.estimate import Estimate
     from backend.jobs.ray_cluster import Cluster
     from backend.jobs.reports import (

@@ -88,20 +88,14 @@ class Preset:
 
 
 _SIGLIP_2 = Checkpoint(
-    "google/siglip2-base-patch16-224",
-    375_187_970,
-    1_500_000_000,
-    "Apache 2.0",
-    "75de2d55ec2d0b4efc50b3e9ad70dba96a7b2fa2",
-)
+    "google/siglip2-base-patch16-224", 375_187_970, 1_500_000_000,
+    "Apache 2.0", "75de2d55ec2d0b4efc50b3e9ad70dba96a7b2fa2",
+)  # fmt: skip
 #: The captioner that `--captioner auto` adds to a scorer without one of its own.
 CAPTIONER = Checkpoint(
-    "Salesforce/blip-image-captioning-base",
-    247_400_000,
-    990_000_000,
-    "BSD 3-Clause",
-    "82a37760796d32b1411fe092ab5d4e227313294b",
-)
+    "Salesforce/blip-image-captioning-base", 247_400_000, 990_000_000,
+    "BSD 3-Clause", "82a37760796d32b1411fe092ab5d4e227313294b",
+)  # fmt: skip
 #: Processor seconds of one core for what CAPTIONER adds to a thousand pairs, measured as
 #: `Preset.core_seconds`.
 CAPTIONER_CORE_SECONDS = 1836.0

@@ -218,9 +218,10 @@ def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:
     snapshot.mkdir(parents=True, exist_ok=True)
     for file in files:
         link, blob = snapshot / file.name, folder / "blobs" / file.checksum
+        link.parent.mkdir(exist_ok=True)
         link.unlink(missing_ok=True)
         try:
-            link.symlink_to(Path("..") / ".." / "blobs" / file.checksum)
+            link.symlink_to(Path(*[".."] * (2 + file.name.count("/")), "blobs", file.checksum))
         except OSError:  # a system without symbolic links
             part = link.with_name(link.name + PART)
             shutil.copyfile(blob, part)

@@ -27,7 +27,9 @@ from backend.engine.detection.opinion_signs import (
     signs_of,
     with_opinions,
 )
-from backend.engine.language_models import ChatEndpoint, Question, Spending
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.question import Question
+from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.vqa.caption_question import CAPTION, one_line, read_prompt
 from backend.errors import (
     BudgetSpent,
@@ -134,7 +136,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
     seconds = time.monotonic() - began
     if p_yes(answer.likeliest) is None:
         raise ModelMismatch(
-            f"'{endpoint.model}' at {endpoint.base_url} answers {answer.likeliest[0][0]!r} when "
+            f"'{endpoint.name}' at {endpoint.base_url} answers {answer.likeliest[0][0]!r} when "
             "asked for yes or no. Choose a vision-language model that follows instructions and "
             "answers at once, without reasoning first."
         )
@@ -142,7 +144,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
     with store.reading() as session:
         answered = len(queries.opinions_of_run(session, run.id))
     return SecondOpinionPlan(
-        endpoint.model, endpoint.base_url, max(0, math.ceil(share * total) - answered), total,
+        endpoint.name, endpoint.base_url, max(0, math.ceil(share * total) - answered), total,
         1 + WORDS, answer.tokens_in, seconds,
     )  # fmt: skip
 
@@ -188,7 +190,7 @@ def ask(
     agrees = sum(p >= 0.5 for p in answers)
     spending = endpoint.spending
     return SecondOpinionReport(
-        dataset_id, run.id, endpoint.model, endpoint.base_url, asking.answers, kept, agrees,
+        dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, kept, agrees,
         len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
         spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
         str(asking.error or ""),
@@ -268,7 +270,7 @@ def _opened(root: Path, image_path: str) -> Image.Image | None:
 def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
     """The run of this model on this dataset: an earlier one, or a new one."""
     what = {
-        "kind": KIND, "dataset_id": dataset_id, "scorer_kind": "server", "model": endpoint.model,
+        "kind": KIND, "dataset_id": dataset_id, "scorer_kind": "server", "model": endpoint.name,
         "revision": "", "explorer": "none",
         "parameters": {"url": endpoint.base_url, "prompt": read_prompt().text},
     }  # fmt: skip

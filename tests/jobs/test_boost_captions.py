@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, select, update
 from typer.testing import CliRunner, Result
 
-from backend.engine.language_models import Budget
+from backend.engine.language_models.spending import Budget
 from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND

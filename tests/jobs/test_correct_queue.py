@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backend.engine.language_models import Budget
+from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs.correct_queue import MODEL_FREE, Rule
 from backend.review.progress import progress_of

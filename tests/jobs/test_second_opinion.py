@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.language_models import Budget, ChatEndpoint, Prices
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Budget, Prices
 from backend.errors import (
     ImageError,
     ModelMismatch,
@@ -348,11 +349,11 @@ def test_pictures_are_sent_small_and_captions_in_one_line(workspace: Workspace) 
 
 def test_the_servers_model_and_address_are_checked() -> None:
     with chat_server(lambda body: (200, YES)) as served:
-        assert open_server(served.url, None).model == "small"
+        assert open_server(served.url, None).name == "small"
         served.models = ["a", "b"]
         with pytest.raises(SettingsError, match=r"a, b.*--second-model"):
             open_server(served.url, None)
-        assert open_server(served.url, "b").model == "b"
+        assert open_server(served.url, "b").name == "b"
     with pytest.raises(SettingsError, match="password"):
         open_server("http://me:secret@127.0.0.1/v1", "m")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.engine.language_models.answer_cache import AnswerCache
+from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
@@ -31,7 +32,7 @@ _FEW = 5
 _REFUSALS = (400, 413, 422)
 
 
-class ChatEndpoint:
+class ChatEndpoint(ChatModel):
     """A `ChatModel` behind a server; `spending` counts requests and tokens."""
 
     def __init__(
@@ -56,9 +57,9 @@ class ChatEndpoint:
             raise SettingsError(
                 f"'{base_url}' is not a server address; give one like http://localhost:8000/v1."
             )
-        self.base_url, self.model = base_url, model
+        self.base_url, self.name = base_url, model
         self.spending = spending or Spending()
-        self._kept = AnswerCache(cache, {"url": base_url, "model": model})
+        self.kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
         self._client = openai.OpenAI(
             base_url=base_url,
@@ -69,27 +70,10 @@ class ChatEndpoint:
         )
         self._form = _Form()
 
-    @property
-    def name(self) -> str:
-        return self.model
-
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""
         names = self._reported(lambda: [model.id for model in self._client.models.list()])
         return [str(name) for name in names]
-
-    def ask(self, question: Question) -> Answer:
-        """The answer, from the cache if possible. Raises ModelUnavailable, which names server and
-        model, if there is no answer, and BudgetSpent."""
-        cached_answer = self._kept.read(question)
-        if cached_answer is not None:
-            self.spending.kept += 1
-            return cached_answer
-        self.spending.check()
-        answer = self._answer(question)
-        self.spending.add(answer.tokens_in, answer.tokens_out)
-        self._kept.write(question, answer)
-        return answer
 
     def _answer(self, question: Question) -> Answer:
         answered = self._reported(lambda: self._send(question))
@@ -120,7 +104,7 @@ class ChatEndpoint:
         while form is not None and form not in refused:
             try:
                 answered = self._client.chat.completions.create(
-                    model=self.model,
+                    model=self.name,
                     messages=_messages(question),
                     **form.options(question),
                 )
@@ -136,7 +120,7 @@ class ChatEndpoint:
 
     @property
     def _where(self) -> str:
-        return f"'{self.model}' at {self.base_url}" if self.model else f"The server {self.base_url}"
+        return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
 
     def _not_a_completion(self, answered: Any) -> str:
         """The message for a response with status 200 that is not a chat completion."""

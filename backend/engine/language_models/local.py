@@ -15,6 +15,7 @@ import torch
 from backend.datasets.images import load_image
 from backend.engine import hub
 from backend.engine.language_models.answer_cache import AnswerCache
+from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.quantisation import Quantisation, quantised
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
@@ -59,7 +60,7 @@ class TextProcessor:
 
 
 @dataclass
-class LocalVisionLanguageModel:
+class LocalVisionLanguageModel(ChatModel):
     """A loaded `ChatModel`. Not thread-safe: use from one thread at a time."""
 
     name: str
@@ -68,21 +69,8 @@ class LocalVisionLanguageModel:
     kept: AnswerCache
     spending: Spending = field(default_factory=Spending)
 
-    def ask(self, question: Question) -> Answer:
-        """The answer, from the cache if possible. Raises ModelMismatch if the chat template cannot
-        be used, and BudgetSpent."""
-        cached_answer = self.kept.read(question)
-        if cached_answer is not None:
-            self.spending.kept += 1
-            return cached_answer
-        self.spending.check()
-        answer = self._generate(question)
-        self.spending.add(answer.tokens_in, answer.tokens_out)
-        self.kept.write(question, answer)
-        return answer
-
     @torch.inference_mode()
-    def _generate(self, question: Question) -> Answer:
+    def _answer(self, question: Question) -> Answer:
         inputs = as_inputs(self.processor, conversation(question)).to(
             self.model.device, dtype=self.model.dtype
         )

@@ -1,9 +1,7 @@
 """Questions to a chat model, and its answers."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from backend.engine.language_models.spending import Spending
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -36,22 +34,6 @@ class Answer:
     tokens_out: int
     kept: bool = False
     likeliest: tuple[tuple[str, float], ...] = ()
-
-
-class ChatModel(Protocol):
-    """Anything that answers questions; `spending` counts requests and tokens."""
-
-    spending: Spending
-
-    @property
-    def name(self) -> str:
-        """The model's name, for display and provenance."""
-        ...
-
-    def ask(self, question: Question) -> Answer:
-        """Raises ModelUnavailable if there is no answer, and BudgetSpent before the first question
-        that the budget does not allow."""
-        ...
 
 
 def harmless(text: str) -> str:
