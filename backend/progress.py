@@ -28,3 +28,19 @@ class StageMessage(str):
 
 def no_progress(done: int, total: int, message: str) -> None:
     """A callback that does nothing."""
+
+
+class LastReport:
+    """Passes progress on, and can repeat the last report: a job that waits learns that way that it
+    was cancelled, because the callback of a cancelled job raises."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last: tuple[int, int, str] = (0, 0, "")
+
+    def __call__(self, done: int, total: int, message: str) -> None:
+        self._last = done, total, message
+        self._progress(done, total, message)
+
+    def repeat(self) -> None:
+        self._progress(*self._last)

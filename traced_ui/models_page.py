@@ -6,7 +6,14 @@ from typing import Any
 import gradio as gr
 
 from backend.engine import threads
-from backend.engine.presets import CAPTIONER, CAPTIONER_CORE_SECONDS, EMBEDDED_NAME
+from backend.engine.presets import (
+    CAPTIONER,
+    CAPTIONER_CORE_SECONDS,
+    EMBEDDED_NAME,
+    Recommendation,
+    recommended,
+    rough_seconds,
+)
 from backend.errors import SettingsError
 from backend.jobs.model_manager import ModelView, Removal
 from backend.jobs.pace import duration
@@ -45,7 +52,10 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     def draw(chosen: str | None) -> tuple[str, Any]:
         views = workspace.models.listed()
         names = [view.name for view in views]
-        return models_html(views), gr.Dropdown(choices=names, value=chosen or names[0])
+        from backend.engine.scoring.batch_memory import card_memory  # imports torch
+
+        html = models_html(views, recommended(card_memory()))
+        return html, gr.Dropdown(choices=names, value=chosen or names[0])
 
     def begin(kind: str, chosen: str | None, request: gr.Request) -> Started:
         name = chosen_by(workspace, chosen, request)
@@ -110,9 +120,12 @@ def chosen_by(workspace: Workspace, model: str | None, request: gr.Request) -> s
     return str(model).strip()
 
 
-def models_html(views: list[ModelView]) -> str:
-    """The table of models."""
-    return render("models.html", views=views, size=size, minutes=duration, millions=millions)
+def models_html(views: list[ModelView], advice: Sequence[Recommendation] = ()) -> str:
+    """The table of models, after those that are recommended for photographs on this machine."""
+    return render(
+        "models.html", views=views, size=size, minutes=duration, millions=millions, advice=advice,
+        rough_seconds=rough_seconds,
+    )  # fmt: skip
 
 
 def millions(parameters: int) -> str:

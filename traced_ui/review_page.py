@@ -50,7 +50,7 @@ ORDERS = {
     "s_0": "lowest match",
     "gain": "better without some words",
     "icc": "most vague",
-    "disagreement": "scorers disagree",
+    "disagreement": "models disagree",
     "support": "empty phrases first",
     "weakest": "weakest phrase first",
     "specificity": "generic first",
@@ -77,7 +77,7 @@ SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 _PLAIN = {
     "p_error": "Chance of error", "s_0": "Match (s)",
     "gain": "Better without (gain)",
-    "icc": "Concrete–vague (ICC)", "disagreement": "Scorers disagree",
+    "icc": "Concrete–vague (ICC)", "disagreement": "Models disagree",
     "support": "Backed by the picture",
     "weakest": "Weakest phrase", "specificity": "Specificity",
 }  # fmt: skip

@@ -35,7 +35,7 @@ SECONDS_TO_END = 10
 #: Seconds for which an idle connection stays open. With uvicorn's default of 5, a client that calls
 #: every few seconds occasionally hits a connection that is just being closed.
 KEPT_ALIVE = 75
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def create_app(

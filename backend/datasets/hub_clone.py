@@ -5,12 +5,13 @@ split; otherwise splits are inferred from folder and file names. Both follow the
 `datasets` library, but nothing outside the folder is ever accessed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.datasets.cells import shown
-from backend.datasets.regular_files import read_regular, read_within
+from backend.datasets.regular_files import open_within, read_within
 from backend.errors import DatasetFormatError, UnsafePath
 
 #: Supported file types, the most common first; only one type is read from a folder.
@@ -67,12 +68,13 @@ def found_files(folder: Path) -> DataFiles | None:
         return None
 
 
-def check_pointer(table: Path) -> None:
+def check_pointer(table: Path, folders: Sequence[Path]) -> None:
     """Raise DatasetFormatError if the file is only a Git LFS pointer."""
     try:
         if not table.is_file() or table.stat().st_size > _POINTER_BYTES:
             return
-        content = read_regular(table, _POINTER_BYTES)
+        with open_within(folders, table) as file:
+            content = file.read(_POINTER_BYTES)
     except (OSError, ValueError):
         return  # reported when the file is read
     if content.startswith(_POINTER):

@@ -104,7 +104,8 @@ class DatasetReader:
     """Iterates over the valid pairs; afterwards `problems` contains the invalid rows. If
     `on_problem` is given, it is called for each instead, so that memory use is bounded.
 
-    `root`: the folder that no image path may leave; `total`: number of rows, if known beforehand;
+    `root`: the folder that no image path may leave; `folders`: the resolved folders that tables lie
+    in; `total`: number of rows, if known beforehand;
     `image_check`: all but "decode" leave it to the caller to check which files are images. `notes`:
     automatic decisions, such as a detected encoding; complete after the iteration. `missing`: the
     first images that do not exist, relative to the root.
@@ -113,6 +114,7 @@ class DatasetReader:
     root: Path
     source: SourceTables
     options: ReadOptions
+    folders: tuple[Path, ...]
     total: int | None = None
     image_check: ImageCheck = "decode"
     on_problem: Callable[[Problem], None] | None = None
@@ -195,7 +197,7 @@ class DatasetReader:
             self._report(name, None, "unreadable file", str(problem))
 
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
-        hub_clone.check_pointer(table)
+        hub_clone.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         rows = self._rows(table, name)
         if ours:
@@ -239,15 +241,17 @@ class DatasetReader:
             return sidecar_rows(table, texts)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts)
+            return tar_rows(table, texts, self.folders)
         if ending == ".zip":
-            return zip_rows(table, given, self.options.delimiter, self._note)
-        encoding = text_encoding(table, given)
+            return zip_rows(table, given, self.options.delimiter, self._note, self.folders)
+        encoding = text_encoding(table, given, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
         if _is_annotations(table):
-            return annotation_rows(table, encoding.name if encoding else "utf-8-sig")
-        return rows_of(table, encoding.name if encoding else None, self.options.delimiter)
+            return annotation_rows(table, encoding.name if encoding else "utf-8-sig", self.folders)
+        return rows_of(
+            table, encoding.name if encoding else None, self.options.delimiter, self.folders
+        )
 
     def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
         """Detect the role of each column; a column with repeated values is used for ids only if
@@ -405,10 +409,13 @@ def read_dataset(
             raise DatasetFormatError(
                 f"The path '{shown(str(root), 1000)}' is not UTF-8. Rename it."
             )
-    _check_links(source.tables, (path, root))
-    counts = [None if _is_annotations(table) else row_count(table) for table in source.tables]
+    folders = (path, root)
+    _check_links(source.tables, folders)
+    counts = [
+        None if _is_annotations(table) else row_count(table, folders) for table in source.tables
+    ]
     total = sum(count for count in counts if count is not None) if None not in counts else None
-    return DatasetReader(root, source, options, total, image_check)
+    return DatasetReader(root, source, options, folders, total, image_check)
 
 
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:

@@ -15,7 +15,7 @@ import io
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -167,10 +167,20 @@ def read_regular(
 def read_within(folder: Path, path: Path, most: int) -> bytes:
     """Read a file of the dataset in `folder`. Raises LeadsOut if it is a link to elsewhere, and as
     `read_regular`."""
+    return read_regular(_resolved_within((folder.resolve(),), path), most, is_resolved=True)
+
+
+def open_within(folders: Sequence[Path], path: Path, seconds: float = SECONDS) -> io.BufferedReader:
+    """Open a file that has to lie in one of these resolved folders, or be one of them. Raises as
+    `read_within`."""
+    return open_regular(_resolved_within(folders, path), seconds, is_resolved=True)
+
+
+def _resolved_within(folders: Sequence[Path], path: Path) -> Path:
     resolved = path.resolve()
-    if not resolved.is_relative_to(folder.resolve()):
+    if not any(resolved.is_relative_to(folder) for folder in folders):
         raise LeadsOut(path)
-    return read_regular(resolved, most, is_resolved=True)
+    return resolved
 
 
 @contextmanager

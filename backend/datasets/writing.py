@@ -23,7 +23,7 @@ from db.processes import is_running
 
 FORMATS = tuple(EXPORT_FORMATS)
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def write_dataset(

@@ -25,7 +25,7 @@ from backend.engine.correction.language_model_suggestions import Corrector, Prop
 from backend.engine.correction.ranking import SMALLEST_GAIN
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import (
     classifier_captioner,
@@ -290,11 +290,11 @@ class PairCorrector:
     def _judged(
         self, context: CorrectionContext, proposals: dict[str, str], keep: bool
     ) -> list[Suggestion]:
-        return judge.judge(
-            self.engine.scorer, context, proposals, judging(self.classifier),
+        return judge.judge_all(
+            self.engine.scorer, [(context, proposals)], judging(self.classifier),
             exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
             classifier_captioner=classifier_captioner(self.engine, self.classifier),
-        )  # fmt: skip
+        )[0]  # fmt: skip
 
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
         if proposal is None or self.corrector is None:

@@ -9,7 +9,7 @@ from backend.engine.phrases.attribution import check_scorer
 from backend.engine.phrases.nonce import NoncePools, make_pools
 from backend.loaded_models import Engine
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def nonce_pools(engine: Engine) -> NoncePools:

@@ -56,7 +56,7 @@ from backend.jobs.suggest import SUGGEST_AT_MOST, USUAL_SHARE, likely_wrong, sug
 from backend.jobs.vectors import image_file, remember_images, remember_meanings
 from backend.jobs.workers import Devices, Opened, Question, Workers, decided
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
+from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
 from db.queries import classifiers as classifier_queries
@@ -119,12 +119,13 @@ def score_dataset(
     familiarity = familiarity_for(store, engine, dataset_id, anyway)
     units = units_left(store, engine, dataset_id, run.id, suggestions, depth)
     plan = _plan(engine, depth, units, distributed=isinstance(cluster, Cluster))
-    progress = plan.reporting(progress)
+    reported = LastReport(progress)
+    progress = plan.reporting(reported)
     exploring = replace(exploring_of(run), whole=depth.is_whole)
     before = _begin(store, run, total, progress)
     devices, machines = (None, cluster) if isinstance(cluster, Cluster) else (cluster, None)
     devices = decided(devices, engine, units[TRAJECTORIES] + units[COPIES])
-    with Workers(engine, root, devices) as workers:
+    with Workers(engine, root, devices, reported.repeat) as workers:
         waiting = _unscored(store, run, _at_once(workers))
         work = _Work(TRAJECTORIES, exploring, waiting, total, before, familiarity)
         done = _trajectories(store, run, work, workers, machines, progress)

@@ -47,7 +47,9 @@ def _with_trajectories(
 ) -> tuple[list[PairRow], list[Trajectory]]:
     rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
     stored = [pair for pair in pairs if pair.id in rows]
-    return stored, [to_trajectory(pair.caption, rows[pair.id]) for pair in stored]
+    return stored, [
+        to_trajectory(pair.caption, rows[pair.id], pair.second_opinion) for pair in stored
+    ]
 
 
 def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
@@ -93,7 +95,9 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
     )
 
 
-def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
+def to_trajectory(
+    caption: str, row: TrajectoryRow, second_opinion: float | None = None
+) -> Trajectory:
     return Trajectory(
         Caption.parse(caption),
         row.scores,
@@ -105,6 +109,7 @@ def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
         AuxiliaryScores(*row.auxiliary) if row.auxiliary else None,
         to_expectation(row.expectation),
         row.whole,
+        second_opinion or 0.0,
     )
 
 

@@ -184,9 +184,9 @@ def play(
         classifier, note = stored if stored is not None else (None, "")
         p_error = probabilities(classifier, [trajectory])[0] if classifier else None
         suspects = suspects_by(classifier, trajectory, p_error)
-        suggestions = judge.suggest(
+        (suggestions,) = judge.suggest_all(
             engine.scorer,
-            CorrectionContext(image, state, trajectory, suspects, p_error),
+            [CorrectionContext(image, state, trajectory, suspects, p_error)],
             engine.captioner,
             judging(classifier),
             exploring=steps_needed_by(classifier, engine.exploring),

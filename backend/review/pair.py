@@ -7,6 +7,7 @@ from backend.datasets import images
 from backend.datasets.address_proofs import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine import concreteness
+from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.reasons import Reasons, reasons_of
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
@@ -66,7 +67,9 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         has_retrieval = pair.specificity is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
-    trajectory = to_trajectory(pair.caption, stored) if stored is not None else None
+    trajectory = None
+    if stored is not None:
+        trajectory = to_trajectory(pair.caption, stored, pair.second_opinion)
     suspects = to_suspects(detection) if detection is not None else ()
     image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
@@ -125,7 +128,10 @@ def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) ->
     if trajectory is None or classifier is None:
         return None
     report = classifier.report
-    return reasons_of(trajectory, report.get("backbone"), str(report.get("captioner", "")))
+    return reasons_of(
+        trajectory, report.get("backbone"), str(report.get("captioner", "")),
+        float(report.get("opinion_weight", USUAL_WEIGHT)),
+    )  # fmt: skip
 
 
 def _phrases_note(caption: str, run: RunRow | None) -> str:

@@ -139,10 +139,10 @@ def evaluate(
     ] = "default",
     published: Annotated[
         bool, typer.Option(help="TRACED's Tables 1 and 6 in the paper's own setting: published "
-                                "BLIP and CLIP, all scorers, explorers and noises, on a --dataset "
-                                "whose name contains coco, flickr30k or imdb; with --noise "
-                                "recorded only the errors that it records. Estimates the time "
-                                "first; resumes.")
+                                "BLIP and CLIP, all scorers and explorers or those named, all "
+                                "noises, on a --dataset whose name contains coco, flickr30k or "
+                                "imdb; with --noise recorded only the errors that it records. "
+                                "Estimates the time first; resumes.")
     ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="With --published: only estimate the time.")
@@ -265,7 +265,10 @@ def evaluate(
         if what == "steps":
             _evaluate_steps(plan, lazy or (), markdown, as_json)
         elif published:
-            _evaluate_as_published(plan, estimate, markdown, page, as_json)
+            from research.evaluation.papers_setting import plans
+
+            listed = plans(plan, scorer or (), explorer or ())
+            _evaluate_as_published(listed, estimate, markdown, page, as_json)
         else:
             _evaluate_detection(plan, markdown, page, as_json)
 
@@ -312,11 +315,14 @@ def _evaluate_detection(
 
 
 def _evaluate_as_published(
-    plan: "Plan", only_estimate: bool, markdown: Path | None, page: Path | None, as_json: bool
+    listed: Sequence["Plan"],
+    only_estimate: bool,
+    markdown: Path | None,
+    page: Path | None,
+    as_json: bool,
 ) -> None:
     from research.evaluation import papers_setting
 
-    listed = papers_setting.plans(plan)
     with progress("Estimating") as update:
         planned = papers_setting.estimate(listed, update)
     if only_estimate:

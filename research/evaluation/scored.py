@@ -15,7 +15,8 @@ from backend.engine.detection.cold_start import ScoreCaptions
 from backend.engine.detection.localisation import WordWeights
 from backend.engine.detection.word_weights import Spans, fit_word_weights
 from backend.engine.expectation import Expectation, expectations
-from backend.engine.noise import ImageCaption, inject
+from backend.engine.noise.injection import inject
+from backend.engine.noise.swaps import ImageCaption
 from backend.engine.scoring.protocol import Embed, FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring

@@ -17,11 +17,11 @@ from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for
 from backend.engine.phrases.nonce import make_pools
 from backend.engine.phrases.selection import pool_of, select
-from backend.engine.phrases.support import ALIGN_SHARE, normalisation_of
+from backend.engine.phrases.support import ALIGN_SHARE
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.progress import Progress, no_progress
-from research.evaluation.support import attributions, kinds_and_values, supports
+from research.evaluation.support import attributions, kinds_and_values, normalisation_of, supports
 from research.markdown_tables import cell, cells, mean_of, table
 from research.scenes.abstract import abstract_caption
 from research.scenes.grammar import Description, describe

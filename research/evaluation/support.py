@@ -7,20 +7,20 @@ fine-grained errors, ranked by decreasing -PAS, and the same for a control that 
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.captions import Caption
 from backend.engine.english.phrases import phrases_of
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
-from backend.engine.phrases.support import Normalisation, normalisation_of
+from backend.engine.phrases.support import Normalisation, PoolMoments
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
@@ -288,3 +288,11 @@ def markdown(evaluation: SupportEvaluation) -> str:
         rows.append([name, f"{len(listed)} × {listed[0].pairs}", *figures, cost])
     return "\n\n".join([table(("without a model", "found", "mark"), without_model),
                         table(head, rows)])  # fmt: skip
+
+
+def normalisation_of(pool: Iterable[tuple[ArrayLike, ArrayLike]]) -> Normalisation:
+    """The normalisation of a pool, from (kinds, attributions) of each of its pairs."""
+    moments = PoolMoments()
+    for kinds, values in pool:
+        moments.add(kinds, values)
+    return moments.normalisation()

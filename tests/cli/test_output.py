@@ -1,7 +1,6 @@
 """Where results, messages, errors and progress go on the command line."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import app as program
 from backend.cli import output
 from backend.errors import EXIT_STATUSES, INTERRUPTED, TracedError
 from backend.progress import StageMessage
-from backend.review.queue_form import from_fields
 from tests.datasets.folders import GOOD, malformed
 
 runner = CliRunner()
@@ -128,35 +126,6 @@ def test_doctor_creates_nothing(tmp_path: Path, state: Path, given: str) -> None
     assert run("doctor").exit_code == 0, "a new user's is made at the first start"
     assert sorted(tmp_path.rglob("*.db")) == []
     assert not state.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        (["--accept-p", "0", "--accept-gain", "0.5"], (0.0, 0.5)),
-        ([], None),
-    ],
-)
-def test_a_rule_is_never_dropped(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], rule: tuple[float, float] | None
-) -> None:
-    seen: list[Any] = []
-
-    def correct(_filter: Any, rule: Any, *_: Any, **__: Any) -> Any:
-        seen.append(rule)
-        raise TracedError("far enough")
-
-    engine = SimpleNamespace(spending=SimpleNamespace(limit=lambda *_: None))
-    workspace = SimpleNamespace(
-        find=lambda _: 1,
-        engine=engine,
-        review=SimpleNamespace(queue_fields=lambda *_: None, filter_of=from_fields),
-        jobs=SimpleNamespace(correct=correct),
-    )
-    monkeypatch.setattr("backend.cli.correct.open_workspace", lambda _: workspace)
-    run("correct", "demo", *options)
-    (given,) = seen
-    assert (given and (given.p, given.gain)) == rule
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 import app as program
-from backend.cli import output
+from backend.cli import log_output, output
 from backend.errors import SettingsError
 from tests.datasets.folders import image_folder
 from tests.hostile.security import ROOT
@@ -74,7 +74,7 @@ def test_a_name_with_a_line_break_forges_no_line(
         raise SettingsError(forged)
     output.Lines("Reading").update(1, 2, forged)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (forged,), None)
-    written = capsys.readouterr().err + output.VisibleLog().format(record)
+    written = capsys.readouterr().err + log_output.VisibleLog().format(record)
     for text in (imported.stderr, edited.stdout, gone.stderr, written):
         assert "x\\nError: forged" in text
         assert not any(line.startswith("Error: forged") for line in text.splitlines())
@@ -95,7 +95,7 @@ def test_errors_logs_progress_and_questions_are_visible(
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (HOSTILE,), None)
     log = (state / "traced.log").read_text("utf-8")
     written = capsys.readouterr()
-    assert_visible(written.out + written.err + output.VisibleLog().format(record) + log)
+    assert_visible(written.out + written.err + log_output.VisibleLog().format(record) + log)
     assert "owned" in log
 
 

@@ -22,6 +22,7 @@ from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.errors import DatasetError, DatasetFormatError, UnsafePath
 from tests.datasets.folders import picture
+from tests.fixtures.sizes import Sizes
 
 datasets.disable_progress_bars()
 COLOURS = {"red": (255, 0, 0), "blue": (0, 0, 255)}
@@ -390,9 +391,7 @@ def compressed_stream(path: Path, column: pa.Array, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["stream", "file"])
-def test_compressed_arrow_is_read_up_to_a_limit(
-    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compressed_arrow_is_read_up_to_a_limit(tmp_path: Path, form: str, sizes: Sizes) -> None:
     content = picture(tmp_path / "a.png").read_bytes()
     path = tmp_path / "x.arrow"
     padded = content + b"\0" * 200_000
@@ -400,7 +399,7 @@ def test_compressed_arrow_is_read_up_to_a_limit(
     assert path.stat().st_size < len(padded)
     pairs, _ = read(path)
     assert [load_image(p.image_path).size for p in pairs] == [(20, 10)] * 3
-    monkeypatch.setattr("backend.datasets.arrow_streams.MOST_BYTES", 2 * len(padded))
+    sizes(MOST_BYTES=2 * len(padded))
     with pytest.raises(DatasetFormatError, match="unpacks into 600,"):
         read(path)
 

@@ -186,6 +186,12 @@ def rows(source: Path) -> list[ExportRow]:
 @given(st.text(max_size=12) | st.text("'=@-␛01b7f8 \t\n\r\0\x07\x1b\x7f\x9b", max_size=12))
 @example("␛1b")
 @example("␛\x1b␛1b␛")
+@example("=1+1")
+@example("+1")
+@example("-1")
+@example("@SUM(1)")
+@example("\tx")
+@example("\rx")
 @example("'=\x1b]0;title\x07")
 def test_cells_are_escaped_and_restored(text: str) -> None:
     """Neither a spreadsheet nor a terminal obeys them."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from backend.datasets import text_files
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import csv_file, image_folder, picture
+from tests.fixtures.sizes import Sizes
 
 GERMAN = ["Ein grüner Fußball liegt auf der Straße.", "Mädchen spielen hübsch im Garten"]
 RUSSIAN = ["Собака бежит по пляжу", "Красный автобус в городе", "Девочка с воздушным шаром"]
@@ -239,8 +239,8 @@ def test_folders_with_their_own_metadata_are_splits(tmp_path: Path, split: str, 
 # ---------------------------------------------------------------- memory
 
 
-def test_an_overlong_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
+def test_an_overlong_line_is_skipped(tmp_path: Path, sizes: Sizes) -> None:
+    sizes(LONGEST_LINE=1000)
     for name, encoding in (("t.csv", "utf-8"), ("t.csv", "utf-16")):
         lines = ["a.png,One", "a.png," + "x" * 5000, "a.png,Two"]
         pairs, reader = read(table(tmp_path, lines, encoding, name))
@@ -268,10 +268,8 @@ def test_utf16_and_utf32_without_a_bom_are_refused(tmp_path: Path, encoding: str
     assert [pair.caption for pair in pairs] == ["Ön"]
 
 
-def test_a_zip_that_unpacks_beyond_the_limit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.datasets.containers.MOST_BYTES", 100)
+def test_a_zip_that_unpacks_beyond_the_limit_is_refused(tmp_path: Path, sizes: Sizes) -> None:
+    sizes(MOST_BYTES=100)
     with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("metadata.jsonl", "\n" * 101)
     with pytest.raises(DatasetFormatError, match="unpacks into 101 bytes"):

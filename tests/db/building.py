@@ -52,10 +52,13 @@ def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
         ).id
 
 
+Statements = list[tuple[str, Any]]
+
+
 @contextmanager
-def watching(store: Store) -> Iterator[list[tuple[str, Any]]]:
+def watching(store: Store) -> Iterator[Statements]:
     """The statements that run meanwhile, and their parameters."""
-    statements: list[tuple[str, Any]] = []
+    statements: Statements = []
 
     def add(_connection: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
         statements.append((statement, given))
@@ -67,8 +70,8 @@ def watching(store: Store) -> Iterator[list[tuple[str, Any]]]:
         event.remove(store.engine, "before_cursor_execute", add)
 
 
-def plans(store: Store, statements: Sequence[tuple[str, Any]]) -> list[str]:
-    """How SQLite carries out each of the statements that read pairs."""
+def plans(store: Store, statements: Statements, having: str = "FROM pairs") -> list[str]:
+    """How SQLite carries out each of the statements with this text."""
     with store.engine.connect() as connection:
         return [
             " / ".join(
@@ -76,5 +79,5 @@ def plans(store: Store, statements: Sequence[tuple[str, Any]]) -> list[str]:
                 for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)
             )
             for statement, given in statements
-            if "FROM pairs" in statement
+            if having in statement
         ]

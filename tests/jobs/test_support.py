@@ -25,6 +25,8 @@ from db.queries.detections import DetectionRow
 from db.queries.trajectories import TrajectoryRow
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 from traced_ui.api import Actions
 from traced_ui.dataset_settings import overview_html
 
@@ -131,26 +133,19 @@ def test_a_second_run_computes_nothing_and_changes_nothing(workspace: Workspace)
 
 
 def test_a_stopped_run_resumes_after_the_last_pair(
-    workspace: Workspace, tmp_path: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    tmp_path: Path,
+    scored: Path,
+    sizes: Sizes,
 ) -> None:
     whole = workspace.find("pairs")
     workspace.jobs.run("support", whole)
     shutil.copytree(scored, tmp_path / "state")
     other = open_workspace(tmp_path / "state")
     dataset = other.find("pairs")
-    monkeypatch.setattr(support, "BATCH", 7)
-    batch_sizes: list[int] = []
-    compute = support.phrase_scores
-
-    def stops(engine: object, pools: object, pairs: list[object]) -> object:
-        batch_sizes.append(len(pairs))
-        if len(batch_sizes) == 4:
-            raise KeyboardInterrupt
-        return compute(engine, pools, pairs)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(support, "phrase_scores", stops)
+    sizes(BATCH=7)
     with pytest.raises(KeyboardInterrupt):
-        other.jobs.run("support", dataset)
+        other.jobs.run("support", dataset, stop_at(21))
     assert stored(other, dataset) == [(None, None)] * COUNT
     report = other.jobs.run("support", dataset)
     assert report.computed == COUNT - 3 * 7
@@ -171,17 +166,6 @@ def test_damaged_nonces_are_created_again(
     assert workspace.jobs.run("support", workspace.find("pairs")).computed == 0  # the same digest
     assert "created again" in caplog.text
     assert NoncePools.from_json(file.read_text(encoding="utf-8")).to_json() == whole
-
-
-def test_the_queue_can_be_sorted_by_support(workspace: Workspace) -> None:
-    dataset = workspace.find("pairs")
-    workspace.jobs.run("support", dataset)
-    rows = workspace.review.queue_page(
-        QueueFilter(dataset, order="support", descending=False), None, COUNT
-    ).rows
-    known = [row.support for row in rows if row.support is not None]
-    assert known == sorted(known)
-    assert [row.support for row in rows[len(known) :]] == [None] * (COUNT - len(known))
 
 
 def test_the_api_and_files_contain_the_measured_values(
@@ -253,16 +237,6 @@ def test_a_missing_image_is_listed_once(bare: Workspace, tmp_path: Path) -> None
     assert (problem.file, problem.kind) == ("a.png", "unreadable image")
     with pytest.raises(SettingsError, match="A selection needs at least 20 undecided pairs"):
         bare.review.two_stage(dataset, TwoStage())
-
-
-def test_captions_that_are_not_english_are_measured_with_a_note(
-    bare: Workspace, tmp_path: Path
-) -> None:
-    captions = ["Mies ratsastaa hevosella rannalla.", "Kaksi lasta leikkii pihalla."]
-    dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
-    report = bare.jobs.run("support", dataset)
-    assert report.computed == 2
-    assert any("most words are not English" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(

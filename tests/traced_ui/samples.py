@@ -12,6 +12,7 @@ from backend.accounts.records import DisputeView, OpinionView, TeamView
 from backend.engine.captions import Caption
 from backend.engine.detection.reasons import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
+from backend.engine.presets import recommended
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
@@ -256,7 +257,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
     "models.html": lambda text: models_page.models_html(
-        [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+        [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)],
+        recommended(0),
     ),
     "retrain.html": lambda text: retrain.comparison_html(
         classifiers(text), retrain.candidate_of(classifiers(text)), 3

@@ -33,7 +33,7 @@ def client(workspace: Workspace) -> TestClient:
 
 
 def ended(workspace: Workspace, job_id: int) -> JobView:
-    assert workspace.jobs.background.wait(60)
+    assert workspace.jobs.background.wait(250)
     return workspace.jobs.job(job_id)
 
 

@@ -1,7 +1,7 @@
 // The review page. Gradio draws its component once; everything in it is painted from here.
 import * as acts from "./acts.js";
 import * as address from "./address.js";
-import { board, listen } from "./page.js";
+import { board, isShown, listen } from "./page.js";
 import * as keys from "./keys.js";
 import { setStops } from "./roving.js";
 import * as session from "./session.js";
@@ -13,8 +13,9 @@ export function start(element) {
   if (theme && !new URL(location.href).searchParams.has("__theme")) document.body.classList.toggle("dark", theme === "dark");
 
   // The page ends at the window's edge, whatever stands above it.
-  const fit = () => board().style.setProperty("--above", `${board().getBoundingClientRect().top + scrollY}px`);
-  new ResizeObserver(fit).observe(document.body);
+  const fit = () => { if (isShown()) board().style.setProperty("--above", `${board().getBoundingClientRect().top + scrollY}px`); };
+  const sizes = new ResizeObserver(() => requestAnimationFrame(fit));
+  [document.body, board()].forEach((part) => sizes.observe(part));
   fit();
   setStops();
   session.start();

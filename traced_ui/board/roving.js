@@ -1,15 +1,18 @@
-// One Tab stop each for the toolbar, the queue, the suggestions and the verdicts; the arrow keys move
-// within them.
+// One Tab stop each for the header's buttons, the toolbar, the queue, the suggestions and the verdicts;
+// the arrow keys move within them.
 import { all, listen, onPaint } from "./page.js";
 
-const GROUPS = [".toolbar button", "#traced-queue .pairs button", "#traced-queue .chips.views button", ".decide .suggestions > li > button", ".verdicts button", ".picks input"];
+const GROUPS = [
+  "#traced-header button:not([role=tab])", "#traced-toolbar button", "#traced-queue .pairs button", "#traced-queue .chips.views button",
+  "#traced-stage .decide .suggestions > li > button", "#traced-stage .verdicts button", "#traced-stage .picks input",
+];
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 /** Leave one stop in each group: the current item, or the first. */
 export function setStops() {
   for (const group of GROUPS) {
-    const items = all(`#traced-review :is(${group})`).filter((item) => item.checkVisibility());
-    const stop = items.find((item) => item === document.activeElement || item.closest("[aria-current=true]")) ?? items[0];
+    const items = all(group);
+    const stop = items.find((item) => item === document.activeElement || item.closest("[aria-current=true]")) ?? items.find((item) => item.checkVisibility());
     items.forEach((item) => { item.tabIndex = item === stop ? 0 : -1; });
   }
 }
@@ -20,7 +23,7 @@ listen("keydown", (event) => {
   const { target, key } = event;
   const group = key in STEPS && target.matches?.(":focus-visible") && GROUPS.find((one) => target.matches(one));
   if (!group) return;
-  const items = all(`#traced-review :is(${group})`).filter((item) => item.checkVisibility());
+  const items = all(group).filter((item) => item.checkVisibility());
   const next = items[items.indexOf(target) + STEPS[key]];
   event.preventDefault();
   event.stopImmediatePropagation();

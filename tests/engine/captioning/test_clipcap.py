@@ -8,11 +8,12 @@ import pytest
 import torch
 from PIL import Image
 
-from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap, make_clipcap
+from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.errors import ModelMismatch, ModelMissing, ModelUnavailable
 from research.captioning.clipcap_policy import ClipCapPolicy
+from research.captioning.new_clipcap import make_clipcap
 from research.captioning.policy import Side, log_probabilities
 from tests.checkpoints import (
     drawn_pairs,

@@ -21,19 +21,22 @@ from backend.engine.correction.doubting import Doubt
 from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
 from backend.engine.english.phrase_removal import leading_phrases, without_phrase
 from backend.engine.english.phrases import Phrase
-from backend.engine.language_models import Answer, Question, Spending
+from backend.engine.language_models.answer_cache import AnswerCache
+from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.question import Answer, Question
+from backend.engine.language_models.spending import Spending
 
 
-class Scripted:
+class Scripted(ChatModel):
     """A model with prepared answers."""
 
     name = "scripted"
 
     def __init__(self, *answers: str) -> None:
-        self.spending = Spending()
+        self.spending, self.kept = Spending(), AnswerCache(None, {})
         self.answers, self.questions = list(answers), []
 
-    def ask(self, question: Question) -> Answer:
+    def _answer(self, question: Question) -> Answer:
         self.questions.append(question)
         return Answer(self.answers.pop(0), True, 1, 1)
 

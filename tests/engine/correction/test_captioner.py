@@ -9,7 +9,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.guided_infill import propose
-from backend.engine.correction.judge import SMALLEST_GAIN, suggest
+from backend.engine.correction.judge import SMALLEST_GAIN, suggest_all
 from backend.engine.correction.proposing import proposed
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
@@ -67,7 +67,7 @@ def test_only_suspect_words_are_refilled(scorer: Scorer, captioner: Captioner) -
 def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner: Captioner) -> None:
     for seed in range(4):
         context = case_of(scorer, seed)
-        suggestions = suggest(scorer, context, captioner, lambda ts: [0.5] * len(ts))
+        (suggestions,) = suggest_all(scorer, [context], captioner, lambda ts: [0.5] * len(ts))
         assert len(suggestions) <= 3
         for suggestion in suggestions:
             assert suggestion.s_after > suggestion.s_before + SMALLEST_GAIN

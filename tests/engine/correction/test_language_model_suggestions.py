@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
-from backend.engine.language_models import Budget, ChatEndpoint, Prices, Spending
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Budget, Prices, Spending
 from backend.errors import BudgetSpent, ModelUnavailable
 from research.chat_server import CUT, chat_server
 from tests.engine.correction.contexts import context

@@ -160,6 +160,11 @@ def test_the_wrong_word_is_the_most_suspect() -> None:
     assert spans == ["a", "red", "dog", "in", "the", "park"]
 
 
+def test_a_function_word_is_a_fifth_as_suspect() -> None:
+    scores = word_scores(trajectory("A red dog", [-0.4, 0.2, 0.1], 0.3))
+    assert scores.tolist() == pytest.approx([0.2, 0, 0])
+
+
 def test_a_right_caption_has_no_suspects() -> None:
     walked = trajectory("a red dog", [0.1, 0.2, 0.3], 0.9)
     assert all(word.score == 0 for word in suspect_words(walked, 0.9))

@@ -12,6 +12,7 @@ import torch
 from scipy.special import log_softmax
 
 from backend.errors import SettingsError, TrainingError
+from research.captioning.caption_metrics import CiderD
 from research.captioning.policy import Images, Samples, log_probabilities
 from research.captioning.self_retrieval import (
     Receiver,
@@ -145,6 +146,23 @@ def test_training_gives_no_reward_for_a_caption_without_an_end_token() -> None:
     ended, endless = rewards
     assert ended > -math.log(12) + 0.1
     assert endless <= -math.log(12) + 1e-9
+
+
+def test_as_published_cider_is_not_scaled_and_the_mean_starts_at_zero() -> None:
+    """R = SR + 0.5 CIDEr, with log P averaged over tokens (SR, sections 4.1 and 4.8)."""
+    recipe = replace(RECIPE, cider=0.5).as_published()
+    policy, rows, captions = ToyPolicy(kinds=2), list(range(12)), ["red"] * 12
+    made = training(recipe, policy)
+    samples = policy.samples_of(captions)
+    policy.sample = lambda *_: samples  # pyrefly: ignore[bad-assignment]
+    log_p = log_probabilities(policy.logits(KINDS, samples), samples, recipe.temperature)
+    of_tokens = (log_p.sum(1) / samples.lengths).detach().numpy()
+    cider = CiderD(REFERENCES).scores(captions, rows)
+    assert cider.max() > 1
+    total = made.receiver.rewards(captions, rows) + 0.5 * cider
+    (figures,) = made.steps(until=1)
+    assert figures.loss == pytest.approx(-float((total * of_tokens).mean()), rel=1e-5)
+    assert figures.cider == pytest.approx(cider.mean() / 10)
 
 
 def test_the_running_mean_starts_at_the_first_batch() -> None:

@@ -231,6 +231,7 @@ def test_too_little_data_is_refused_with_the_number(
          "rewarded by a CLIP"),
         ({"cider": 0.5}, "belong to self-retrieval"),
         ({"bags": True}, "belong to self-retrieval"),
+        ({"as_published": True}, "belong to self-retrieval"),
         ({"side": "both"}, "request self-retrieval"),
         ({"side": "left", "self_retrieval": True}, "'left' is not a side to train"),
         ({"held_out": 1.0}, "held-out"),
@@ -256,9 +257,9 @@ def test_without_peft_the_message_says_what_to_install(
 ) -> None:
     import sys
 
-    from backend.engine.captioning.clipcap import make_clipcap
     from backend.errors import ModelUnavailable
     from research.captioning.clipcap_policy import ClipCapPolicy
+    from research.captioning.new_clipcap import make_clipcap
 
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(ModelUnavailable, match=r"research/requirements"):

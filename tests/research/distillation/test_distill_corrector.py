@@ -11,7 +11,7 @@ import pytest
 
 from backend.engine.correction import prompting
 from backend.engine.correction.language_model_suggestions import Corrector, propose
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.local import load_local
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import Rule

@@ -12,7 +12,7 @@ from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.correction.suggestion import Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.settings import MODELS

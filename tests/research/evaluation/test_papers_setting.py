@@ -47,8 +47,8 @@ def plan(tmp_path: Path) -> Plan:
 
 def test_the_setting_is_the_papers() -> None:
     of_blip, of_clip = papers_setting.plans(Plan(dataset="data/dataset_flickr30k.json"))
-    assert (of_blip.model, of_blip.scorers) == (FLICKR, ("blip-itm", "blip-itc"))
-    assert of_clip.scorers == ("clip", "lemon-fix", "lemon-opt")
+    assert (of_blip.model, of_blip.scorers) == (FLICKR, ["blip-itm", "blip-itc"])
+    assert of_clip.scorers == ["clip", "lemon-fix", "lemon-opt"]
     for planned in (of_blip, of_clip):
         assert planned.detector == "paper"
         assert planned.noises == ("random", "noun", "fine-grained")
@@ -60,6 +60,20 @@ def test_the_setting_is_the_papers() -> None:
     assert alone.noises == ("random", "noun")
     with pytest.raises(SettingsError, match="not one of the paper's datasets"):
         papers_setting.plans(Plan())
+
+
+def test_scorers_and_explorers_can_be_chosen() -> None:
+    flickr, imdb = Plan(dataset="data/dataset_flickr30k.json"), Plan(dataset="mm-imdb")
+    (of_blip,) = papers_setting.plans(flickr, ["blip-itm"], ["elimination"])
+    assert (of_blip.model, of_blip.scorers) == (FLICKR, ["blip-itm"])
+    assert of_blip.explorers == [Exploring("elimination", unit="token")]
+    (of_clip,) = papers_setting.plans(flickr, ["lemon-opt"], ["gcd", "fast-gcd"])
+    assert of_clip.scorers == ["lemon-opt"]
+    assert [how.name for how in of_clip.explorers] == ["fast-gcd", "gcd"]
+    with pytest.raises(SettingsError, match="does not evaluate blip-itm on mm-imdb"):
+        papers_setting.plans(imdb, ["blip-itm"])
+    with pytest.raises(SettingsError, match="does not evaluate lazy on flickr30k"):
+        papers_setting.plans(flickr, explorers=["lazy"])
 
 
 def test_missing_models_are_named(plan: Plan, hub: Callable) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import backend.engine.torchvision_compat  # noqa: F401  # before transformers' models
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import ModelMismatch, ModelUnavailable
 from research.chat_server import chat_server
 from research.noise.consistency import ConsistencyModel, load_consistency_model
