@@ -84,7 +84,7 @@ class ModelMissing(ModelUnavailable):
         super().__init__(message, model)
         self.remedies = {
             "terminal": f"Download it: python app.py models download {model}",
-            "page": "Download it on the Models page.",
+            "page": "Download it on the page Model.",
         }
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class UnknownPictures(TracedError):
     remedies = {
         "terminal": "Choose one that does: python app.py models list, then --model fast. To score "
         "them nevertheless: --anyway.",
-        "page": "Choose another under “Model to score with” on the Datasets page, then score.",
+        "page": "Choose another under “Model” under Add data, then score.",
     }
 
 

@@ -76,13 +76,13 @@ def imported_note(imported: dict[str, Any]) -> Markup:
     counts = ", ".join(f"{n:,} {kind}" for kind, n in changes.items() if any(changes.values()))
     message = (
         f"'{imported['name']}': {imported['added']} pairs added, {imported['already_there']} were "
-        f"there already, {imported['problems']} rows were left out. Score it next."
+        f"there already, {imported['problems']} rows were left out. Find its errors next."
         + (f" Compared with the last import: {counts}." if counts else "")
     )
     notes = [for_page(line) for line in imported["notes"]]
     if imported.get("asks_for_model"):
         notes.append(
-            f"{imported['asks_for_model']} Choose another under 'Model to score with', then score."
+            f"{imported['asks_for_model']} Choose another under 'Model', then find errors."
         )
     return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
 

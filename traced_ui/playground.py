@@ -68,7 +68,7 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Callable[[str], 
             )
             model = gr.Dropdown(
                 [DATASETS_OWN], value=DATASETS_OWN[1], label="Model", elem_id="playground-model",
-                info="Those on this machine; the Models page downloads others.",
+                info="Those on this machine; the page Model downloads others.",
             )  # fmt: skip
             anyway = gr.Checkbox(
                 label="Even if the model does not know such pictures", value=False,

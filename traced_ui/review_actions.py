@@ -641,7 +641,7 @@ class OpenPage:
         """The whole page, with the message of this request."""
         state = self.state
         if state.dataset is None:
-            stage = review_page.empty("No dataset yet", "Import one on the Datasets page.")
+            stage = review_page.empty("No dataset yet", "Import one under Add data.")
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
         view = self.review.open_pair(state.pair) if state.pair is not None else None
         if view is not None:

@@ -65,11 +65,11 @@ _HINTS = {
     "disagreement": "By how much the scorers' ranks of a pair differ; pairs that only one scorer "
     "has scored come last.",
     "support": "Captions whose phrases the picture backs least, according to this model. Empty "
-    "is not wrong. Measured on the Datasets page.",
-    "weakest": "By the one phrase that the image supports least. Measured on the Datasets page.",
+    "is not wrong. Measured under Add data.",
+    "weakest": "By the one phrase that the image supports least. Measured under Add data.",
     "specificity": "Captions that fit similar pictures as well, where they are neither likely "
-    "wrong (chance to 0.5) nor vague; set the chance to 1 and ICC from 0 to see all. Measured on "
-    "the Datasets page. Not comparable between datasets.",
+    "wrong (chance to 0.5) nor vague; set the chance to 1 and ICC from 0 to see all. Measured "
+    "under Add data. Not comparable between datasets.",
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
@@ -382,16 +382,16 @@ def question(view: PairView, action: str) -> Markup:
 def not_scored(job: JobView | None) -> Markup:
     """Why a pair has no scores. `job`: the newest one that scores its dataset."""
     if job is None:
-        return empty("Not scored yet", "Score the dataset on the Datasets page.")
+        return empty("Not scored yet", "Score the dataset under Add data.")
     if not job.has_ended:
         return empty("Not scored yet", "Scores appear once the job has finished.")
     if job.status == "done":
         return empty(
             "Not scored",
-            "It was imported after the last scoring, or left out of it: “Rows left out” on the "
-            "Datasets page says why.",
+            "It was imported after the last scoring, or left out of it: the rows left "
+            "out are listed under Add data, with the reason.",
         )
-    return empty("Not scored", for_page(job.message) or "Score it on the Datasets page.")
+    return empty("Not scored", for_page(job.message) or "Score it under Add data.")
 
 
 def empty(title: str, text: str) -> Markup:

@@ -477,6 +477,6 @@ def training_summary(report: "TrainReport", adopted: bool) -> str:
     lines.append(
         "In use now."
         if adopted
-        else "Not in use yet: run again with --adopt, or decide on the Retrain page."
+        else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )
     return "\n".join(lines)

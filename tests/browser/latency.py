@@ -168,7 +168,7 @@ def score_meanwhile(page: Page, folder: Path, pairs: int) -> Page:
     go_to(other, "datasets")
     other.locator("#import-path").locator("input, textarea").fill(str(folder / "drawn"))
     other.locator("#import-start").click()
-    expect(other.locator("#import-status")).to_contain_text("Score it next", timeout=120_000)
+    expect(other.locator("#import-status")).to_contain_text("Find its errors next", timeout=120_000)
     other.locator("#score-start").click()
     expect(other.locator("#import-status")).to_contain_text("Caption trajectories", timeout=60_000)
     page.bring_to_front()

@@ -60,7 +60,7 @@ def test_a_missing_model_is_refused_without_a_request_to_the_hub(hub: Hub) -> No
         load_scorer(NAME, None, "cpu")
     assert hub.requests == []
     assert f"models download {NAME}" in explain(refused.value, "terminal")
-    assert "Models page" in explain(refused.value, "page")
+    assert "page Model" in explain(refused.value, "page")
     with pytest.raises(ModelMissing) as refused:
         load_scorer("Salesforce/blip-itm-base-coco", None, "cpu")
     assert "models download thorough" in explain(refused.value, "terminal")

@@ -97,7 +97,7 @@ def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_
     assert workspace.jobs.background.wait(250)
     result = workspace.jobs.job(started).result
     assert "12 of 12 pictures" in result["asks_for_model"]
-    assert "Model to score with" in imported_note(result)
+    assert "under 'Model'" in imported_note(result)
     assert "--" not in imported_note(result)
 
 

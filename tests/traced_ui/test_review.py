@@ -234,7 +234,7 @@ def test_without_a_dataset_the_page_says_what_to_do(workspace: Workspace) -> Non
 
 def test_unscored_pairs_say_so(workspace: Workspace) -> None:
     assert "Not scored yet" in Page(workspace).shown["steps"]
-    assert "Score the dataset on the Datasets page" in Page(workspace).shown["steps"]
+    assert "Score the dataset under Add data" in Page(workspace).shown["steps"]
 
 
 @pytest.mark.parametrize(
