@@ -7,17 +7,17 @@ Progress = Callable[[int, int, str], None]
 
 
 class StageMessage(str):
-    """The message of one stage of a job. `here`: the seconds that the stage is expected to take,
+    """The message of one stage of a job. `own_seconds`: the seconds that the stage is expected to take,
     until it has a rate of its own; `later`: those of the stages after it."""
 
-    __slots__ = ("here", "later")
+    __slots__ = ("own_seconds", "later")
 
-    here: float
+    own_seconds: float
     later: float
 
-    def __new__(cls, text: str, here: float, later: float) -> "StageMessage":
+    def __new__(cls, text: str, own_seconds: float, later: float) -> "StageMessage":
         message = super().__new__(cls, text)
-        message.here, message.later = here, later
+        message.own_seconds, message.later = own_seconds, later
         return message
 
 
@@ -63,7 +63,7 @@ class Pace:
         seconds, completed = now - self._began, done - self._first
         facts, left, later = [], 0.0, 0.0
         if isinstance(message, StageMessage):
-            left, later = message.here * (done < total or not total), message.later
+            left, later = message.own_seconds * (done < total or not total), message.later
         if seconds >= 2 and completed > 0 and 0 < done < total:
             facts.append(rate(completed / seconds))
             left = (total - done) * seconds / completed

@@ -53,7 +53,7 @@ def test_an_estimate_is_close_to_the_cost_of_scoring(
     report = workspace.jobs.score(dataset, lambda done, total, message: ticks.append(message))
     # Scoring measures as well, and gives the time left of all stages from the start.
     left = [tick for tick in ticks if isinstance(tick, StageMessage)]
-    assert len({*left}) == len({tick.here + tick.later for tick in left}) > 5
+    assert len({*left}) == len({tick.own_seconds + tick.later for tick in left}) > 5
     assert left[0].later > 0
     assert left[-1].later == 0
     assert planned.copies == pytest.approx(report.detector["noisy_copies"], rel=0.3)
