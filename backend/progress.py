@@ -7,10 +7,10 @@ Progress = Callable[[int, int, str], None]
 
 
 class StageMessage(str):
-    """The message of one stage of a job. `own_seconds`: the seconds that the stage is expected to take,
+    """The message of one stage of a job. `own_seconds`: what the stage is expected to take,
     until it has a rate of its own; `later`: those of the stages after it."""
 
-    __slots__ = ("own_seconds", "later")
+    __slots__ = ("later", "own_seconds")
 
     own_seconds: float
     later: float
