@@ -5,8 +5,8 @@ from typing import Any
 from markupsafe import Markup
 
 from backend.engine.trajectories.depth import ALL
-from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
+from backend.progress import duration
 from traced_ui.jobs import job_html
 from traced_ui.messages import note
 from traced_ui.page_words import for_page

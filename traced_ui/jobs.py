@@ -9,8 +9,8 @@ import gradio as gr
 from markupsafe import Markup
 
 from backend.errors import SettingsError
-from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
+from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.events import event_value
 from traced_ui.login import seen_by
@@ -41,8 +41,8 @@ _NAMES = {
 }
 
 
-#: The phases of scoring in the order of `scoring_stages.STAGES`: the name of a stage, where the bar
-#: is when it ends (as measured on the demo), and what it does.
+#: The phases of scoring in the order of `score_dataset.stages_of`: the name of a stage, where the
+#: bar is when it ends (as measured on the demo), and what it does.
 _PHASES = {
     "Caption trajectories": (0.30, "Comparing pictures and captions"),
     "Completing trajectories": (0.34, "Comparing pictures and captions"),

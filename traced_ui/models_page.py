@@ -15,9 +15,9 @@ from backend.engine.presets import (
     rough_seconds,
 )
 from backend.errors import SettingsError
+from backend.jobs.detect import copies_of
 from backend.jobs.model_manager import ModelView, Removal
-from backend.jobs.pace import duration
-from backend.jobs.scoring_stages import copies_of
+from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html
 from traced_ui.messages import guarded, note

@@ -13,7 +13,7 @@ from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
-from backend.jobs.pace import duration
+from backend.progress import duration
 from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import models_page

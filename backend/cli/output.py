@@ -28,7 +28,7 @@ from rich.progress import (
 )
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
-from backend.jobs.pace import Pace
+from backend.progress import Pace
 from backend.settings import Settings, log_directory
 from backend.version import VERSION
 

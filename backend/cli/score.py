@@ -316,7 +316,7 @@ def progress_(
 
 def estimate_summary(planned: "Estimate") -> str:
     """The remaining work and what each part of it takes."""
-    from backend.jobs.pace import duration
+    from backend.progress import duration
 
     by = f" ({planned.processes} processes)" if planned.processes > 1 else ""
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
@@ -398,7 +398,7 @@ def specificity_summary(report: "SpecificityReport") -> str:
 
 def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
     """What the second opinion will take, at least and at most."""
-    from backend.jobs.pace import duration
+    from backend.progress import duration
 
     fewest, most = plan.pairs, plan.pairs * plan.most_questions
     seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from backend.datasets import hub_clone
+from backend.datasets import hub_datasets
 from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
 from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_values import captions_of
@@ -29,18 +29,19 @@ from backend.datasets.cells import (
     size_of,
     text_of,
     text_problem,
+    unescaped,
 )  # fmt: skip
 from backend.datasets.columns import WEAK_IDS, Columns, find_columns
 from backend.datasets.containers import ImageFile, file_of, proved, relative_name
 from backend.datasets.conversations import plain_rows
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.escaped_cells import unescaped
 from backend.datasets.export_row import MARK
 from backend.datasets.file_endings import SOURCES
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.regular_files import typed_path
 from backend.datasets.rows import TableRow
 from backend.datasets.shards import split_of, tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
@@ -54,7 +55,6 @@ from backend.datasets.source_tables import (
 )
 from backend.datasets.tables import row_count, rows_of, text_encoding
 from backend.datasets.text_files import known_encoding
-from backend.datasets.typed_path import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
 
 #: Maximum number of characters; a cell with far more indicates a broken file.
@@ -197,7 +197,7 @@ class DatasetReader:
             self._report(name, None, "unreadable file", str(problem))
 
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
-        hub_clone.check_pointer(table, self.folders)
+        hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         rows = self._rows(table, name)
         if ours:

@@ -20,6 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.cells import shown
+from backend.errors import SettingsError
+
 #: Seconds that reading one file may take, including on slow and network disks.
 SECONDS = 60.0
 #: The beginnings of SQLite's databases (backups among them), of their write-ahead logs, and of
@@ -225,3 +228,14 @@ def _refuse_database_at(path: Path) -> None:
         return
     if is_database(file):
         raise DatabaseFile(path)
+
+
+def typed_path(given: str | Path) -> Path:
+    """The absolute path, with links resolved and `~` expanded. Raises SettingsError if it is not a
+    valid path: a zero byte, a lone surrogate, an unknown user, a loop of links."""
+    try:
+        os.fsencode(given)  # accepts names that are not UTF-8, as returned by the system
+        return Path(given).expanduser().resolve()
+    except (RuntimeError, ValueError, OSError) as error:
+        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
+        raise SettingsError(f"'{shown(str(given))}' is not a path: {shown(reason)}.") from error

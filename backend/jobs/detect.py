@@ -8,19 +8,25 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.cold_start import captioner_of, cold_start
+from backend.engine.detection.cold_start import (
+    COPIES_WANTED,
+    FEWEST_PAIRS,
+    captioner_of,
+    cold_start,
+)
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.opinion_signs import with_deletions, with_opinions
-from backend.engine.detection.types import reads_later_steps
+from backend.engine.detection.types import detector_for, reads_later_steps
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
 from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
-from backend.jobs.noisy_copies import TrajectoryCache
+from backend.jobs.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
-from backend.jobs.scoring_stages import COLD_START_PAIRS, INJECTION
+from backend.jobs.sample import Sample
+from backend.jobs.stage import Scoring, Stage
 from backend.jobs.stored_trajectories import (
     AT_ONCE,
     exploring_of,
@@ -44,10 +50,77 @@ from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.statements import chunks
 
+#: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
+COLD_START_PAIRS = 2000
+#: Seconds a pair of training the first detector: two processor cores take 8 s for 2,000 pairs and
+#: 6 s for 300.
+USUAL_TRAINING = 0.01
 #: Pairs whose suspect words are recomputed in one transaction, while curators give verdicts.
 _RENEWED_AT_ONCE = 100
 
 _Suspects = tuple[tuple[int, int, float], ...]
+
+
+def copies_of(pairs: int) -> int:
+    """Number of noisy copies that a cold start scores for this many pairs; see `make_copies`.
+
+    >>> copies_of(100), copies_of(785), copies_of(1_000_000), copies_of(3)
+    (300, 785, 2000, 0)
+    """
+    used = min(pairs, COLD_START_PAIRS)
+    if used < FEWEST_PAIRS:
+        return 0
+    return used * max(1, min(3, round(COPIES_WANTED / used)))
+
+
+class Copies(Stage):
+    """Detection: noisy copies are scored, a first detector is trained on them, and every pair gets
+    its probability of error. A unit is a copy. `report`: of the classifier in use."""
+
+    name = STAGE
+    part = "copies_seconds"
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self.report: dict[str, object] = {}
+
+    def remaining(self) -> int:
+        return 0 if self._has_detector() else copies_of(self.scoring.total)
+
+    def _has_detector(self) -> bool:
+        with self.scoring.store.reading() as session:
+            active = classifier_queries.active(session, self.scoring.dataset_id)
+        return active is not None and active.report.get("run") == self.scoring.run_id
+
+    def seconds(self, sample: Sample) -> float:
+        whole = self.scoring.depth.is_whole
+        detector = detector_for(self.scoring.engine.settings.detector, whole)
+        reads_whole = whole and reads_later_steps(detector)
+        return sample.trajectories(reads_whole).seconds + sample.captioner_seconds
+
+    def run(self, progress: Progress) -> int:
+        scoring = self.scoring
+        self.report = detect(
+            scoring.store, scoring.workers, scoring.this_run, progress, scoring.anew
+        )
+        return 0
+
+
+class Training(Copies):
+    """Its training, which `Copies.run` does: the training asks for the copies. A unit is a pair."""
+
+    name = "Choosing a detector"
+    part = "training_seconds"
+    is_shared = False
+
+    def remaining(self) -> int:
+        return 0 if self._has_detector() else min(self.scoring.total, COLD_START_PAIRS)
+
+    def seconds(self, sample: Sample) -> float:
+        return USUAL_TRAINING
+
+    def run(self, progress: Progress) -> int:
+        return 0
 
 
 def check_detector(store: Store, dataset_id: int) -> None:
@@ -88,7 +161,7 @@ def detect(
     if active is not None and fits and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
-        progress(0, 0, INJECTION.name)
+        progress(0, 0, "Training the detector on injected noise")
         pairs, trajectories = scored_pairs(store, run, drawn)
         trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]

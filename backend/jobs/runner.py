@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.errors import StoreError, TracedError, explain
-from backend.jobs.pace import Pace
-from backend.progress import Progress
+from backend.progress import Pace, Progress
 from backend.store import Store
 from db.queries import jobs as queries
 

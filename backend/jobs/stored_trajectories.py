@@ -1,4 +1,4 @@
-"""Convert trajectories between engine and store rows."""
+"""Convert trajectories and expectations between engine and store rows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,17 +6,31 @@ from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
+from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
-from backend.jobs.stored_expectations import to_expectation
 from backend.store import Store
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
+from db.queries.expectations import ExpectationRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.trajectories import TrajectoryRow
+
+
+def expectation_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:
+    """`alternatives`: whether to store them; only needed if they may be shown."""
+    kept = expectation.alternatives if alternatives else ()
+    return ExpectationRow(expectation.log_p, expectation.distance, kept, expectation.captioner)
+
+
+def to_expectation(row: ExpectationRow | None) -> Expectation | None:
+    if row is None:
+        return None
+    return Expectation(row.log_p, row.distance, row.alternatives, row.captioner)
+
 
 #: Pairs read from the store per batch if no model is involved.
 AT_ONCE = 500

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from backend.datasets.read_options import DETECTED, ReadOptions
-from backend.datasets.typed_path import typed_path
+from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Booster
 from backend.engine.trajectories.depth import parse_depth
@@ -22,9 +22,8 @@ from backend.jobs import (
     import_dataset,
     known_pictures,
     model_download,
-    near_duplicates,
-    picture_map,
     picture_quality,
+    picture_vectors,
     retrain,
     score_dataset,
     specificity,
@@ -468,9 +467,9 @@ JOBS: Mapping[str, Job] = {
     "specificity": Job(_with_models(specificity.measure_specificity)),
     "quality": Job(lambda jobs, *given: picture_quality.measure_pictures(jobs.store, *given)),
     "duplicates": Job(
-        _with_models(near_duplicates.find_near_duplicates), ("duplicates of {dataset}",)
+        _with_models(picture_vectors.find_near_duplicates), ("duplicates of {dataset}",)
     ),
-    "map": Job(_with_models(picture_map.draw_map), ("map of {dataset}",)),
+    "map": Job(_with_models(picture_vectors.draw_map), ("map of {dataset}",)),
     "train": Job(_with_models(retrain.train_candidate), is_for_all=True),
     "adopt": Job(
         lambda jobs, _, progress, classifier_id: {"pairs": jobs.adopt(classifier_id, progress)},

@@ -98,10 +98,10 @@ def test_progress_in_a_log_gives_the_time_left_of_the_whole_job(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = output.Lines("Scoring", lambda: 5.0)
-    lines.update(5, 100, StageMessage("Caption trajectories", 7200.0, is_least=True))
-    lines.update(9, 9, StageMessage("Preparing corrections", 0.0))
+    lines.update(5, 100, StageMessage("Caption trajectories", 3600.0, 3600.0))
+    lines.update(9, 9, StageMessage("Preparing corrections", 60.0, 0.0))
     assert capsys.readouterr().err.splitlines() == [
-        "Caption trajectories: 5 of 100 (5%), after 0 s · at least 2.0 h left",
+        "Caption trajectories: 5 of 100 (5%), after 0 s · 2.0 h left",
         "Preparing corrections: 9 of 9 (100%), after 0 s",
     ]
 

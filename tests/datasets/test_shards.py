@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
+from backend.datasets.cells import escaped, unescaped
 from backend.datasets.containers import Member, locate, relative_name
-from backend.datasets.escaped_cells import escaped, unescaped
 from backend.datasets.export_row import ExportRow
 from backend.datasets.images import image_size, load_image
 from backend.datasets.read_options import ReadOptions

@@ -144,7 +144,7 @@ class Scoring(Scenario):
         opened.store.close()
 
     def work(self, folder: Path) -> None:
-        import backend.jobs.score_dataset as scoring
+        import backend.jobs.trajectory_stages as scoring
 
         scoring.BATCH = 2  # so that a kill finds more than one moment between commits
         opened = workspace(folder)

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from backend.errors import NotFound, TracedError
-from backend.jobs import score_dataset
+from backend.jobs import trajectory_stages
+from backend.jobs.trajectory_stages import TrajectoryStage
 from backend.review.progress import progress_of
 from backend.settings import MODELS, load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
@@ -112,15 +113,15 @@ def test_a_dataset_that_another_program_deletes_ends_its_scoring(
     }  # fmt: skip
     scoring = Workspace(load_settings(settings, {}))
     scoring.jobs.import_dataset(tmp_path / "pairs")
-    monkeypatch.setattr(score_dataset, "BATCH", 2)
-    save, another = score_dataset._save, Workspace(load_settings(settings, {}))
+    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
+    save, another = TrajectoryStage.save, Workspace(load_settings(settings, {}))
 
     def saved(*arguments: Any) -> None:
         save(*arguments)
         if another.datasets():
             another.delete_dataset(1)
 
-    monkeypatch.setattr(score_dataset, "_save", saved)
+    monkeypatch.setattr(TrajectoryStage, "save", saved)
     with pytest.raises(NotFound, match="was deleted"):
         scoring.jobs.score(1, suggestions=False)
     with another.store.reading() as session:

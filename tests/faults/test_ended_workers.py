@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
-from backend.jobs import score_dataset, workers
+from backend.jobs import score_dataset, trajectory_stages, workers
+from backend.jobs.trajectory_stages import TrajectoryStage
 from backend.jobs.workers import Devices, Workers
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
@@ -45,7 +46,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
     }  # fmt: skip
     opened = Workspace(load_settings(settings, {}))
     opened.jobs.import_dataset(tmp_path / "pairs")
-    monkeypatch.setattr(score_dataset, "BATCH", 2)
+    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
     yield opened
     opened.store.close()
 
@@ -55,7 +56,7 @@ def after_the_first_batch(
 ) -> list[BaseProcess]:
     """Disturb the worker once the first batch is stored; returns it, once that is done."""
     disturbed: list[BaseProcess] = []
-    save = score_dataset._save
+    save = TrajectoryStage.save
 
     def saved(*arguments: Any) -> None:
         save(*arguments)
@@ -64,7 +65,7 @@ def after_the_first_batch(
             disturb(psutil.Process(worker.ident))
             disturbed.append(worker)
 
-    monkeypatch.setattr(score_dataset, "_save", saved)
+    monkeypatch.setattr(TrajectoryStage, "save", saved)
     monkeypatch.setattr(score_dataset, "Workers", OnlyOthers)
     return disturbed
 

@@ -11,7 +11,8 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from backend.errors import StoreError
-from backend.jobs import runner, score_dataset
+from backend.jobs import runner, trajectory_stages
+from backend.jobs.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
 from backend.workspace import Workspace
@@ -174,7 +175,7 @@ def test_a_scoring_job_outlives_a_restart(
     }  # fmt: skip
     workspace = Workspace(load_settings(settings, {}))
     workspace.jobs.import_dataset(tmp_path / "pairs")
-    monkeypatch.setattr(score_dataset, "BATCH", 2)
+    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
     monkeypatch.setattr(runner, "_TRY_EVERY", 0.1)
     save = trajectories.save_trajectories
     kept: dict[int, bytes] = {}
@@ -199,9 +200,9 @@ def test_a_scoring_job_outlives_a_restart(
                 server.start()
 
     monkeypatch.setattr(trajectories, "save_trajectories", saved)
-    save_whole = score_dataset._save
+    save_whole = TrajectoryStage.save
     if when != "before a commit":
-        monkeypatch.setattr(score_dataset, "_save", saved_whole)
+        monkeypatch.setattr(TrajectoryStage, "save", saved_whole)
     job = workspace.jobs.start("score", 1, suggestions=False)
     assert stopped.wait(900)
     if when == "for a while":

@@ -16,7 +16,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
-from backend.jobs.ray_worker import QUESTIONS, ScoringWorker
+from backend.jobs.ray_cluster import QUESTIONS, ScoringWorker
 from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.jobs.scoring_stages import CAPTIONER
+from backend.jobs.expectations import Expectations
 from backend.jobs.stored_trajectories import scored_pairs
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
@@ -66,12 +66,12 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert not any("captioner" in reason.sign for reason in before.reasons.listed)
     sizes(BATCH=10)
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.score(dataset, stop_at(10, CAPTIONER.name), suggestions=False)
+        workspace.jobs.score(dataset, stop_at(10, Expectations.name), suggestions=False)
     assert sum(name != "" for name in readers(workspace, dataset)) == 10
     read: list[int] = []
 
     def note(done: int, total: int, message: str) -> None:
-        if message == CAPTIONER.name:
+        if message == Expectations.name:
             read.append(done)
 
     workspace.jobs.score(dataset, note, suggestions=False)

@@ -13,9 +13,9 @@ from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import EIGHT_SIGNS, S_0, Model, NineSigns
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
-from backend.jobs import score_dataset
+from backend.jobs import trajectory_stages
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
-from backend.jobs.scoring_stages import COPIES
+from backend.jobs.noisy_copies import STAGE
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -166,7 +166,7 @@ def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
 def test_corrections_are_proposed_from_whole_trajectories(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_dataset, "likely_wrong", lambda store, dataset: [2, 5])
+    monkeypatch.setattr(trajectory_stages, "likely_wrong", lambda store, dataset: [2, 5])
     report = score(workspace, folder, "first-step", suggestions=True)
     whole = {number for number, row in stored(workspace, report.run_id).items() if row.whole}
     assert {2, 5} <= whole
@@ -241,7 +241,7 @@ def test_a_detector_of_first_steps_is_trained_on_existing_whole_copies(
     copies: list[int] = []
 
     def note(done: int, total: int, message: str) -> None:
-        if message == COPIES.name:
+        if message == STAGE:
             copies.append(done)
 
     workspace = reopened(tmp_path, model, detector="eight signs")

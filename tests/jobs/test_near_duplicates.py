@@ -9,7 +9,7 @@ import pytest
 
 from backend.datasets.address_proofs import split_proof
 from backend.errors import SettingsError
-from backend.jobs.picture_map import draw_map
+from backend.jobs.picture_vectors import draw_map
 from backend.review.near_duplicates import groups_of
 from backend.review.picture_map import map_of, region_of
 from backend.review.views import DuplicatePicture
