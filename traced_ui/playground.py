@@ -86,9 +86,9 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
             stop = gr.Button("Cancel", elem_id="playground-stop")
             examples = _examples(workspace)
-            offered = None
+            table = None
             if examples:
-                offered = gr.Examples(
+                table = gr.Examples(
                     [[each.picture, each.caption] for each in examples], [image, caption],
                     label="Examples: a click shows the answer", examples_per_page=EXAMPLES,
                 )  # fmt: skip
@@ -111,8 +111,8 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     pair = [image, caption]
     shown = [result, chart, steps, abstract]
     begins = _in_browser("results.dataset.asked = pair; results.classList.add('running');")
-    check, asked = checking(workspace), [*pair, dataset, anyway, model]
-    checked = gr.on([run.click, caption.submit], check, asked, shown, js=begins, **options)
+    check, inputs = checking(workspace), [*pair, dataset, anyway, model]
+    checked = gr.on([run.click, caption.submit], check, inputs, shown, js=begins, **options)
     used = result.select(using(workspace), [*pair, dataset], [*shown, model], js=begins, **options)
     compare = (
         "if (shown === undefined && results.querySelector('.facts'))"
@@ -122,10 +122,10 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     over = "results.classList.remove('running');"
     in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
     answers = [checked, used]
-    if offered is not None:
-        known = {Path(path).name: path for path in image.keep_in_cache}
-        answer = _answering(workspace, examples, known)
-        answers.append(offered.load_input_event.success(answer, pair, shown, js=begins, **options))
+    if table is not None:
+        copies = {Path(path).name: path for path in image.keep_in_cache}
+        answer = _answering(workspace, examples, copies)
+        answers.append(table.load_input_event.success(answer, pair, shown, js=begins, **options))
     for ended in answers:
         ended.success(
             None, pair, None,
