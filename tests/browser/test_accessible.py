@@ -7,7 +7,8 @@ from playwright.sync_api import BrowserContext, Page
 from tests.browser.conftest import ROOT, SIZE, Site, go_to, opened_page
 from tests.browser.screenshots import PAGES, SIZES
 
-pytestmark = pytest.mark.browser
+# In one process: the pages are opened once and examined in each size and look.
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("axe")]
 
 LOOKS = ("light", "dark")
 #: Screenshots of every page in this run, for visual inspection.

@@ -92,14 +92,10 @@ def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
 
 
 def test_pages_are_addresses(page: Page) -> None:
-    def chosen() -> str:
-        return page.locator("button[role=tab][aria-selected=true]").first.inner_text()
-
     go_to(page, "progress")
     page.wait_for_url(re.compile("tab=progress"))
     page.reload()
     expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
-    assert chosen() == "Progress"
     go_to(page, "team")
     page.wait_for_url(re.compile("tab=team"))
     page.go_back()
@@ -124,7 +120,7 @@ def test_addresses_of_earlier_versions_lead_to_the_same_pages(
         for name, title in OLD_TABS.items():
             page.evaluate("to => history.pushState(null, '', to)", f"?dataset=1&tab={name}")
             page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
-            chosen = page.locator(f"[data-page={name}][data-pages={name}]")
+            chosen = page.locator(f"[role=tab][data-page={name}][data-pages={name}]")
             expect(chosen).to_have_attribute("aria-selected", "true")
             expect(chosen).to_have_text(title)
     with opened_page(profile, site, "?tab=playground") as page:
