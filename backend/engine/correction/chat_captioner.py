@@ -2,9 +2,11 @@
 request to describe the picture, and its likeliest words. The model may be the scorer's own."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -12,19 +14,8 @@ from PIL import Image
 
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.captioner import MAX_BATCH, Captioner
-from backend.engine.correction.decoding import (
-    WHOLE,
-    AskedSequences,
-    AskLikeliest,
-    AskLikelihoods,
-    AskNextWords,
-    Beginning,
-    NextWord,
-    Ranked,
-    search_likeliest,
-)
+from backend.engine.correction.decoding import AskedTokens, Decoding
 from backend.engine.correction.shared_prefixes import SEQUENCES
-from backend.engine.correction.tree_decoding import tokens_of
 from backend.engine.model_fit import probe
 from backend.engine.scoring.batch_memory import images_that_fit
 from backend.engine.scoring.checkpoints import Request
@@ -93,27 +84,15 @@ class ChatCaptioner(Captioner):
         return word if begins and word.isalnum() else ""
 
 
-class ChatDecoding:
+class ChatDecoding(Decoding):
     """Each image is read once; the captions of a call share their prefixes."""
 
+    _captioner: ChatCaptioner
+
     def __init__(self, captioner: ChatCaptioner, images: Sequence[AskedImage]) -> None:
-        self._captioner, self._images = captioner, images
+        super().__init__(captioner)
+        self._images = images
         self._memories: dict[int, PictureMemory] = {}
-
-    def next_words(
-        self, requests: Sequence[tuple[int, AskNextWords]]
-    ) -> list[list[list[NextWord]]]:
-        return [self._next_words(image, request) for image, request in requests]
-
-    def log_likelihoods(self, requests: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
-        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
-        return self._sums(
-            [(image, sequence) for (image, _), sequence in zip(requests, sequences, strict=True)]
-        )
-
-    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
-        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
-        return search_likeliest(requests, sequences, self._sums, WHOLE)
 
     @torch.inference_mode()
     def describe(
@@ -132,51 +111,20 @@ class ChatDecoding:
             described += captioner.texts(whole[:, self._images[image].ids.shape[1] :])
         return described
 
-    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+    def steps(self, requests: AskedTokens) -> list[torch.Tensor]:
         steps = []
         for image, tokens in requests:
             log_p, ((rows, _),) = self._read(image, [tokens])
             steps.append(log_p[rows])
         return steps
 
-    def _next_words(self, image: int, request: AskNextWords) -> list[list[NextWord]]:
-        captioner = self._captioner
-        sequences = [tokens[:-1] for tokens in captioner.tokens(request.prefixes)]
-        words: list[list[NextWord]] = []
-        for at in range(0, len(sequences), SEQUENCES):
-            part = sequences[at : at + SEQUENCES]
-            log_p, rows_and_sums = self._read(image, part)
-            last = log_p[[rows[-1] for rows, _ in rows_and_sums]]
-            likeliest = last.topk(min(captioner.looked_at(request.count), last.shape[1]))
-            words += [
-                captioner.whole_words(
-                    Beginning(tuple(tokens), total), values, ids, not prefix, request.count
-                )
-                for tokens, prefix, (_, total), values, ids in zip(
-                    part, request.prefixes[at : at + SEQUENCES], rows_and_sums,
-                    likeliest.values.tolist(), likeliest.indices.tolist(), strict=True,
-                )
-            ]  # fmt: skip
-        return words
-
-    def _sums(self, requests: AskedSequences) -> list[list[float]]:
-        """log p summed over all tokens but the first, for each sequence."""
-        return [
-            [
-                value
-                for at in range(0, len(sequences), SEQUENCES)
-                for value in self._sums_of(image, sequences[at : at + SEQUENCES])
-            ]
-            for image, sequences in requests
-        ]
-
-    def _sums_of(self, image: int, sequences: Sequence[Sequence[int]]) -> list[float]:
-        """The last token is predicted, but nothing after it."""
-        log_p, rows_and_sums = self._read(image, [sequence[:-1] for sequence in sequences])
-        return [
-            total + float(log_p[rows[-1], sequence[-1]])
-            for sequence, (rows, total) in zip(sequences, rows_and_sums, strict=True)
-        ]
+    def _after(self, requests: AskedTokens) -> Iterator[tuple[torch.Tensor, list[float]]]:
+        for image, of_image in groupby(requests, key=itemgetter(0)):
+            sequences = [tokens for _, tokens in of_image]
+            for at in range(0, len(sequences), SEQUENCES):
+                log_p, rows_and_sums = self._read(image, sequences[at : at + SEQUENCES])
+                last = log_p[[rows[-1] for rows, _ in rows_and_sums]]
+                yield last, [total for _, total in rows_and_sums]
 
     @torch.inference_mode()
     def _read(

@@ -1,10 +1,11 @@
 """A captioner's answers about a batch of images: next words, likelihoods, descriptions.
 
-Two implementations: `tree_decoding` (any captioner, image by image) and `packed_decoding` (BLIP,
-all images together, nothing computed twice).
+Three ways to compute them: `tree_decoding` (any captioner, image by image), `packed_decoding`
+(BLIP, all images together, nothing computed twice) and `chat_captioner`.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +21,8 @@ FEW = 64
 #: At least this share of many captions is read further at a time, so that a search takes few
 #: rounds.
 _SHARE = 1 / 8
+#: The index of an image, and tokens.
+AskedTokens = Sequence[tuple[int, Sequence[int]]]
 #: The index of an image, and token sequences that describe it.
 AskedSequences = Sequence[tuple[int, Sequence[Sequence[int]]]]
 #: (index of a caption, its log-likelihood), likeliest first.
@@ -112,30 +115,88 @@ class TokenModel(Protocol):
     ) -> "torch.Tensor": ...
 
 
-class Decoding(Protocol):
+class Decoding(ABC):
     """A captioner's answers about the images that it was made for, which requests refer to by
     index; answers are in the order of the requests."""
 
+    #: Tokens by which a search reads captions further; all, where each call reads from the start.
+    stride = WHOLE
+
+    def __init__(self, captioner: TokenModel) -> None:
+        self._captioner = captioner
+
     def next_words(
         self, requests: Sequence[tuple[int, AskNextWords]]
-    ) -> list[list[list[NextWord]]]: ...
+    ) -> list[list[list[NextWord]]]:
+        prefixes = [(image, prefix, request.count)
+                 for image, request in requests for prefix in request.prefixes]  # fmt: skip
+        if not prefixes:
+            return [[] for _ in requests]
+        captioner = self._captioner
+        # Without the end token, because the text continues.
+        sequences = [
+            tokens[:-1] for tokens in captioner.tokens([prefix for _, prefix, _ in prefixes])
+        ]
+        beginnings, likeliest = list[Beginning](), list[tuple[list[float], list[int]]]()
+        most = max(captioner.looked_at(count) for _, _, count in prefixes)
+        unread = iter(sequences)
+        for log_p, so_far in self._after(
+            [(image, tokens) for (image, _, _), tokens in zip(prefixes, sequences, strict=True)]
+        ):
+            top = log_p.topk(min(most, log_p.shape[1]))
+            likeliest += zip(top.values.tolist(), top.indices.tolist(), strict=True)
+            beginnings += [Beginning(tuple(next(unread)), total) for total in so_far]
+        words = iter(
+            captioner.whole_words(beginning, values, ids, not prefix, count)
+            for (_, prefix, count), beginning, (values, ids) in zip(
+                prefixes, beginnings, likeliest, strict=True
+            )
+        )
+        return [[next(words) for _ in request.prefixes] for _, request in requests]
 
-    def log_likelihoods(
-        self, requests: Sequence[tuple[int, AskLikelihoods]]
-    ) -> list[list[float]]: ...
+    def log_likelihoods(self, requests: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
+        sequences = self._tokens([request.captions for _, request in requests])
+        return self._sums(
+            [(image, of_image) for (image, _), of_image in zip(requests, sequences, strict=True)]
+        )
 
-    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]: ...
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+        sequences = self._tokens([request.captions for _, request in requests])
+        return search_likeliest(requests, sequences, self._sums, self.stride)
 
+    @abstractmethod
     def describe(
         self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
         """A caption of each image, which begins with `prefix`, by beam search."""
-        ...
 
-    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> "list[torch.Tensor]":
+    @abstractmethod
+    def steps(self, requests: AskedTokens) -> "list[torch.Tensor]":
         """For each (image, tokens), log-probabilities of the token after each of them, float32
         [tokens, vocabulary]."""
-        ...
+
+    @abstractmethod
+    def _after(self, requests: AskedTokens) -> "Iterator[tuple[torch.Tensor, list[float]]]":
+        """Log-probabilities of the token after each (image, tokens), [requests, vocabulary], and
+        log p of these tokens, summed over all but the first; in order, in parts that fit into
+        memory."""
+
+    def _sums(self, requests: AskedSequences) -> list[list[float]]:
+        """log p summed over all tokens but the first, for each sequence. The last token is
+        predicted, but nothing after it."""
+        flat = [(image, tokens) for image, sequences in requests for tokens in sequences]
+        last = iter(tokens[-1] for _, tokens in flat)
+        sums = iter(
+            total + float(row[next(last)])
+            for log_p, so_far in self._after([(image, tokens[:-1]) for image, tokens in flat])
+            for row, total in zip(log_p, so_far, strict=True)
+        )
+        return [[next(sums) for _ in sequences] for _, sequences in requests]
+
+    def _tokens(self, captions: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+        """The tokens of several lists of captions, in one call of the tokenizer."""
+        tokens = iter(self._captioner.tokens([text for texts in captions for text in texts]))
+        return [[next(tokens) for _ in texts] for texts in captions]
 
 
 class _Search:
