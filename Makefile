@@ -37,8 +37,7 @@ tests: install-dev
 nightly: install-dev system-packages lint types
 	$(PYTEST)
 	$(BIN)/python -m tests.faults --times 10
-	$(BIN)/python -m tests.hostile.fuzz --minutes 20
-	$(BIN)/python -m tests.hostile.load --minutes 10
+	$(PYTEST) --hypothesis-profile thorough tests/datasets tests/traced_ui/test_any_request.py
 	$(BIN)/python -m tests.browser.latency --soak 1000
 
 coverage: install-dev

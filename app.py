@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 # Set before gradio is imported anywhere: no telemetry is sent.
@@ -24,6 +25,7 @@ from backend.cli import (
     datasets,
     edit,
     label,
+    log_output,
     maintenance,
     manage_datasets,
     model_commands,
@@ -50,7 +52,6 @@ from backend.cli.options import (
 )
 from backend.cli.output import (
     console,
-    log_to_terminal,
     open_workspace,
     reported,
     results,
@@ -83,12 +84,24 @@ def main(
         bool, typer.Option("--quiet", "-q", help="Print only results and errors, no messages or "
                            "progress. Must precede the command.")
     ] = False,
+    log_level: Annotated[
+        str, typer.Option(metavar="LEVEL", help="The lowest level that is logged: debug, info, "
+                          "warning or error. Must precede the command.")
+    ] = "warning",
+    log_file: Annotated[
+        Path | None, typer.Option(help="Log to this file instead of standard error. Must precede "
+                                       "the command.")
+    ] = None,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Log lines of JSON. Must precede the command.")
+    ] = False,
 ) -> None:  # fmt: skip
     if version:
         results.print(VERSION)
         raise typer.Exit()
     console.quiet = quiet
-    log_to_terminal()
+    with reported(False):
+        log_output.set_up(log_level, log_file, log_json)
     if context.invoked_subcommand is None:
         serve()
 

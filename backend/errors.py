@@ -9,6 +9,7 @@
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
     │   └── ModelMissing         it is on the hub, but has not been downloaded to this machine
+    │   └── QuestionRefused      a server refuses one question, and may answer others
     ├── ModelMismatch            it loads, but is not the kind of model that is needed
     ├── UnknownPictures          a model's scores of these pictures would be meaningless
     ├── Unreadable               a model's answer is not in the requested form
@@ -18,6 +19,7 @@
     ├── StoreError               the database cannot be opened, or is newer than the program
     ├── NotFound                 a pair, a dataset, a classifier that is not in the store
     ├── OutOfMemory              model and batch need more memory than is available
+    ├── WorkerEnded              a process of a job ended, or was stopped, from outside
     ├── VerdictConflict          another curator decided this pair in the meantime
     ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
@@ -82,7 +84,7 @@ class ModelMissing(ModelUnavailable):
         super().__init__(message, model)
         self.remedies = {
             "terminal": f"Download it: python app.py models download {model}",
-            "page": "Download it on the Models page.",
+            "page": "Download it on the page Model.",
         }
 
     def __str__(self) -> str:
@@ -93,13 +95,17 @@ class ModelMismatch(ModelUnavailable):
     title = "This is not the kind of model needed here"
 
 
+class QuestionRefused(ModelUnavailable):
+    title = "The server refuses a question"
+
+
 class UnknownPictures(TracedError):
     title = "This model does not know such pictures"
     exit_status = 4
     remedies = {
         "terminal": "Choose one that does: python app.py models list, then --model fast. To score "
         "them nevertheless: --anyway.",
-        "page": "Choose another under “Model to score with” on the Datasets page, then score.",
+        "page": "Choose another under “Model” under Add data, then score.",
     }
 
 
@@ -141,6 +147,10 @@ class VerdictConflict(TracedError):
 class OutOfMemory(TracedError):
     title = "Out of memory: choose a smaller model or a smaller batch, then run again"
     exit_status = 12
+
+
+class WorkerEnded(TracedError):
+    title = "A worker process has ended"
 
 
 class PortInUse(TracedError):

@@ -20,7 +20,9 @@ from backend.engine.concreteness.contributions import Contribution, contribution
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
 from backend.engine.expectation import Expectation, expectations
-from backend.engine.language_models import ChatEndpoint, ChatModel, Spending
+from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring

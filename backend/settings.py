@@ -42,7 +42,7 @@ _DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
 _LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathsep}
 
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 _NAME = "traced-curator"
 
 
@@ -73,7 +73,7 @@ class Settings:
     corrector_timeout: float = 60.0  #: seconds to wait for that server
     quantise: str | None = None  #: 4bit or 8bit, for a local corrector on an accelerator
     device: str | None = None  #: cuda, mps or cpu; None: the best available
-    precision: str | None = None  #: float32 or bfloat16; None: depends on the device
+    precision: str | None = None  #: float32, bfloat16, 8bit or 4bit; None: depends on the device
     lemon: str = "fix"  #: LEMoN's weights: fix, or fitted to verdicts: opt, auc
     detector: str = "best"  #: detector to train: best, or a family by name, such as paper
     explorer: str = "elimination"  #: elimination, gcd or fast-gcd

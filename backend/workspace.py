@@ -23,17 +23,17 @@ from typing import Any
 from backend.accounts.folders import Folders
 from backend.accounts.team import Team
 from backend.datasets.address_proofs import split_proof
-from backend.datasets.typed_path import typed_path
+from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound
 from backend.jobs import manage_datasets
 from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
-from backend.jobs.jobs import Jobs, SelectPairs
 from backend.jobs.known_pictures import UNKNOWN
-from backend.jobs.relocate_dataset import relocate
+from backend.jobs.manage_datasets import relocate
 from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView, Relocation
+from backend.jobs.workspace_jobs import Jobs, SelectPairs
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review.queue import MOST_COUNTED
@@ -150,7 +150,7 @@ class Workspace:
         return manage_datasets.delete_dataset(self.store, dataset_id, folder.expanduser())
 
     def relocate_dataset(self, dataset_id: int, path: str | Path) -> Relocation:
-        """See `backend.jobs.relocate_dataset.relocate`. Raises as an import from that path."""
+        """See `backend.jobs.manage_datasets.relocate`. Raises as an import from that path."""
         if self.jobs.guard is not None:
             path = self.jobs.guard("import", {"path": str(path)}).get("path", path)
         source = check_source(path, self.settings.data_directory)

@@ -132,6 +132,9 @@ class Pair(Base):
     #: Log-probability, at most 0, that the caption finds its picture among similar ones; low is
     #: generic.
     specificity: Mapped[float | None] = mapped_column(Double)
+    #: How far a second model agrees with the caption, in units of the spread of its answers; below
+    #: 0: less than with most pairs. See `SecondOpinion`.
+    second_opinion: Mapped[float | None] = mapped_column(Double)
     # The current verdict. `verdict_version` counts acts; `standing_version` is the act whose
     # decision is in effect (0: undecided), which after an undo is an earlier one.
     verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
@@ -375,6 +378,23 @@ class Retrieval(Base):
 
 
 Index("ix_retrievals_run", Retrieval.run_id, Retrieval.pair_id)
+
+
+class SecondOpinion(Base):
+    """A second model's answer to the question whether a pair's picture shows its caption; see
+    `queries/second_opinions.py`."""
+
+    __tablename__ = "second_opinions"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    #: P(yes) / (P(yes) + P(no)); None: it answered something else.
+    p_yes: Mapped[float | None] = mapped_column(Double)
+    #: The same of the caption without one of its words, packed as (start, end, P).
+    deletions: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Index("ix_second_opinions_run", SecondOpinion.run_id, SecondOpinion.pair_id)
 
 
 class PictureSignals(Base):

@@ -188,14 +188,21 @@ def make_engine(url: URL, migrates: bool = False) -> Engine:
     module. `migrates`: SQLite does not enforce foreign keys, so that tables can be copied."""
     if url.get_backend_name() == "postgresql":
         try:
-            return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+            return create_engine(
+                url, pool_size=8, max_overflow=24, pool_pre_ping=True, hide_parameters=True
+            )
         except ModuleNotFoundError as problem:
             raise StoreProblem(
                 "PostgreSQL needs the extra 'postgres': pip install 'traced-curator[postgres]', or "
                 "in a checkout pip install -r requirements-postgres.txt."
             ) from problem
+    # Captions are parameters: no error, and so no log, holds one.
     engine = create_engine(
-        url, pool_size=8, max_overflow=56, connect_args={"timeout": BUSY_SECONDS}
+        url,
+        hide_parameters=True,
+        pool_size=8,
+        max_overflow=56,
+        connect_args={"timeout": BUSY_SECONDS},
     )
     event.listen(engine, "connect", _prepare_sqlite)
     if migrates:
@@ -242,6 +249,10 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 #: Error messages of SQLite and PostgreSQL, with advice for the user.
+_CONNECTION_LOST = (
+    "the server ended the connection; it stops or starts again. Try again when it is there: "
+    "everything confirmed before is kept."
+)
 _ADVICE = {
     "database is locked": "another program keeps writing to it. Close that program, or wait.",
     "readonly database": "it is not writable. Check the permissions of the file and of its folder, "
@@ -256,6 +267,12 @@ _ADVICE = {
     "malformed": "the file is damaged. Restore a backup.",
     "connection refused": "there is no response from a PostgreSQL server. Start it, or check host "
     "and port.",
+    "server closed the connection": _CONNECTION_LOST,
+    "terminating connection": _CONNECTION_LOST,
+    "connection is lost": _CONNECTION_LOST,
+    "the database system is": _CONNECTION_LOST,  # starting up, shutting down, in recovery mode
+    "no such file or directory": "there is no response from a PostgreSQL server. Start it, or "
+    "check the folder of its socket.",
     "read-only transaction": "the server takes no changes, as a standby does. Connect to the "
     "primary server, or ask its administrator; everything confirmed before is kept.",
     "statement timeout": "the server ended a statement after its statement_timeout. Raise it for "
@@ -274,6 +291,12 @@ _READ_ONLY = "its disk is read-only. Make it writable, or give another location 
 
 #: PostgreSQL's numeric_value_out_of_range: a parameter that does not fit into INTEGER.
 _OUT_OF_RANGE = "22003"
+#: … and foreign_key_violation.
+_NO_SUCH_PARENT = "23503"
+_DELETED = (
+    "The dataset or pair was deleted by another person or program while this was computed. Nothing "
+    "of it can be stored."
+)
 _TOO_LARGE = "There is no such row: the number is larger than any id or version can be."
 
 
@@ -288,8 +311,9 @@ def _is_on_read_only_disk(address: str) -> bool:
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Translate driver errors: a problem of the database as a whole becomes a StoreProblem, and a
-    number too large for its column, which came from a URL or an API client, a MissingRow.
+    """Translate driver errors: a problem of the database as a whole becomes a StoreProblem. A
+    number too large for its column, which came from a URL or an API client, becomes a MissingRow,
+    and so does a row whose dataset or pair another program has deleted meanwhile.
 
     Programming errors (integrity, syntax) pass through unchanged.
     """
@@ -307,7 +331,12 @@ def explained(address: str) -> Iterator[None]:
         if getattr(error.orig, "sqlstate", None) != _OUT_OF_RANGE:
             raise
         raise MissingRow(_TOO_LARGE) from error
-    except (exc.IntegrityError, exc.ProgrammingError):
+    except exc.IntegrityError as error:
+        sqlstate = getattr(error.orig, "sqlstate", None)
+        if sqlstate != _NO_SUCH_PARENT and "FOREIGN KEY" not in str(error.orig):
+            raise
+        raise MissingRow(_DELETED) from error
+    except exc.ProgrammingError:
         raise
     except exc.DBAPIError as error:
         message = str(error.orig).strip()

@@ -1,16 +1,18 @@
 """A real HTTP server that implements the chat completions part of the OpenAI API."""
 
 import json
+import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 #: Maps the request's JSON to (status, answer text). A text that ends with CUT is sent as one that
-#: was truncated at the maximum length.
-Respond = Callable[[dict[str, Any]], tuple[int, str]]
+#: was truncated at the maximum length. Probabilities of first tokens in place of a text are
+#: answered with the likeliest, and with log-probabilities if the request wants them.
+Respond = Callable[[dict[str, Any]], tuple[int, str | Mapping[str, float]]]
 CUT = "[cut]"
 #: Seconds until a server notices that it should stop. The default of `serve_forever` is 0.5.
 POLL = 0.02
@@ -19,11 +21,12 @@ POLL = 0.02
 @dataclass
 class Served:
     """A running server. `requests`: the bodies of all requests received, in order; `keys`: their
-    Authorization headers."""
+    Authorization headers; `models`: what it says it serves."""
 
     url: str
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=lambda: ["small"])
 
 
 @contextmanager
@@ -32,11 +35,19 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
     served = Served("")
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the name that http.server requires
+            listed = [{"id": name, "object": "model"} for name in served.models]
+            self._send(200, {"object": "list", "data": listed})
+
         def do_POST(self) -> None:  # the name that http.server requires
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             served.requests.append(body)
             served.keys.append(self.headers.get("Authorization", ""))
             status, text = respond(body)
+            likeliest = None
+            if not isinstance(text, str):
+                likeliest = text if body.get("logprobs") else None
+                text = max(text, key=text.__getitem__)
             answer: dict[str, Any] = {"error": {"message": text}}
             if status == 200:
                 answer = {
@@ -47,6 +58,11 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
                                              "content": text.removesuffix(CUT)}}],
                     "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
                 }  # fmt: skip
+                if likeliest is not None:
+                    answer["choices"][0]["logprobs"] = {"content": [_token(text, likeliest)]}
+            self._send(status, answer)
+
+        def _send(self, status: int, answer: dict[str, Any]) -> None:
             sent = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -67,3 +83,9 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def _token(text: str, likeliest: Mapping[str, float]) -> dict[str, Any]:
+    """An answer's first token with its alternatives, as the OpenAI API describes them."""
+    alternatives = [{"token": token, "logprob": math.log(p)} for token, p in likeliest.items()]
+    return {"token": text, "logprob": math.log(likeliest[text]), "top_logprobs": alternatives}

@@ -18,8 +18,9 @@ from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import SourcePair, read_dataset
 from backend.datasets.writing import write_dataset
-from backend.engine.noise import KINDS, ImageCaption, NoisyCaption, inject
-from backend.engine.noise.injection import FineGrainedSource
+from backend.engine.noise.injection import KINDS, FineGrainedSource, inject
+from backend.engine.noise.noisy_caption import NoisyCaption
+from backend.engine.noise.swaps import ImageCaption
 from backend.errors import DatasetFormatError, SettingsError
 from backend.progress import Progress, no_progress
 from backend.version import VERSION
@@ -141,7 +142,7 @@ def _rows(pairs: Sequence[SourcePair], noisy: Sequence[NoisyCaption | None]) -> 
 def _source_in_words(source: FineGrainedSource | None) -> str:
     if isinstance(source, LanguageModelNoise):
         return (
-            f"{source.endpoint.model} at {source.endpoint.base_url}, prompt {PROMPT_VERSION}, "
+            f"{source.endpoint.name} at {source.endpoint.base_url}, prompt {PROMPT_VERSION}, "
             f"least consistent by {source.consistency.name}"
         )
     return "rules"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from backend.engine.captioning.clipcap import make_clipcap
+from research.captioning.new_clipcap import make_clipcap
 from research.scenes.architecture import (
     blip_configuration,
     initialise,
@@ -49,6 +49,18 @@ def _byte_pairs() -> Any:
     return made
 
 
+def byte_pair_tokenizer(folder: Path) -> Any:
+    """A tokenizer of GPT-2's kind, saved in `folder`; one token begins, ends and fills texts."""
+    from transformers import GPT2TokenizerFast
+
+    _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
+    end = "<|endoftext|>"
+    return GPT2TokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), bos_token=end, eos_token=end, pad_token=end,
+        unk_token=end,
+    )  # fmt: skip
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -59,18 +71,13 @@ def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> P
     whether its generation configuration sets the first token of a caption."""
     from transformers import (
         GPT2Config,
-        GPT2TokenizerFast,
         VisionEncoderDecoderConfig,
         VisionEncoderDecoderModel,
         ViTConfig,
         ViTImageProcessor,
     )
 
-    _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
-    tokenizer = GPT2TokenizerFast(
-        tokenizer_file=str(folder / "tokenizer.json"), bos_token="<|endoftext|>",
-        eos_token="<|endoftext|>", pad_token="<|endoftext|>", unk_token="<|endoftext|>",
-    )  # fmt: skip
+    tokenizer = byte_pair_tokenizer(folder)
     size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
     torch.manual_seed(seed)
     configuration = VisionEncoderDecoderConfig.from_encoder_decoder_configs(
@@ -142,10 +149,18 @@ def drawn_pairs(count: int, seed: int = 0, size: int = 96) -> list[tuple[Image.I
     return [(render(scene, size), describe(scene, rng).text) for scene in scenes]
 
 
-def drawn_folder(path: Path, count: int, seed: int = 0) -> Path:
-    """`drawn_pairs` as a folder of images with metadata."""
+def drawn_folder(
+    path: Path,
+    count: int,
+    seed: int = 0,
+    columns: Callable[[int, str], dict[str, object]] = lambda number, caption: {},
+) -> Path:
+    """`drawn_pairs` as a folder of images with metadata; `columns`: others of each row."""
     pairs = drawn_pairs(count, seed)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
+    rows = [
+        {"file_name": f"{i}.png", "caption": text, **columns(i, text)}
+        for i, (_, text) in enumerate(pairs)
+    ]
     image_folder(path, rows, ())
     for i, (image, _) in enumerate(pairs):
         image.save(path / f"{i}.png")

@@ -14,7 +14,7 @@ import pytest
 
 pytest_plugins = [
     "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.passwords",
-    "tests.fixtures.shared", "tests.fixtures.stores",
+    "tests.fixtures.shared", "tests.fixtures.sizes", "tests.fixtures.stores",
 ]  # fmt: skip
 
 # The tests start a hub of their own on this machine, also for people who work offline.

@@ -23,6 +23,7 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
+from backend.review.progress import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, typed
 from backend.review.review import Review
 from backend.review.views import PairView, SuggestionView, fingerprint_of
@@ -332,7 +333,7 @@ class Actions:
             been decided in the order of the random audit, an estimate of the remaining errors with
             a 95 % interval.
         """
-        view = self._review(request).progress(self._workspace.find(dataset))
+        view = progress_of(seen_by(self._workspace, request).store, self._workspace.find(dataset))
         rest = view.remaining
         return {
             "pairs": view.total,

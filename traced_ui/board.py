@@ -31,12 +31,23 @@ from traced_ui.templates import render
 DEPTH = 5
 #: Maximum number of verdicts in one post; the browser sends more in the next one.
 MOST_VERDICTS = 50
-#: The page's scripts, by file name.
-SCRIPTS = {
-    file.name: file.read_bytes() for file in sorted(Path(__file__).with_name("board").glob("*.js"))
+_TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
+#: The page's scripts and its font, by file name.
+FILES = {
+    file.name: file.read_bytes()
+    for file in sorted(Path(__file__).with_name("board").iterdir())
+    if file.suffix in _TYPES
 }
 #: Part of their addresses, which lets browsers keep them: other contents have another one.
-VERSION = hashlib.blake2b(b"\0".join(SCRIPTS.values()), digest_size=8).hexdigest()
+VERSION = hashlib.blake2b(b"\0".join(FILES.values()), digest_size=8).hexdigest()
+FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display: swap;
+  src: url("/board/{VERSION}/inter.woff2") format("woff2"); }}"""
+#: A header of the page: the browser loads the files while it starts Gradio.
+PRELOAD = ", ".join(
+    "<" + f"/board/{VERSION}/{name}>; rel=" + ("modulepreload" if name.endswith(".js") else
+                                          'preload; as=font; type="font/woff2"; crossorigin')
+    for name in FILES
+)  # fmt: skip
 
 
 class Post(BaseModel):
@@ -52,18 +63,18 @@ class Post(BaseModel):
 
 def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
     """Add /review/acts, which takes what the page does and returns what to show, and the page's
-    scripts."""
+    scripts and font."""
 
     @app.post("/review/acts")
     def acts(post: Post, request: fastapi.Request) -> dict[str, Any]:
         return answer(OpenPage(workspace, post.state, curator_of(request)), post)
 
     @app.get("/board/{version}/{name}")
-    def script(version: str, name: str) -> Response:
-        if version != VERSION or name not in SCRIPTS:
-            return PlainTextResponse("There is no such script.", status_code=404)
+    def file(version: str, name: str) -> Response:
+        if version != VERSION or name not in FILES:
+            return PlainTextResponse("There is no such file.", status_code=404)
         headers = {"Cache-Control": "private, max-age=31536000, immutable"}
-        return Response(SCRIPTS[name], media_type="text/javascript", headers=headers)
+        return Response(FILES[name], media_type=_TYPES[Path(name).suffix], headers=headers)
 
 
 def answer(page: OpenPage, post: Post) -> dict[str, Any]:

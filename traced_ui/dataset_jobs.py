@@ -16,13 +16,14 @@ from traced_ui.jobs import Started, begin, followed, job_html
 
 
 class Update(NamedTuple):
-    """What following a job changes on the page; `gr.skip()` for what stays."""
+    """What following a job changes on the page; `gr.skip()` for what stays. `report`: what an
+    import says; `status`: what any other job says."""
 
-    message: Any
-    timer: Any
-    dataset: Any
-    model: Any
-    has_ended: bool = False
+    report: Any = gr.skip()
+    status: Any = gr.skip()
+    timer: Any = gr.skip()
+    dataset: Any = gr.skip()
+    model: Any = gr.skip()
 
 
 class DatasetJobs:
@@ -75,19 +76,23 @@ class DatasetJobs:
     def watch(self, started: int | None, chosen: str | None = "") -> Update:
         """The state of the job that the page follows. `chosen`: as for `models_offered`."""
         if started is None:
-            return Update(gr.skip(), gr.Timer(active=False), gr.skip(), gr.skip())
+            return Update(timer=gr.Timer(active=False))
         job = self.workspace.jobs.job(started)
+        place = "report" if job.kind == "import" else "status"
         if not job.has_ended:
-            return Update(job_html(job), gr.skip(), gr.skip(), gr.skip())
+            return Update(**{place: job_html(job)})
         dataset_id, asks, selected = job.dataset_id, job.asks_for_model, {}
         if job.status == "done" and job.kind == "import":
             dataset_id, asks = job.result["dataset_id"], bool(job.result.get("asks_for_model"))
             selected = {"value": dataset_id}
-        dataset = gr.Dropdown(choices=choices(self.workspace), **selected)
-        model = (
-            models_offered(self.workspace, dataset_id, True, chosen or "") if asks else gr.skip()
+        return Update(
+            **{place: ended_html(job)},
+            timer=gr.Timer(active=False),
+            dataset=gr.Dropdown(choices=choices(self.workspace), **selected),
+            model=models_offered(self.workspace, dataset_id, asks, chosen or "")
+            if asks or selected
+            else gr.skip(),
         )
-        return Update(ended_html(job), gr.Timer(active=False), dataset, model, True)
 
     def _scoring(
         self, dataset_id: int | None, model: str | None, which: str, anyway: bool,

@@ -5,8 +5,8 @@ from typing import Any
 from markupsafe import Markup
 
 from backend.engine.trajectories.depth import ALL
-from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
+from backend.progress import duration
 from traced_ui.jobs import job_html
 from traced_ui.messages import note
 from traced_ui.page_words import for_page
@@ -19,6 +19,8 @@ def ended_html(job: JobView) -> Markup:
     if job.kind == "import":
         return imported_note(job.result)
     message = _MESSAGES[job.kind](job.result) if job.kind in _MESSAGES else ""
+    if job.kind == "score":
+        return job_html(job) + (note(message, "good") if message else "")
     return note(message, "good") if message else job_html(job)
 
 
@@ -74,13 +76,13 @@ def imported_note(imported: dict[str, Any]) -> Markup:
     counts = ", ".join(f"{n:,} {kind}" for kind, n in changes.items() if any(changes.values()))
     message = (
         f"'{imported['name']}': {imported['added']} pairs added, {imported['already_there']} were "
-        f"there already, {imported['problems']} rows were left out. Score it next."
+        f"there already, {imported['problems']} rows were left out. Find its errors next."
         + (f" Compared with the last import: {counts}." if counts else "")
     )
     notes = [for_page(line) for line in imported["notes"]]
     if imported.get("asks_for_model"):
         notes.append(
-            f"{imported['asks_for_model']} Choose another under 'Model to score with', then score."
+            f"{imported['asks_for_model']} Choose another under 'Model', then find errors."
         )
     return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
 

@@ -1,4 +1,4 @@
-"""Settings of a dataset: guidelines, renaming and deletion."""
+"""What belongs to a dataset as a whole: its guidelines, its name, its folder, its deletion."""
 
 from typing import Any
 
@@ -7,51 +7,72 @@ import gradio as gr
 from backend.errors import SettingsError
 from backend.jobs.reports import Deletion
 from backend.workspace import Workspace
+from traced_ui.dataset_jobs import choices
+from traced_ui.jobs import table
+from traced_ui.login import seen_by
 from traced_ui.markdown import from_markdown
 from traced_ui.messages import guarded, note
-from traced_ui.templates import render
+from traced_ui.templates import part, render
 
 _NO_DATASET = "Choose a dataset at the top first."
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]:
-    """Build this part of the Datasets page; called inside it. `choices`: returns the choices of the
-    dropdown at the top. Returns the events that change the list of datasets."""
-    with gr.Accordion("Guidelines for curators", open=False, elem_id="guidelines"):
-        text = gr.Textbox(
-            label="In Markdown; shown next to each pair on the Review page (key I)",
-            lines=8, max_lines=24, elem_id="guidelines-text",
-        )  # fmt: skip
-        keep = gr.Button("Save the guidelines", elem_id="guidelines-save")
-        shown = gr.HTML(elem_id="guidelines-shown")
-    with gr.Accordion("Rename, move or delete the dataset", open=False, elem_id="dataset-settings"):
-        name = gr.Textbox(label="New name", elem_id="rename-name")
-        rename = gr.Button("Rename", elem_id="rename-start")
-        folder = gr.Textbox(
-            label="Folder that its pictures are in now",
-            info="After they were moved. Some of them are looked for there; verdicts stay.",
-            elem_id="relocate-folder",
-        )
-        relocate = gr.Button("Use that folder", elem_id="relocate-start")
-        going = gr.HTML(elem_id="delete-what-goes")
-        typed = gr.Textbox(
-            label="To delete it, type its name here", value="", elem_id="delete-name"
-        )
-        delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
-    message = gr.HTML(elem_id="dataset-settings-message")
+_OPTIONS: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
-    def opened(dataset_id: int | None) -> tuple[str, str, str, str, str]:
-        """Reset all fields for another dataset: input typed for one must not apply to the next."""
-        if dataset_id is None:
-            return "", "", "", "", ""
-        current = workspace.guidelines(dataset_id)
-        what = workspace.deletion_preview(dataset_id)
-        return current, preview(current), what.name, deletion_preview_html(what), ""
+
+def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
+    """Build the page with the guidelines for curators."""
+    text = gr.Textbox(
+        label="Guidelines for curators, in Markdown; beside each pair in Review (key I)",
+        lines=8, max_lines=24, elem_id="guidelines-text",
+    )  # fmt: skip
+    keep = gr.Button("Save the guidelines", elem_id="guidelines-save", variant="primary")
+    message = gr.HTML(elem_id="guidelines-message")
+    shown = gr.HTML(elem_id="guidelines-shown")
+
+    def opened(dataset_id: int | None) -> tuple[str, str, str]:
+        current = "" if dataset_id is None else workspace.guidelines(dataset_id)
+        return current, preview(current), ""
 
     @guarded
     def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
         return preview(typed or ""), note("The guidelines are saved.", "good")
+
+    keep.click(save, [dataset, text], [shown, message], **_OPTIONS)
+    gr.on(None, opened, [dataset], [text, shown, message], **_OPTIONS)
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """Build the page that lists all datasets, and renames, moves and deletes the chosen one; return
+    what draws the list: (function, inputs, outputs)."""
+    overview = gr.HTML(elem_id="datasets-overview")
+    with gr.Row():
+        with gr.Column(min_width=320):
+            name = gr.Textbox(label="New name", elem_id="rename-name")
+            rename = gr.Button("Rename", elem_id="rename-start")
+            folder = gr.Textbox(
+                label="Folder that its pictures are in now",
+                info="After they were moved. Some of them are looked for there; verdicts stay.",
+                elem_id="relocate-folder",
+            )
+            relocate = gr.Button("Use that folder", elem_id="relocate-start")
+        with gr.Column(min_width=320):
+            going = gr.HTML(elem_id="delete-what-goes")
+            typed = gr.Textbox(
+                label="To delete it, type its name here", value="", elem_id="delete-name"
+            )
+            delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
+    message = gr.HTML(elem_id="dataset-settings-message")
+
+    def listed(request: gr.Request) -> str:
+        return overview_html(seen_by(workspace, request))
+
+    def opened(dataset_id: int | None) -> tuple[str, str, str]:
+        if dataset_id is None:
+            return "", "", ""
+        what = workspace.deletion_preview(dataset_id)
+        return what.name, deletion_preview_html(what), ""
 
     @guarded
     def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str]:
@@ -92,19 +113,17 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]
             note(f"'{gone.name}' is deleted.{kept}", "good"),
         )
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    relocate.click(relocated, [dataset, folder], [going, message], **options)
-    keep.click(save, [dataset, text], [shown, message], **options)
-    changes = [
-        rename.click(renamed, [dataset, name], [dataset, going, message], **options),
-        delete.click(deleted, [dataset, typed], [dataset, message], **options),
-    ]
-    whole = [text, shown, name, going, typed]
-    dataset.change(opened, [dataset], whole, **options)
-    context = gr.context.Context.root_block
-    if context is not None:
-        context.load(opened, [dataset], whole, **options)
-    return changes
+    relocate.click(relocated, [dataset, folder], [going, message], **_OPTIONS)
+    # For each dataset: what was typed for one must not apply to the next.
+    gr.on(None, opened, [dataset], [name, going, typed], **_OPTIONS)
+    drawn = (listed, None, [overview])
+    for change in (
+        rename.click(renamed, [dataset, name], [dataset, going, message], **_OPTIONS),
+        delete.click(deleted, [dataset, typed], [dataset, message], **_OPTIONS),
+    ):
+        # In a request of its own, because the page may still be waiting for an earlier list.
+        change.then(*drawn, **_OPTIONS)
+    return drawn
 
 
 def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
@@ -124,3 +143,22 @@ def preview(text: str) -> str:
 def deletion_preview_html(what: Deletion) -> str:
     """A preview of a deletion, as HTML."""
     return render("deletion_preview.html", what=what)
+
+
+def overview_html(workspace: Workspace) -> str:
+    """All datasets as a table."""
+    listed = workspace.datasets()
+    rows = [
+        [s.name, str(s.total), str(s.scored), str(s.reviewed), str(s.errors_found), str(s.problems),
+         s.source]
+        for s in listed
+    ]  # fmt: skip
+    if not rows:
+        return part("empty", "No dataset yet", "Add one.")
+    head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
+    notes = [
+        note(f"'{s.name}': most captions are not English, and phrases are known in English only.")
+        for s in listed
+        if s.other_languages
+    ]
+    return "".join([table(head, rows, {1, 2, 3, 4, 5}), *notes])

@@ -1,4 +1,4 @@
-"""Datasets page: import and score a dataset, and list rows that could not be imported."""
+"""Add data: choose it, check what was found, find its errors."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,8 +7,8 @@ import gradio as gr
 
 from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
 from backend.workspace import Workspace
-from traced_ui import dataset_settings, models_page
-from traced_ui.dataset_jobs import DatasetJobs, choices
+from traced_ui import models_page
+from traced_ui.dataset_jobs import DatasetJobs
 from traced_ui.import_form import (
     FIELDS,
     HIDE,
@@ -20,14 +20,25 @@ from traced_ui.import_form import (
     TICKS,
     element,
 )  # fmt: skip
-from traced_ui.jobs import table
-from traced_ui.login import seen_by
-from traced_ui.messages import guarded, note
+from traced_ui.messages import guarded
 from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
 
 PAGE = 50
 SCRIPT = Path(__file__).with_name("uploads.js")
+_NOTHING_CHOSEN = (
+    "What was found is listed here: pairs, and rows that cannot be read, with the reason."
+)
+#: In the browser: once the first pairs are ranked, Review opens, unless another page is shown.
+OPENS_REVIEW = """let opened;
+watch("value", () => {
+  const job = element.querySelector("[data-ranked]")?.dataset;
+  if (!job || job.job === opened) return;
+  opened = job.job;
+  if (!element.checkVisibility()) return;
+  const detail = `?dataset=${job.ranked}`;
+  document.dispatchEvent(new CustomEvent("traced-visit", { detail }));
+});"""
 
 #: The choices of which pairs get whole trajectories, as `parse_depth` reads them.
 TRAJECTORIES = {
@@ -65,53 +76,46 @@ class ScoringForm(NamedTuple):
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     """Build the page; return what lists the models to score with: (function, inputs, outputs)."""
     jobs = DatasetJobs(workspace)
-    overview = gr.HTML(elem_id="datasets-overview")
-    with gr.Row():
-        with gr.Column(scale=1, min_width=340):
-            gr.Markdown("### Import a dataset")
+    with gr.Row(elem_id="add-data"):
+        with gr.Column(min_width=320, elem_classes="step"):
+            gr.Markdown("### 1 · Choose")
             importing = _import_form(workspace)
-            scoring = _scoring_form(workspace)
-            measurements = {kind: gr.Button(label, elem_id=id) for kind, label, id in MEASUREMENTS}
-            job_id = gr.State(None)
-            status = gr.HTML(elem_id="import-status")
-            timer = gr.Timer(1.0, active=False)
-        with gr.Column(scale=2, min_width=400):
-            changes = dataset_settings.build(workspace, dataset, choices)
-            gr.Markdown("### Rows left out")
-            page = gr.Number(1, label="Page", precision=0, minimum=1, elem_id="problems-page")
+        with gr.Column(min_width=320, elem_classes="step"):
+            gr.Markdown("### 2 · Check")
+            report = gr.HTML(part("plain", _NOTHING_CHOSEN), elem_id="import-status")
             problems = gr.HTML(elem_id="problems")
+            page = gr.Number(
+                1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
+            )
+        with gr.Column(min_width=320, elem_classes="step"):
+            gr.Markdown("### 3 · Find errors")
+            scoring = _scoring_form(workspace)
+            job_id = gr.State(None)
+            status = gr.HTML(elem_id="job-status", js_on_load=OPENS_REVIEW)
+            timer = gr.Timer(1.0, active=False)
+            measurements = {
+                kind: gr.Button(label, elem_id=id, size="sm") for kind, label, id in MEASUREMENTS
+            }
 
-    def shown(dataset_id: int | None, number: float | None, request: gr.Request) -> tuple[str, str]:
-        listed = overview_html(seen_by(workspace, request))
-        return listed, problems_html(workspace, dataset_id, int(number or 1))
-
-    def watch(started: int | None, chosen: str | None, request: gr.Request) -> tuple[Any, ...]:
-        update = jobs.watch(started, chosen)
-        listed = overview_html(seen_by(workspace, request)) if update.has_ended else gr.skip()
-        return update.message, update.timer, update.dataset, listed, update.model
+    def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any]:
+        count = workspace.summary(dataset_id).problems if dataset_id is not None else 0
+        listed = problems_html(workspace, dataset_id, int(number or 1)) if count else ""
+        return listed, gr.Number(visible=count > PAGE)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    started, model = [job_id, status, timer], scoring.fields[0]
-    importing.upload.select(guarded(jobs.uploaded), None, started, **options)
-    importing.start.click(guarded(jobs.begin_import), importing.fields, started, **options)
+    reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
+    model = scoring.fields[0]
+    importing.upload.select(guarded(jobs.uploaded), None, reading, **options)
+    importing.start.click(guarded(jobs.begin_import), importing.fields, reading, **options)
     chosen = [dataset, *scoring.fields]
-    scoring.estimate.click(guarded(jobs.begin_estimate), chosen, started, **options)
-    scoring.start.click(guarded(jobs.begin_scoring), chosen, started, **options)
+    scoring.estimate.click(guarded(jobs.begin_estimate), chosen, scoring_job, **options)
+    scoring.start.click(guarded(jobs.begin_scoring), chosen, scoring_job, **options)
     for kind, button in measurements.items():
-        button.click(guarded(jobs.starting(kind)), [dataset], started, **options)
-    timer.tick(
-        guarded(watch), [job_id, model], [status, timer, dataset, overview, model], **options
-    )
+        button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **options)
+    updated = [report, status, timer, dataset, model]
+    timer.tick(guarded(jobs.watch), [job_id, model], updated, **options)
     dataset.input(jobs.models, [dataset], [model], **options)
-    shown_in = [overview, problems]
-    gr.on([dataset.change, page.change], shown, [dataset, page], shown_in, **options)
-    for change in changes:
-        # In a request of its own, because the page may still be waiting for an earlier list.
-        change.then(shown, [dataset, page], shown_in, **options)
-    context = gr.context.Context.root_block
-    if context is not None:
-        context.load(shown, [dataset, page], shown_in, **options)
-        context.load(jobs.models, [dataset], [model], **options)
+    gr.on(None, shown, [dataset, page], [problems, page], **options)
     return jobs.models, [dataset, model], [model]
 
 
@@ -154,32 +158,33 @@ def _import_form(workspace: Workspace) -> ImportForm:
                         "stay. Otherwise pairs stay as they are, and changes are counted."),
             _tick(HIDE, "From queue and export, until their rows come back. Nothing is deleted."),
         ]  # fmt: skip
-    start = gr.Button("Import", variant="primary", elem_id="import-start")
+    start = gr.Button("Read it", variant="primary", elem_id="import-start")
     return ImportForm(upload, [path, *usual, *unusual, *again], start)
 
 
 def _scoring_form(workspace: Workspace) -> ScoringForm:
     model = gr.Dropdown(
         models_page.choices(workspace, 0), value="", elem_id="score-model",
-        label="Model to score with", allow_custom_value=True,
+        label="Model", allow_custom_value=True,
     )  # fmt: skip
-    trajectories = gr.Dropdown(
-        [(label, name) for name, label in TRAJECTORIES.items()], value="",
-        label="Whole trajectories", elem_id="score-trajectories",
-        info="The first step is enough to rank pairs. Later steps explain and correct; "
-             "they are computed when a pair is opened. Automatic: as before, and of a new "
-             f"dataset with more than {FIRST_STEP_ABOVE:,} pairs only first steps.",
-    )  # fmt: skip
-    anyway = gr.Checkbox(
-        label="Also score pictures that the model does not know", value=False,
-        elem_id="score-anyway",
-    )  # fmt: skip
-    captioner = gr.Checkbox(
-        label="With a captioner", value=False, elem_id="score-captioner",
-        info=models_page.captioner_offer(workspace),
-    )  # fmt: skip
-    estimate = gr.Button("How long will scoring take?", elem_id="estimate-start")
-    start = gr.Button("Score the dataset chosen above", elem_id="score-start")
+    start = gr.Button("Find errors", variant="primary", elem_id="score-start")
+    with gr.Accordion("Options", open=False, elem_id="score-options"):
+        trajectories = gr.Dropdown(
+            [(label, name) for name, label in TRAJECTORIES.items()], value="",
+            label="Whole trajectories", elem_id="score-trajectories",
+            info="The first step is enough to rank pairs. Later steps explain and correct; "
+                 "they are computed when a pair is opened. Automatic: as before, and of a new "
+                 f"dataset with more than {FIRST_STEP_ABOVE:,} pairs only first steps.",
+        )  # fmt: skip
+        anyway = gr.Checkbox(
+            label="Also score pictures that the model does not know", value=False,
+            elem_id="score-anyway",
+        )  # fmt: skip
+        captioner = gr.Checkbox(
+            label="With a captioner", value=False, elem_id="score-captioner",
+            info=models_page.captioner_offer(workspace),
+        )  # fmt: skip
+        estimate = gr.Button("How long will it take?", elem_id="estimate-start")
     return ScoringForm([model, trajectories, anyway, captioner], estimate, start)
 
 
@@ -191,30 +196,11 @@ def _tick(name: str, info: str) -> gr.Checkbox:
     return gr.Checkbox(False, label=TICKS[name], info=info, elem_id=element(name))
 
 
-def overview_html(workspace: Workspace) -> str:
-    listed = workspace.datasets()
-    rows = [
-        [s.name, str(s.total), str(s.scored), str(s.reviewed), str(s.errors_found), str(s.problems),
-         s.source]
-        for s in listed
-    ]  # fmt: skip
-    if not rows:
-        return part("empty", "No dataset yet", "Import one below.")
-    head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
-    notes = [
-        note(f"'{s.name}': most captions are not English, and phrases are known in English only.")
-        for s in listed
-        if s.other_languages
-    ]
-    return "".join([table(head, rows, {1, 2, 3, 4, 5}), *notes])
-
-
 def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> str:
+    """The rows left out, a page of them."""
     if dataset_id is None:
         return ""
     count = workspace.summary(dataset_id).problems
-    if not count:
-        return note("All rows were imported.", "good")
     listed = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
     rows = [[p.file, "" if p.row is None else str(p.row), p.kind, for_page(p.message)]
             for p in listed]  # fmt: skip

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
-from backend.jobs.selection_losses import losses
+from backend.jobs.two_stage_selection import losses
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, table, unfollowed

@@ -1,6 +1,7 @@
-"""Security headers of every response: no external content, and no embedding in other pages."""
+"""Headers of every response: no external content, no embedding in other pages; compression."""
 
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Gradio inlines scripts and styles and evaluates code at runtime, so both are allowed, but only
@@ -30,11 +31,25 @@ HEADERS = {
 }
 
 
-class SafeHeaders:
-    """Adds the headers to every response that does not set them itself."""
+#: What the review page loads. Downloads, which may be resumed, are sent as they are.
+_COMPRESSED = ("/review/", "/board/")
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+
+class Compressed(GZipMiddleware):
+    """Compresses the page itself and what the review page loads."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        is_compressed = path == "/" or path.startswith(_COMPRESSED)
+        await (super().__call__ if is_compressed else self.app)(scope, receive, send)
+
+
+class SafeHeaders:
+    """Adds the headers to every response that does not set them itself. `preload`: the header
+    `Link` of the page itself."""
+
+    def __init__(self, app: ASGIApp, preload: str = "") -> None:
+        self._app, self._preload = app, preload
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,6 +61,8 @@ class SafeHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if scope["path"] == "/" and self._preload:
+                    headers.setdefault("Link", self._preload)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

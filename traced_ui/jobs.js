@@ -3,7 +3,7 @@
 const drawer = element.closest("#traced-jobs");
 drawer.setAttribute("popover", "auto");
 drawer.setAttribute("role", "dialog");
-drawer.setAttribute("aria-label", "Jobs");
+drawer.setAttribute("aria-label", "Activity");
 drawer.addEventListener("click", (event) => {
   const button = event.target.closest("[data-job-action]");
   if (!button) return;
@@ -15,7 +15,7 @@ drawer.addEventListener("click", (event) => {
 const look = () => trigger("input");
 drawer.addEventListener("toggle", look);
 document.addEventListener("click", (event) => {
-  if (event.target.closest("[role=tabpanel] button[id]") && !event.target.closest("#traced-review")) setTimeout(look, 700);
+  if (event.target.closest(":is([role=tabpanel], #traced-try) button[id]") && !event.target.closest("#traced-review")) setTimeout(look, 700);
 });
 // When a job has ended or reached its next stage, pairs look different.
 const stages = () => drawer.querySelector("[data-stages]")?.dataset.stages;

@@ -9,8 +9,8 @@ import gradio as gr
 from markupsafe import Markup
 
 from backend.errors import SettingsError
-from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
+from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.events import event_value
 from traced_ui.login import seen_by
@@ -41,12 +41,32 @@ _NAMES = {
 }
 
 
+#: The phases of scoring in the order of `score_dataset.stages_of`: the name of a stage, where the
+#: bar is when it ends (as measured on the demo), and what it does.
+_PHASES = {
+    "Caption trajectories": (0.30, "Comparing pictures and captions"),
+    "Completing trajectories": (0.34, "Comparing pictures and captions"),
+    "Concreteness": (0.35, "Judging how concrete captions are"),
+    "Meanings of captions": (0.36, "Reading what captions mean"),
+    "What the captioner expects": (0.42, "Asking the captioner"),
+    "Training the detector on injected noise": (0.43, "Planting errors to learn from"),
+    "Scoring injected errors": (0.68, "Learning from planted errors"),
+    "Choosing a detector": (0.72, "Choosing an error finder"),
+    "Ranking": (0.74, "Ranking the pairs"),
+    "Whole trajectories": (0.82, "Explaining likely errors"),
+    "Preparing corrections": (1.0, "Preparing corrections"),
+}
+#: Phases that begin when the pairs are ranked.
+_RANKED = ("Whole trajectories", "Preparing corrections")
+
+
 class JobLine(NamedTuple):
     """A job in the drawer."""
 
     job: JobView
     name: str
     state: str
+    share: float
     since: str
     can_retry: bool
 
@@ -58,6 +78,26 @@ def name_of(job: JobView) -> str:
         path = Path(subject)
         subject = f"{path.name}/" if path.is_dir() else path.name
     return f"{_NAMES.get(job.kind, job.kind)} {subject}".strip()
+
+
+def share_of(job: JobView) -> float:
+    """How much of the job is done, 0 to 1; over all phases of scoring, so that it never falls."""
+    part = min(1.0, job.done / job.total) if job.total else 0.0
+    stage = _stage_of(job)
+    if job.kind != "score" or stage not in _PHASES:
+        return part if job.kind != "score" else 0.0
+    names = list(_PHASES)
+    before = names.index(stage)
+    begins = _PHASES[names[before - 1]][0] if before else 0.0
+    return begins + part * (_PHASES[stage][0] - begins)
+
+
+def _phase_of(job: JobView) -> str:
+    """What the job does now, and the time left."""
+    stage, _, facts = job.message.partition(" · ")
+    phase = _PHASES[stage][1] if job.kind == "score" and stage in _PHASES else stage
+    left = facts.rpartition(", ")[2]
+    return f"{phase} · {left}" if left.endswith(" left") else phase
 
 
 def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
@@ -72,14 +112,16 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
     if job.status == "queued":
         ahead = sum(other.id < job.id for other in jobs)
         return f"Waiting for {ahead} earlier {'job' if ahead == 1 else 'jobs'}" if ahead else "Next"
-    share = f" · {job.done:,} of {job.total:,}" if job.total else ""
-    return f"{job.message or 'Starting'}{share}"
+    return _phase_of(job) or "Starting"
 
 
 def job_html(job: JobView) -> Markup:
     """One job: what it does, its progress, and the reason if it failed."""
-    state = for_page(job.message) or job.status
-    return render("jobs/job.html", job=job, name=name_of(job), state=state)
+    is_ranked = job.kind == "score" and (job.status == "done" or _stage_of(job) in _RANKED)
+    return render(
+        "jobs/job.html", job=job, name=name_of(job), state=state_of(job), share=share_of(job),
+        ranked=job.dataset_id if is_ranked else None,
+    )  # fmt: skip
 
 
 #: What a button that starts a job updates: the job's id, its status, the timer that follows it.
@@ -112,6 +154,7 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
             job,
             name_of(job),
             state_of(job, unfinished),
+            share_of(job),
             _since(job, now),
             job.status in ("failed", "cancelled") and "has taken it over" not in job.message,
         )
@@ -137,17 +180,18 @@ def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     running = [job for job in jobs if not job.has_ended]
     ended = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
     failed = next((job for job in ended if job.status == "failed"), None)
-    summary = ""
+    summary = share = ""
     if failed is not None:
         summary = f"{name_of(failed)} failed"
+        share = "!"
     elif running:
         first = running[-1]
-        share = f" {first.done / first.total:.0%}" if first.total else ""
+        share = f"{share_of(first):.0%}"
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        summary = f"{name_of(first)}{share}{more}"
+        summary = f"{name_of(first)} {share}{more}"
     elif ended:
-        summary = f"{name_of(ended[0])}: {ended[0].status}"
-    return render("jobs/button.html", summary=summary, failed=failed is not None)
+        summary, share = f"{name_of(ended[0])}: {ended[0].status}", "✓"
+    return render("jobs/button.html", summary=summary, share=share, failed=failed is not None)
 
 
 def pace_of(jobs: Sequence[JobView], now: datetime) -> float:

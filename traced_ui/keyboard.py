@@ -19,7 +19,7 @@ class Key:
 
 KEYS = (
     Key(("a", "A"), "correct", "A", "the caption is correct"),
-    Key(("d", "D"), "drop", "D", "wrong: drop the pair"),
+    Key(("d", "D"), "drop", "D", "wrong: remove the pair"),
     Key(("l", "L"), "wrong", "L", "wrong: label only, the pair stays in exports"),
     Key(("1",), "suggestion-1", "1", "wrong: use the first suggestion"),
     Key(("2",), "suggestion-2", "2", "wrong: use the second suggestion"),
@@ -28,8 +28,8 @@ KEYS = (
     Key(
         ("w", "W"), "words", "W", "select words: ← → move, Enter marks a word as wrong, Esc leaves"
     ),
-    Key(("b", "B"), "abstract", "B", "abstract: describes nothing visible"),
-    Key(("u", "U"), "unsure", "U", "unsure"),
+    Key(("b", "B"), "abstract", "B", "vague: describes nothing visible"),
+    Key(("u", "U"), "unsure", "U", "not sure"),
     Key(("z", "Z"), "undo", "Z", "undo the last verdict"),
     Key(("y", "Y"), "redo", "Y", "redo"),
     Key(("j", "J", "ArrowDown"), "next", "J or ↓", "next pair"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from backend.review.labels import report_lines
+from backend.review.labels import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.messages import guarded, note
@@ -37,8 +37,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending_of(pasted)}"
             path.write_text(pasted, encoding="utf-8")
-            report = workspace.review.apply_labels(
-                chosen, path, preview=preview, name=_file(workspace, request)
+            report = apply_labels(
+                workspace.store, chosen, path, preview=preview, name=_file(workspace, request)
             )
         return render("labels.html", lines=report_lines(report))
 
@@ -53,7 +53,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     @guarded
     def undone(dataset_id: int | None, request: gr.Request) -> str:
         chosen = dataset_to_change(workspace, dataset_id, request)
-        act = workspace.review.undo_labels(chosen, _file(workspace, request))
+        act = undo_labels(workspace.store, chosen, _file(workspace, request))
         if act is None:
             return note("No pasted label is in effect.")
         return note(f"{act.together:,} verdicts are taken back.", "good")

@@ -1,5 +1,6 @@
-"""Header, tabs, and elements shared by all pages."""
+"""The bar at the top, the pages below it, and what lies over them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -9,6 +10,7 @@ from backend.workspace import Workspace
 from traced_ui import (
     api,
     dataset_jobs,
+    dataset_settings,
     datasets,
     export,
     models_page,
@@ -19,11 +21,30 @@ from traced_ui import (
     progress,
     retrain,
     review,
+    rooms,
     team,
 )
 from traced_ui.api_defaults import ApiBlocks
 from traced_ui.jobs import build_button, build_drawer
+from traced_ui.keyboard import help_overlay
 from traced_ui.templates import render
+
+#: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
+_PAGES: dict[str, Callable[[Workspace, gr.Dropdown], tuple[Any, ...] | None]] = {
+    "map": picture_map.build,
+    "plane": plane.build,
+    "duplicates": near_duplicates.build,
+    "progress": progress.build,
+    "retrain": retrain.build,
+    "export": export.build,
+    "datasets": datasets.build,
+    "guidelines": dataset_settings.build_guidelines,
+    "models": lambda workspace, _: models_page.build(workspace),
+    "team": team.build,
+    "settings": dataset_settings.build,
+}
+#: Drawn again when another dataset is chosen; the others see to it themselves.
+_FOLLOW_THE_DATASET = ("map", "plane", "duplicates", "progress", "team")
 
 
 def build(workspace: Workspace, dataset_id: int | None, mcp: bool = False) -> gr.Blocks:
@@ -34,52 +55,27 @@ def build(workspace: Workspace, dataset_id: int | None, mcp: bool = False) -> gr
         # First, so that no page's listener takes an endpoint's name.
         api.build(workspace, queued=not mcp)
         with gr.Row(elem_id="traced-header"):
-            gr.HTML(render("header.html"))
+            gr.HTML(rooms.rooms_html(), elem_id="traced-rooms")
             dataset = gr.Dropdown(
                 dataset_jobs.choices(workspace), value=dataset_id, label="Dataset", container=False,
-                elem_id="traced-dataset", min_width=260, scale=0,
+                elem_id="traced-dataset", min_width=160, scale=0,
             )  # fmt: skip
+            gr.HTML(rooms.corner_html(), elem_id="traced-corner")
+            try_button = gr.Button("Try one picture", elem_id="traced-try-open", size="sm", scale=0)
             jobs_button = build_button()
+            gr.HTML(rooms.tools_html(), elem_id="traced-tools")
             who = gr.HTML(elem_id="traced-who")
-        with gr.Tabs():
-            with gr.Tab("Review", id="review"):
-                review.build(dataset, dataset_id)
-            with gr.Tab("Playground", id="playground") as playground_tab:
-                models_listed = playground.build(workspace, dataset)
-            with gr.Tab("Datasets", id="datasets") as datasets_tab:
-                models_to_score = datasets.build(workspace, dataset)
-            with gr.Tab("Progress", id="progress") as progress_tab:
-                look = progress.build(workspace, dataset)
-            with gr.Tab("Plane", id="plane") as plane_tab:
-                survey = plane.build(workspace, dataset)
-            with gr.Tab("Map", id="map") as map_tab:
-                charted = picture_map.build(workspace, dataset)
-            with gr.Tab("Duplicates", id="duplicates") as duplicates_tab:
-                copies = near_duplicates.build(workspace, dataset)
-            with gr.Tab("Team", id="team") as team_tab:
-                gather = team.build(workspace, dataset)
-            with gr.Tab("Models", id="models") as models_tab:
-                models_shown = models_page.build(workspace)
-            with gr.Tab("Retrain", id="retrain"):
-                retrain.build(workspace, dataset)
-            with gr.Tab("Export", id="export") as export_tab:
-                refresh = export.build(workspace, dataset)
-        # A page opened by URL is drawn before the dataset named there is selected: the last
-        # response must be the one for the dataset selected last.
-        for tab, shown in (
-            (progress_tab, look), (plane_tab, survey), (map_tab, charted),
-            (duplicates_tab, copies), (team_tab, gather),
-        ):  # fmt: skip
-            gr.on(
-                [tab.select, dataset.change], *shown, trigger_mode="always_last",
-                api_visibility="private", show_progress="hidden",
-            )  # fmt: skip
-        for tab, listed in (
-            (models_tab, models_shown), (playground_tab, models_listed),
-            (datasets_tab, models_to_score),
-        ):  # fmt: skip
-            tab.select(*listed, api_visibility="private", show_progress="hidden")
-        export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
+        gr.HTML(rooms.pages_html(), elem_id="traced-pages")
+        # Gradio's own buttons are hidden: the header has others (board/rooms.js).
+        with gr.Tabs(elem_id="traced-tabs", overflow_behavior="wrap"):
+            for page in rooms.PAGES:
+                with gr.Tab(page.title, id=page.name) as tab:
+                    if page.name == "review":
+                        review.build(dataset, dataset_id)
+                    elif drawn := _PAGES[page.name](workspace, dataset):
+                        _draw(page.name, tab, dataset, *drawn)
+        playground.build_panel(workspace, dataset, try_button)
+        gr.HTML(help_overlay())
         build_drawer(workspace, blocks, jobs_button)
 
         def named(current: int | None, request: gr.Request) -> Any:
@@ -98,3 +94,18 @@ def build(workspace: Workspace, dataset_id: int | None, mcp: bool = False) -> gr
         blocks.load(greeted, None, [who], api_visibility="private", show_progress="hidden")
         blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
     return blocks
+
+
+def _draw(
+    name: str, tab: gr.Tab, dataset: gr.Dropdown, draw: Any, inputs: Any, outputs: Any
+) -> None:
+    """Draw the page whenever it is opened.
+
+    A page opened by URL is drawn before the dataset named there is selected: the last response must
+    be the one for the dataset selected last.
+    """
+    changes = [dataset.change] if name in _FOLLOW_THE_DATASET else []
+    gr.on(
+        [tab.select, *changes], draw, inputs, outputs, trigger_mode="always_last",
+        api_visibility="private", show_progress="hidden",
+    )  # fmt: skip

@@ -22,7 +22,7 @@ WRITING = frozenset({"decide", "undo", "redo", "next", "suggest"})
 DESTRUCTIVE = frozenset({"decide", "undo", "redo"})
 #: Longest side of a picture sent to a language model, in pixels.
 _SIDE = 1024
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def improve(blocks: gr.Blocks, workspace: Workspace) -> None:

@@ -14,7 +14,7 @@ from traced_ui.templates import part
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def note(text: str, kind: str = "info") -> Markup:

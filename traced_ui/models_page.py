@@ -6,11 +6,18 @@ from typing import Any
 import gradio as gr
 
 from backend.engine import threads
-from backend.engine.presets import CAPTIONER, CAPTIONER_CORE_SECONDS, EMBEDDED_NAME
+from backend.engine.presets import (
+    CAPTIONER,
+    CAPTIONER_CORE_SECONDS,
+    EMBEDDED_NAME,
+    Recommendation,
+    recommended,
+    rough_seconds,
+)
 from backend.errors import SettingsError
+from backend.jobs.detect import copies_of
 from backend.jobs.model_manager import ModelView, Removal
-from backend.jobs.pace import duration
-from backend.jobs.scoring_stages import copies_of
+from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html
 from traced_ui.messages import guarded, note
@@ -45,7 +52,10 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     def draw(chosen: str | None) -> tuple[str, Any]:
         views = workspace.models.listed()
         names = [view.name for view in views]
-        return models_html(views), gr.Dropdown(choices=names, value=chosen or names[0])
+        from backend.engine.scoring.batch_memory import card_memory  # imports torch
+
+        html = models_html(views, recommended(card_memory()))
+        return html, gr.Dropdown(choices=names, value=chosen or names[0])
 
     def begin(kind: str, chosen: str | None, request: gr.Request) -> Started:
         name = chosen_by(workspace, chosen, request)
@@ -110,9 +120,12 @@ def chosen_by(workspace: Workspace, model: str | None, request: gr.Request) -> s
     return str(model).strip()
 
 
-def models_html(views: list[ModelView]) -> str:
-    """The table of models."""
-    return render("models.html", views=views, size=size, minutes=duration, millions=millions)
+def models_html(views: list[ModelView], advice: Sequence[Recommendation] = ()) -> str:
+    """The table of models, after those that are recommended for photographs on this machine."""
+    return render(
+        "models.html", views=views, size=size, minutes=duration, millions=millions, advice=advice,
+        rough_seconds=rough_seconds,
+    )  # fmt: skip
 
 
 def millions(parameters: int) -> str:
@@ -177,7 +190,7 @@ def captioner_offer(workspace: Workspace) -> str:
     download = "" if installed else f"{size(CAPTIONER.download)} to download and "
     more = duration(CAPTIONER_CORE_SECONDS / threads.cores())
     return (
-        "For models whose own captioner the Models page does not name: three of the nine signs of "
+        "For models whose own captioner the page Model does not name: three of the nine signs of "
         "the detector, the strongest sign for suspect words, replacements that read well and new "
         f"descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
         "pairs."

@@ -12,6 +12,7 @@ import gradio as gr
 from backend.engine.near_duplicates import HIGHEST, LOWEST
 from backend.engine.specificity.bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
+from backend.review.near_duplicates import groups_of
 from backend.review.views import DuplicatesView, KeptView
 from backend.workspace import VerdictRow, Workspace
 from traced_ui.events import event_value
@@ -131,7 +132,7 @@ def page_html(
     if dataset_id is None:
         return part("empty", "No dataset yet")
     only_open = SHOWS.get(shown, True)
-    view = workspace.review.duplicates(dataset_id, only_open, after, PAGE)
+    view = groups_of(workspace.store, dataset_id, only_open, after, PAGE)
     if view is None:
         return part(
             "empty", "Near duplicates have not been searched for yet",

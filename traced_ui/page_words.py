@@ -8,7 +8,7 @@ import re
 
 from traced_ui.import_form import HIDE, INSIDE, LABELS, NO_IDS, PER_LINE, TAKE, TICKS
 
-#: Options of an import, and the labels of their fields on the Datasets page.
+#: Options of an import, and the labels of their fields under Add data.
 _FIELDS = {
     **{name.replace("_", "-"): f"“{label}”" for name, label in LABELS.items() if name != "name"},
     "no-id-column": f"“{TICKS[NO_IDS]}”",
@@ -21,16 +21,16 @@ _ROOT = _FIELDS["image-root"]
 _ADVICE = (
     (
         r"(Score it first|Run): python app\.py score .*? --specificity",
-        "Measure it on the Datasets page: “Measure how specific its captions are”.",
+        "Measure it under Add data: “Measure how specific its captions are”.",
     ),
     (
         r"Score it first: python app\.py score .*? --support",
-        "Score it on the Datasets page, then click “Measure the support of its phrases” there.",
+        "Score it under Add data, then click “Measure the support of its phrases” there.",
     ),
-    (r"Score it first: python app\.py score \S.*", "Score it on the Datasets page first."),
+    (r"Score it first: python app\.py score \S.*", "Score it under Add data first."),
     (
         r"Start with --model .*?, or score it again\.",
-        "Score it again on the Datasets page, or ask the server's administrator for that model.",
+        "Score it again under Add data, or ask the server's administrator for that model.",
     ),
     (
         r"For photographs choose another with --model, for example --model \S+",

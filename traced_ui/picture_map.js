@@ -54,7 +54,8 @@
       });
       chart.on("plotly_unhover", () => { wanted = null; clearTimeout(waiting); place(); });
       chart.on("plotly_click", ({ points }) => {
-        location.assign(`?dataset=${dataset()}&pair=${points[0].customdata}&review=all`);
+        const address = `?dataset=${dataset()}&pair=${points[0].customdata}&review=all`;
+        document.dispatchEvent(new CustomEvent("traced-visit", { detail: address }));
       });
     });
   }

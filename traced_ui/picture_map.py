@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from backend.errors import SettingsError
+from backend.review.picture_map import map_of, region_of
 from backend.review.queue_form import as_query, cleaned
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
@@ -56,7 +57,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     ) -> tuple[Any, str, str, str]:
         if dataset_id is None:
             return gr.Plot(visible=False), part("empty", "No dataset yet"), "", ""
-        view = seen_by(workspace, request).review.map(dataset_id)
+        view = map_of(seen_by(workspace, request).store, dataset_id)
         if view is None:
             message = part(
                 "empty", "No map yet",
@@ -103,7 +104,7 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
 
 def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -> str:
     """The queue of the drawn region, with its first pictures. Raises SettingsError."""
-    fields = cleaned({"map": workspace.review.map_region(run, _line(line))})
+    fields = cleaned({"map": region_of(run, _line(line))})
     every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
     waiting = workspace.review.filter_of(dataset_id, fields)
     counts = [workspace.review.queue_count(filter, MOST_COUNTED + 1) for filter in (every, waiting)]

@@ -1,4 +1,4 @@
-"""Plane page: probability of error, concreteness and specificity. Select a region, review it.
+"""Wrong or vague? Chance of error, concreteness and specificity; each region is a queue.
 
 Three kinds of bad captions need three kinds of work: wrong ones are corrected or dropped, abstract
 ones describe nothing, generic ones need more detail. A region of the plane is a queue like any
@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from backend.errors import SettingsError
+from backend.review.plane import plane_of
 from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
 from backend.verdicts import about_caption
@@ -35,10 +36,11 @@ _CROWDED = 1500
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
+    regions = gr.HTML(elem_id="plane-regions")
     with gr.Row(elem_id="plane-axes"):
         up = gr.Radio(
-            [("ICC: abstract below, concrete above", "icc"),
-             ("specificity: generic below, specific above", "specificity")],
+            [("vague below, concrete above", "icc"),
+             ("generic below, specific above", "specificity")],
             value="icc", label="Upwards", scale=2, elem_id="plane-up",
         )  # fmt: skip
         colour = gr.Radio(["verdict", *_SCALES], value="verdict", label="Colour",
@@ -51,7 +53,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         fields = [
             gr.Number(label=label, minimum=0, maximum=1, step=0.01, value=value, min_width=110)
             for label, value in (
-                ("Probability from", 0), ("to", 1), ("ICC from", 0), ("ICC to", 1),
+                ("Chance of error from", 0), ("to", 1), ("Concrete from", 0), ("Concrete to", 1),
                 ("Share from", 0), ("Share to", 1),
             )
         ]  # fmt: skip
@@ -61,24 +63,22 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     def draw(
         dataset_id: int | None, upwards: str, colours: str, at_most: float, request: gr.Request
-    ) -> tuple[Any, str, str]:
+    ) -> tuple[Any, str, str, str]:
         if dataset_id is None:
-            return gr.Plot(visible=False), "", part("empty", "No dataset yet")
-        view = seen_by(workspace, request).review.plane(dataset_id, upwards)
+            return gr.Plot(visible=False), "", part("empty", "No dataset yet"), ""
+        view = plane_of(seen_by(workspace, request).store, dataset_id, upwards)
         if not view.cells:
-            message = part(
-                "empty", "No scores yet", "The plane is drawn once the dataset is scored."
-            )
+            message = part("empty", "Not scored yet", "Find the dataset's errors first: Add data.")
             if upwards == "specificity":
                 message = part(
                     "empty",
                     "Specificity has not been measured",
-                    "Measure it on the Datasets page.",
+                    "Measure it under Add data.",
                 )
-            return gr.Plot(visible=False), "", message
+            return gr.Plot(visible=False), "", message, ""
         figure = plane_figure(view, colours, at_most)
-        below = regions_html(view, dataset_id) + thresholds_html(view, dataset_id)
-        return gr.Plot(figure, visible=True), "", below
+        cards, table = regions_html(view, dataset_id), thresholds_html(view, dataset_id)
+        return gr.Plot(figure, visible=True), "", cards, table
 
     def region(dataset_id: int | None, request: gr.Request, *bounds: float | None) -> str:
         """A link to the queue of the region, with the number of pairs in it."""
@@ -116,7 +116,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     bus.keypress(selected, [up], fields, queue=False, **options)
     for number in fields:
         number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **options)
-    axes, drawn = [dataset, up, colour, most], [chart, link, tables]
+    axes, drawn = [dataset, up, colour, most], [chart, link, regions, tables]
     for control in (up, colour, most):
         control.change(draw, axes, drawn, trigger_mode="always_last", **options)
     return draw, axes, drawn
@@ -134,7 +134,7 @@ class _Scale(NamedTuple):
 _SCALES = {
     "specificity": _Scale("share", lambda point: point.share, 0, 1),
     # A z-score: beyond two standard deviations the colour no longer changes.
-    "support": _Scale("support", lambda point: point.support, -2, 2),
+    "support": _Scale("backed", lambda point: point.support, -2, 2),
 }
 #: Bounds (from, to) of the whole plane: probability, ICC, share.
 _WHOLE = (0, 1, 0, 1, 0, 1)
@@ -167,7 +167,7 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
         for point in view.points
         if height(point) is not None and (at_most >= 1 or (point.share or 0) <= at_most)
     ]
-    what = "ICC" if view.up == "icc" else "share"
+    what = "concrete" if view.up == "icc" else "share"
     figure = go.Figure()
     if sum(cell.pairs for cell in view.cells) > _CROWDED:
         ground = [[0] * view.size for _ in range(view.size)]
@@ -178,7 +178,8 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
             x=middles, y=middles, z=[[count**0.5 for count in row] for row in ground],
             customdata=ground, showscale=False, name="pairs",
             colorscale=[[0, "rgba(59,130,196,0)"], [1, "rgba(59,130,196,.55)"]],
-            hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}: %{{customdata}} pairs<extra></extra>",
+            hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}: %{{customdata}} pairs"
+            "<extra></extra>",
         )  # fmt: skip
     named: dict[str, list[Any]] = {}
     if scale := _SCALES.get(colour):
@@ -191,7 +192,7 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
             marker={"color": values, "cmin": scale.low, "cmax": scale.high, "size": 6,
                     "colorscale": "Cividis", "opacity": 0.8,
                     "colorbar": {"title": {"text": scale.label}, "thickness": 12}},
-            hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}, {scale.label} %{{customdata:.2f}}"
+            hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}, {scale.label} %{{customdata:.2f}}"
             "<extra></extra>",
         )  # fmt: skip
         points = []
@@ -204,21 +205,25 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
                 x=[point.p_error for point in members], y=[height(point) for point in members],
                 mode="markers",
                 name=name, marker={"color": colour, "symbol": mark, "size": 6, "opacity": 0.75},
-                hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}<extra>{name}</extra>",
+                hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}<extra>{name}</extra>",
             )  # fmt: skip
     for threshold in view.wrong[1:2] or view.wrong[:1]:
         figure.add_vline(x=threshold.at, line={"color": S_COLOUR, "dash": "dash", "width": 1})
     for threshold in (view.abstract[1:2] or view.abstract[:1]) if view.up == "icc" else ():
         figure.add_hline(y=threshold.at, line={"color": C_COLOUR, "dash": "dash", "width": 1})
-    upwards = "ICC: abstract below, concrete above"
+    upwards = "vague below, concrete above (ICC)"
     if view.up == "specificity":
         figure.add_hline(y=0.5, line={"color": C_COLOUR, "dash": "dash", "width": 1})
         upwards = "share of the own picture: generic below"
-    quiet(figure, "probability of error", upwards)
+    quiet(figure, "chance of error", upwards)
     figure.update_xaxes(range=[-0.01, 1.01])
     figure.update_yaxes(range=[-0.01, 1.01])
     figure.update_layout(height=460, dragmode="select", hovermode="closest")
     return figure
+
+
+#: The regions of `backend.review.plane`, in plain words.
+_TITLES = {"wrong": "Probably wrong", "abstract": "Vague", "generic": "Generic", "good": "Good"}
 
 
 def regions_html(view: PlaneView, dataset_id: int) -> Markup:
@@ -226,7 +231,7 @@ def regions_html(view: PlaneView, dataset_id: int) -> Markup:
     regions = [
         (
             _address(dataset_id, cleaned(region.fields)),
-            region.name,
+            _TITLES.get(region.name, region.name),
             f"{region.waiting:,}",
             region.meaning,
         )
@@ -239,7 +244,7 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
     """The thresholds for each precision, with links to the queues beyond them."""
     kinds = [
         ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "p of", "or more")),
-        ("abstract captions", *_lines(view.abstract, dataset_id, "icc_to", "ICC of", "or less")),
+        ("vague captions", *_lines(view.abstract, dataset_id, "icc_to", "ICC of", "or less")),
     ]
     if view.measured:
         generic = _lines(

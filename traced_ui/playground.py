@@ -1,7 +1,7 @@
-"""Playground page: analyse one image and one caption."""
+"""Try one picture: analyse one image and one caption, over any page."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +13,8 @@ from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
-from backend.jobs.pace import duration
-from backend.review.views import PlaygroundResult
+from backend.progress import duration
+from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import models_page
 from traced_ui.abstractness import explained_abstractness
@@ -40,8 +40,29 @@ SCRIPT = Path(__file__).with_name("playground.js")
 DATASETS_OWN = ("the dataset's own model", "")
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """Build the page; return what lists the models: (function, inputs, outputs)."""
+def build_panel(workspace: Workspace, dataset: gr.Dropdown, opener: gr.Button) -> None:
+    """Build the panel that lies over the page; its parts are loaded when it is first opened."""
+    with gr.Column(elem_id="traced-try", visible=False) as panel:
+        gr.HTML(render("playground_head.html"))
+        list_models, fields, shown, example = _build(workspace, dataset)
+
+    def opened(picture: str | None, chosen: str) -> tuple[Any, ...]:
+        """Show the panel; at first with an example and its answer."""
+        first: tuple[Any, ...] = (gr.skip(),) * 6
+        if picture is None and example is not None:
+            first = (example.picture, example.caption, *stored_answer(workspace, example))
+        return gr.Column(visible=True), list_models(chosen), *first
+
+    image, caption, model = fields
+    opener.click(
+        opened, [image, model], [panel, model, image, caption, *shown],
+        api_visibility="private", show_progress="hidden",
+    )  # fmt: skip
+
+
+def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """The panel's contents; returns what lists the models, the fields for picture, caption and
+    model, the parts of the answer, and the first example if there is one."""
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             image = Picture(
@@ -56,7 +77,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             )
             model = gr.Dropdown(
                 [DATASETS_OWN], value=DATASETS_OWN[1], label="Model", elem_id="playground-model",
-                info="Those on this machine; the Models page downloads others.",
+                info="Those on this machine; the page Model downloads others.",
             )  # fmt: skip
             anyway = gr.Checkbox(
                 label="Even if the model does not know such pictures", value=False,
@@ -65,10 +86,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
             stop = gr.Button("Cancel", elem_id="playground-stop")
             examples = _examples(workspace)
+            table = None
             if examples:
-                gr.Examples(
-                    examples, [image, caption], label="Examples", examples_per_page=EXAMPLES
-                )
+                table = gr.Examples(
+                    [[each.picture, each.caption] for each in examples], [image, caption],
+                    label="Examples: a click shows the answer", examples_per_page=EXAMPLES,
+                )  # fmt: skip
         with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
             gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
             result = gr.HTML(
@@ -88,15 +111,22 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     pair = [image, caption]
     shown = [result, chart, steps, abstract]
     begins = _in_browser("results.dataset.asked = pair; results.classList.add('running');")
-    checked = gr.on(
-        [run.click, caption.submit],
-        checking(workspace), [*pair, dataset, anyway, model], shown, js=begins, **options,
-    )  # fmt: skip
+    check, inputs = checking(workspace), [*pair, dataset, anyway, model]
+    checked = gr.on([run.click, caption.submit], check, inputs, shown, js=begins, **options)
     used = result.select(using(workspace), [*pair, dataset], [*shown, model], js=begins, **options)
-    compare = "results.classList.toggle('stale', shown !== undefined && pair !== shown);"
+    compare = (
+        "if (shown === undefined && results.querySelector('.facts'))"
+        " shown = results.dataset.shown = pair;"
+        " results.classList.toggle('stale', shown !== undefined && pair !== shown);"
+    )
     over = "results.classList.remove('running');"
     in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
-    for ended in (checked, used):
+    answers = [checked, used]
+    if table is not None:
+        copies = {Path(path).name: path for path in image.keep_in_cache}
+        answer = _answering(workspace, examples, copies)
+        answers.append(table.load_input_event.success(answer, pair, shown, js=begins, **options))
+    for ended in answers:
         ended.success(
             None, pair, None,
             js=_in_browser(
@@ -109,11 +139,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
 
     def list_models(chosen: str) -> gr.Dropdown:
-        offered = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
-        still = chosen if (chosen, chosen) in offered else DATASETS_OWN[1]
-        return gr.Dropdown(choices=offered, value=still)
+        entries = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
+        still = chosen if (chosen, chosen) in entries else DATASETS_OWN[1]
+        return gr.Dropdown(choices=entries, value=still)
 
-    return list_models, [model], [model]
+    return list_models, (image, caption, model), shown, examples[0] if examples else None
 
 
 def models_here(workspace: Workspace) -> list[str]:
@@ -268,9 +298,52 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
     )
 
 
-def _examples(workspace: Workspace) -> list[list[Any]]:
-    """(image path, caption) of a few evenly spaced pairs among the first 60 of a dataset; from the
-    first dataset that has any."""
+class Example(NamedTuple):
+    """A pair of a dataset, with its picture's file."""
+
+    pair_id: int
+    picture: str
+    caption: str
+
+
+def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str, str]:
+    """What scoring has stored about the example, as (result, chart, steps, abstractness)."""
+    view = workspace.review.open_pair(example.pair_id)
+    trajectory = view.trajectory
+    assert trajectory is not None
+    assert view.s_0 is not None
+    assert view.icc is not None
+    result = PlaygroundResult(
+        caption=view.caption, s_0=view.s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
+        looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
+        trajectory=trajectory, suggestions=view.suggestions, scored_by=view.scored_by,
+        limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
+        phrases=view.phrases,
+    )  # fmt: skip
+    chart = trajectory_chart(trajectory)
+    return result_html(result, Path(example.picture).name), chart, steps_list(trajectory), ""
+
+
+def _answering(
+    workspace: Workspace, examples: Sequence[Example], copies: Mapping[str, str]
+) -> Callable[[str | None, str | None], tuple[str, str, str, str]]:
+    """The handler of a click on an example. `copies`: Gradio's copies of their pictures, by file
+    name."""
+    by_input = {(copies.get(Path(each.picture).name), each.caption): each for each in examples}
+
+    @guarded
+    def answer(picture: str | None, text: str | None) -> tuple[str, str, str, str]:
+        example = by_input.get((picture, text or ""))
+        if example is None:
+            raise SettingsError("This example is gone. Reload the page.")
+        return stored_answer(workspace, example)
+
+    return answer
+
+
+def _examples(workspace: Workspace) -> list[Example]:
+    """A few evenly spaced pairs among the first 60 of a dataset: scored, with a picture in a file
+    of its own; from the first dataset that has any."""
     for summary in workspace.datasets():
         rows = workspace.review.queue_page(
             QueueFilter(summary.id, order="position", descending=False), None, 60
@@ -280,8 +353,9 @@ def _examples(workspace: Workspace) -> list[list[Any]]:
         for row in chosen:
             try:
                 image = workspace.review.image_path(row.pair_id)
-                if not isinstance(image, Member):  # Gradio cannot show images inside other files
-                    examples.append([str(file_of(image)), row.caption])
+                is_scored = workspace.review.open_pair(row.pair_id).trajectory is not None
+                if is_scored and not isinstance(image, Member):  # Gradio shows files alone
+                    examples.append(Example(row.pair_id, str(file_of(image)), row.caption))
             except Exception:
                 continue  # a missing example is skipped
         if examples:

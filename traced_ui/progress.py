@@ -1,11 +1,13 @@
 """Progress page: state of the review, quality of the ranking, and when to stop."""
 
+from html import escape
 from typing import Any
 
 import gradio as gr
 import plotly.graph_objects as go
 
 from backend.engine.statistics.stopping import ENOUGH
+from backend.review.progress import progress_of
 from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
@@ -33,15 +35,13 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     def draw(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         if dataset_id is None:
             return (part("empty", "No dataset yet"), *hidden, "")
-        view = seen_by(workspace, request).review.progress(dataset_id)
+        view = progress_of(seen_by(workspace, request).store, dataset_id)
         if not view.reviewed:
-            message = part(
-                "empty",
-                "No verdict yet",
-                "Decide some pairs on the Review page; this page shows what they say about the "
-                "dataset.",
-            )
-            return (message, *hidden, "")
+            if not view.expected:
+                text = "Find the dataset's errors first: Add data."
+                return (part("empty", "Not scored yet", text), *hidden, "")
+            chart = gr.Plot(expected_figure(view), visible=True)
+            return (expected_html(view), chart, *hidden[1:], "")
         figures = (found_figure(view), pace_figure(view), calibration_figure(view))
         shown = (gr.Plot(figure, visible=True) for figure in figures)
         return (cards_html(view), *shown, tables_html(view))
@@ -58,6 +58,26 @@ def cards_html(view: ProgressView) -> str:
     """The four key figures for deciding whether to continue."""
     share = view.reviewed / view.total if view.total else 0.0
     return render("progress/cards.html", view=view, share=share, enough=ENOUGH)
+
+
+def expected_html(view: ProgressView) -> str:
+    """Before the first verdict: how many errors the chances of error add up to, by split."""
+    return render("progress/expected.html", view=view, splits=view.expected)
+
+
+def expected_figure(view: ProgressView) -> go.Figure:
+    """Pairs by chance of error, one bar a tenth, stacked by split."""
+    figure = go.Figure()
+    for place, split in enumerate(view.expected):
+        figure.add_bar(
+            x=[(tenth + 0.5) / 10 for tenth in range(10)], y=list(split.tenths), width=0.09,
+            name=escape(split.name[:60]) or "pairs",
+            marker={"color": _CURATORS[place % len(_CURATORS)]},
+            hovertemplate="%{y} pairs<extra></extra>",
+        )  # fmt: skip
+    quiet(figure, "chance of error", "pairs")
+    figure.update_layout(barmode="stack", xaxis={"range": [0, 1], "tickformat": ".0%"})
+    return figure
 
 
 def found_figure(view: ProgressView) -> go.Figure:

@@ -86,6 +86,9 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
         if against and words:
             return "The captioner has a better word than", words, _expected(reason, trajectory)
         return "The captioner has no clearly better word anywhere", (), ""
+    if reason.sign == "second opinion":
+        level = "doubts the caption" if against else "agrees with the caption"
+        return f"A second model {level} more than most ({abs(value):.1f} spreads)", (), ""
     if reason.sign == "best gain":
         if against and words:
             return "Without", words, f"together the match rises by {value:.2f}"

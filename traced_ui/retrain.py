@@ -1,6 +1,6 @@
-"""Retrain page: train on the verdicts, compare, and adopt."""
+"""Learn from my verdicts: train on them, say what would change in a sentence, and decide."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -13,52 +13,79 @@ from traced_ui.templates import part, render
 
 _FIGURES = {
     "auc": ("AUC, cross-validated", "on pairs not trained on; 0.5 is chance"),
-    "auc_s_0": ("AUC of s alone", "the same for the plain image-text score"),
-    "verdict_auc_before": ("AUC on your verdicts, before", "by the current detector"),
-    "verdict_auc_after": ("AUC on your verdicts, after", "by a classifier that had not seen them"),
+    "auc_s_0": ("AUC of the match (s) alone", "the same for the plain image-text score"),
+    "verdict_auc_before": ("AUC on your verdicts, before", "by the current error finder"),
+    "verdict_auc_after": ("AUC on your verdicts, after", "by one that had not seen them"),
     "new_in_first_places": ("new among the first 100", "pairs that move to the head of the queue"),
     "rank_correlation": ("rank correlation", "1: the order stays as it was"),
     "detector": ("kind", "the winner of the cross-validation"),
     "estimated_share_wrong": ("estimated share of errors", "in the whole dataset"),
     "trained_on_pairs": ("pairs trained on", ""),
-    "noisy_copies": ("injected errors trained on", ""),
+    "noisy_copies": ("planted errors trained on", ""),
     "verdicts_wrong": ("verdicts: wrong", ""),
-    "verdicts_right": ("verdicts: correct", ""),
+    "verdicts_right": ("verdicts: right", ""),
 }
+#: A smaller rise of the AUC on the verdicts is within its error.
+_CLEAR_RISE = 0.01
+_FIRST = 100
+
+
+class Candidate(NamedTuple):
+    """The newest error finder, not in use. `is_better`: it ranks the verdicts clearly better."""
+
+    classifier_id: int
+    sentence: str
+    is_better: bool
+
+
+def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
+    """The newest of `classifiers` and what its use would change; None if it is in use."""
+    if not classifiers or classifiers[0].active:
+        return None
+    newest = classifiers[0]
+    report = newest.report
+    verdicts = (report.get("verdicts_wrong") or 0) + (report.get("verdicts_right") or 0)
+    before, after = report.get("verdict_auc_before"), report.get("verdict_auc_after")
+    is_better = before is not None and after is not None and after - before >= _CLEAR_RISE
+    moved = report.get("new_in_first_places")
+    change = "" if moved is None else f"{moved} of the first {_FIRST} would change; "
+    ranks = "it ranks your verdicts better" if is_better else "it ranks your verdicts no better"
+    source = f"{verdicts:,} verdicts" if verdicts else "planted errors"
+    sentence = f"Trained on {source}. {change}{ranks}."
+    return Candidate(newest.id, sentence, is_better)
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
-    gr.Markdown(
-        "Train the detector on your verdicts and on injected errors. The new detector is only a "
-        "candidate: see what it would change, then adopt it or keep the current one."
-    )
-    start = gr.Button("Train on the verdicts so far", variant="primary", elem_id="train-start")
+    """Build the page."""
+    comparison = gr.HTML(elem_id="train-comparison")
+    with gr.Row(elem_id="train-decide"):
+        keep = gr.Button("Keep the current one", visible=False, elem_id="keep")
+        adopt = gr.Button("Use the new one", visible=False, elem_id="adopt")
+        start = gr.Button("Learn from my verdicts", variant="primary", elem_id="train-start")
     job_id = gr.State(None)
     status = gr.HTML(elem_id="train-status")
     timer = gr.Timer(1.0, active=False)
-    comparison = gr.HTML(elem_id="train-comparison")
-    with gr.Row():
-        chosen = gr.Dropdown([], label="Classifier", elem_id="classifier", scale=3)
-        adopt = gr.Button("Adopt this one", interactive=False, elem_id="adopt", scale=1)
-    listing = gr.HTML(elem_id="classifiers")
+    with gr.Accordion("Use an earlier error finder", open=False), gr.Row():
+        chosen = gr.Dropdown([], label="Error finder", elem_id="classifier", scale=3)
+        use = gr.Button("Use this one", elem_id="adopt-chosen", scale=1)
     labels_form.build(workspace, dataset)
+    kept = gr.State(None)  # the candidate that was declined here
 
-    def shown(dataset_id: int | None) -> tuple[str, str, Any, Any]:
+    def shown(dataset_id: int | None, declined: int | None = None) -> tuple[Any, ...]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
+        candidate = candidate_of(classifiers)
+        if candidate is not None and candidate.classifier_id == declined:
+            candidate = None
+        reviewed = workspace.review.counts(dataset_id).reviewed if dataset_id is not None else 0
         options = [
             (f"{c.name} ({c.kind})" + (", in use" if c.active else ""), c.id) for c in classifiers
         ]
-        first = classifiers[0].id if classifiers else None
         return (
-            comparison_html(classifiers),
-            listing_html(classifiers),
-            gr.Dropdown(options, value=first),
-            gr.Button(interactive=is_new(classifiers, first)),
+            comparison_html(classifiers, candidate, reviewed),
+            _choice("Keep the current one", candidate, for_better=False),
+            _choice("Use the new one", candidate, for_better=True),
+            gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
         )
-
-    def choose(dataset_id: int | None, classifier_id: int | None) -> Any:
-        known = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
-        return gr.Button(interactive=is_new(known, classifier_id))
 
     @guarded
     def begin_training(dataset_id: int | None) -> Started:
@@ -67,11 +94,22 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     @guarded
     def begin_adopting(dataset_id: int | None, classifier_id: int | None) -> Started:
         if dataset_id is None or classifier_id is None:
-            raise SettingsError("There is no classifier yet. Train one first.")
-        known = workspace.jobs.classifiers(dataset_id)
-        if any(row.id == classifier_id and row.active for row in known):
-            raise SettingsError("This detector is already in use; nothing has changed.")
+            raise SettingsError("There is no error finder yet. Find errors first, under Add data.")
+        rows = workspace.jobs.classifiers(dataset_id)
+        if any(row.id == classifier_id and row.active for row in rows):
+            raise SettingsError("This error finder is already in use; nothing has changed.")
         return begin(workspace, "adopt", dataset_id, classifier_id=int(classifier_id))
+
+    @guarded
+    def use_newest(dataset_id: int | None) -> Started:
+        rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
+        return begin_adopting(dataset_id, rows[0].id if rows else None)
+
+    @guarded
+    def decline(dataset_id: int | None) -> tuple[Any, ...]:
+        rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
+        declined = rows[0].id if rows else None
+        return declined, *shown(dataset_id, declined)
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
@@ -82,39 +120,50 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             return job_html(job), *(gr.skip() for _ in range(5))
         message = job_html(job)
         if job.status == "done":
-            message = note(
-                "Trained. Nothing has changed yet: adopt it below, or keep the current one."
-                if job.kind == "train"
-                else "Now in use: the queue is ranked by it.",
-                "good",
-            )
+            trained = "Trained. Nothing has changed yet: decide above."
+            adopted = "Now in use: it ranks the queue."
+            message = note(trained if job.kind == "train" else adopted, "good")
         return message, gr.Timer(active=False), *shown(dataset_id)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    tables = [comparison, listing, chosen, adopt]
-    chosen.input(choose, [dataset, chosen], [adopt], **options)
-    start.click(begin_training, [dataset], [job_id, status, timer], **options)
-    adopt.click(begin_adopting, [dataset, chosen], [job_id, status, timer], **options)
+    tables, started = [comparison, keep, adopt, chosen], [job_id, status, timer]
+    start.click(begin_training, [dataset], started, **options)
+    adopt.click(use_newest, [dataset], started, **options)
+    use.click(begin_adopting, [dataset, chosen], started, **options)
+    keep.click(decline, [dataset], [kept, *tables], **options)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
-    dataset.change(shown, [dataset], tables, **options)
-    dataset.change(unfollowed, None, [job_id, status, timer], **options)
-    context = gr.context.Context.root_block
-    if context is not None:
-        context.load(shown, [dataset], tables, **options)
+    dataset.change(unfollowed, None, started, **options)
+    gr.on(None, shown, [dataset], tables, **options)
 
 
-def comparison_html(classifiers: list[ClassifierRow]) -> str:
-    """The newest classifier compared with the one in use."""
+def _choice(label: str, candidate: Candidate | None, for_better: bool) -> gr.Button:
+    """One of the two buttons that decide on a candidate. `for_better`: recommended if the candidate
+    is better, else if it is not."""
+    is_recommended = candidate is not None and candidate.is_better == for_better
+    return gr.Button(
+        f"{label} (recommended)" if is_recommended else label,
+        visible=candidate is not None,
+        variant="primary" if is_recommended else "secondary",
+    )
+
+
+def comparison_html(
+    classifiers: list[ClassifierRow], candidate: Candidate | None, reviewed: int
+) -> str:
+    """What is in use or what would change, in a sentence; the figures behind *Details*."""
     if not classifiers:
-        return part("empty", "No detector yet", "Score the dataset first.")
+        return part("empty", "No error finder yet", "Find the dataset's errors first: Add data.")
     newest = classifiers[0]
     active = next((c for c in classifiers if c.active), newest)
     compared = [active] if active.id == newest.id else [active, newest]
     return render(
         "retrain.html",
-        active=active.name,
-        candidate=newest.name if len(compared) == 2 else "",
+        active=active,
+        new=newest.name if len(compared) == 2 else "",
+        candidate=candidate,
+        reviewed=reviewed,
         rows=_rows(compared),
+        listing=listing_html(classifiers),
     )
 
 
@@ -134,20 +183,16 @@ def _shown(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def is_new(classifiers: list[ClassifierRow], chosen: int | None) -> bool:
-    """Whether the chosen classifier can be adopted: it exists and is not in use."""
-    return any(row.id == chosen and not row.active for row in classifiers)
-
-
 def listing_html(classifiers: list[ClassifierRow]) -> str:
+    """All error finders of the dataset, newest first."""
     rows = [
         [
             c.name,
             c.kind,
-            "verdicts and injected noise" if c.basis == "verdicts" else "injected noise",
+            "verdicts and planted errors" if c.basis == "verdicts" else "planted errors",
             f"{c.created_at:%Y-%m-%d %H:%M}",
             "in use" if c.active else "",
         ]
         for c in classifiers
     ]
-    return table(["classifier", "kind", "trained on", "made", ""], rows) if rows else ""
+    return table(["error finder", "kind", "trained on", "made", ""], rows) if rows else ""

@@ -10,7 +10,7 @@ import gradio as gr
 
 from traced_ui import review_page
 from traced_ui.board import VERSION
-from traced_ui.keyboard import help_overlay, key_table
+from traced_ui.keyboard import key_table
 from traced_ui.templates import render
 
 #: With the whole address: Chromium resolves an import in cached code at the page that cached it.
@@ -30,7 +30,6 @@ def build(dataset: gr.Dropdown, dataset_id: int | None) -> None:
         decisions=" ".join(review_page.DECISIONS),
         dataset=dataset_id,
         toolbar=review_page.toolbar(),
-        help=help_overlay(),
     )
     gr.HTML(board, js_on_load=_START, apply_default_css=False, padding=False)
     dataset.change(None, [dataset], None, js=_CHOSEN, api_visibility="private")

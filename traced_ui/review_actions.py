@@ -16,6 +16,7 @@ from backend.engine.bulk_edit import BulkEdit
 from backend.engine.captions import Caption
 from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
+from backend.review.bulk_edits import edit_captions
 from backend.review.queue_form import LIKENESS, START, cleaned, from_fields, id_in
 from backend.review.views import PairView
 from backend.verdicts import DECISIONS, saved_text
@@ -413,7 +414,7 @@ class OpenPage:
         edit = BulkEdit(**texts, is_regex=bool(act.edit.get("regex")),
                         ignore_case=bool(act.edit.get("case")))  # fmt: skip
         author = self.author if act.action == "edit-apply" else None
-        done = self.review.edit_captions(filter, edit, author)
+        done = edit_captions(self.workspace.store, filter, edit, author)
         if author is None:
             return {"toast": "", "edit": review_page.bulk_edit(act.edit, done)}
         self.state.undone, self.state.after = [], None
@@ -640,7 +641,7 @@ class OpenPage:
         """The whole page, with the message of this request."""
         state = self.state
         if state.dataset is None:
-            stage = review_page.empty("No dataset yet", "Import one on the Datasets page.")
+            stage = review_page.empty("No dataset yet", "Import one under Add data.")
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
         view = self.review.open_pair(state.pair) if state.pair is not None else None
         if view is not None:
@@ -710,7 +711,7 @@ def drawn_pair(view: PairView, scoring: Callable[[int], JobView | None] | None =
     else:
         parts["chart"] = trajectory_chart(view.trajectory)
         middle = steps_list(view.trajectory)
-    parts["steps"] = review_page.guidelines(view) + middle + review_page.beside(view)
+    parts["steps"] = middle + review_page.beside(view)
     return parts
 
 

@@ -8,11 +8,19 @@ from markupsafe import Markup
 
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
+from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.queue_form import RANGES, as_query
-from backend.review.views import CaptionCheck, EditView, PairView, VerdictView, fingerprint_of
+from backend.review.views import (
+    CaptionCheck,
+    EditView,
+    PairView,
+    SuggestionView,
+    VerdictView,
+    fingerprint_of,
+)
 from backend.verdicts import ENRICHED, ENRICHMENT, PICTURE_ISSUES, TEXTS, judgement
 from backend.workspace import ReviewCounts
 from traced_ui import specificity
@@ -39,15 +47,15 @@ SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()
 LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
     "p_error": "most likely wrong",
-    "s_0": "lowest match s",
-    "gain": "largest gain",
-    "icc": "most abstract",
-    "disagreement": "scorers disagree",
-    "support": "hollow first",
+    "s_0": "lowest match",
+    "gain": "better without some words",
+    "icc": "most vague",
+    "disagreement": "models disagree",
+    "support": "empty phrases first",
     "weakest": "weakest phrase first",
     "specificity": "generic first",
     "uncertainty": "most uncertain",
-    "random": "random audit",
+    "random": "check a random sample",
     "position": "as imported",
 }
 #: Explanations of orders that need one.
@@ -56,19 +64,21 @@ _HINTS = {
     "pairs decided in this order without a gap.",
     "disagreement": "By how much the scorers' ranks of a pair differ; pairs that only one scorer "
     "has scored come last.",
-    "support": "Captions whose phrases the image supports least, according to this model. Hollow "
-    "is not wrong. Measured on the Datasets page.",
-    "weakest": "By the one phrase that the image supports least. Measured on the Datasets page.",
+    "support": "Captions whose phrases the picture backs least, according to this model. Empty "
+    "is not wrong. Measured under Add data.",
+    "weakest": "By the one phrase that the image supports least. Measured under Add data.",
     "specificity": "Captions that fit similar pictures as well, where they are neither likely "
-    "wrong (p to 0.5) nor abstract; set p to 1 and ICC from 0 to see all. Measured on the Datasets "
-    "page. Not comparable between datasets.",
+    "wrong (chance to 0.5) nor vague; set the chance to 1 and ICC from 0 to see all. Measured "
+    "under Add data. Not comparable between datasets.",
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
 #: Display names of the columns with range filters.
 _PLAIN = {
-    "p_error": "Probability of error", "s_0": "Match (s)", "gain": "Gain",
-    "icc": "Concreteness (ICC)", "disagreement": "Scorers disagree", "support": "Support",
+    "p_error": "Chance of error", "s_0": "Match (s)",
+    "gain": "Better without (gain)",
+    "icc": "Concrete–vague (ICC)", "disagreement": "Models disagree",
+    "support": "Backed by the picture",
     "weakest": "Weakest phrase", "specificity": "Specificity",
 }  # fmt: skip
 #: Rarely used filters by topic: the groups under "More filters".
@@ -108,8 +118,6 @@ TOOLS = (
     Tool("previous", "Back to the previous pair", "K", "back"),
     Tool("next", "Next pair", "J", "next"),
     Tool("grid", "Grid of many pairs, or back to one pair", "G", "grid"),
-    Tool("help", "Keys", "?", "help", is_local=True),
-    Tool("theme", "Light or dark", "", "theme", is_local=True),
 )
 
 
@@ -181,6 +189,8 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
 
 #: Corrections on the page, one key each.
 SUGGESTIONS_SHOWN = 3
+#: Suggestions that lower the chance of an error by less are behind "more".
+LEAST_CHANGE = 0.05
 
 
 def stage(view: PairView) -> Markup:
@@ -191,6 +201,11 @@ def stage(view: PairView) -> Markup:
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
     correction = view.corrected_caption
     suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
+    cards = [
+        (number, each, readable(view.caption, each.caption))
+        for number, each in enumerate(suggestions, 1)
+    ]
+    named = _most_suspect(view)
     is_unjudged = any(s.p_before is not None and s.p_after is None for s in suggestions)
     is_whole = trajectory is None or trajectory.whole
     return render(
@@ -200,14 +215,14 @@ def stage(view: PairView) -> Markup:
         caption=highlighted_caption(
             view.caption, view.suspects, view.words_read, gains,
             _removal(trajectory) if deletes else None, view.wrong_words,
-            expectations_by_word(trajectory),
+            expectations_by_word(trajectory), named,
         ),
         decisions=DECISIONS,
         correction=None if correction is None else difference(view.caption, correction),
-        suggestions=[(each, readable(view.caption, each.caption)) for each in suggestions],
-        why=_why(view),
-        specificity=specificity.line(view),
-        enrichments=specificity.enrichments(view),
+        strong=[card for card in cards if not _is_weak(card[1])],
+        weak=[card for card in cards if _is_weak(card[1])],
+        why=[view.caption[word.start : word.end] for word in named],
+        because=_because(view),
     )  # fmt: skip
 
 
@@ -236,13 +251,28 @@ def by_order(row: Any, order: str) -> str:
     return label(row) if label is not None and getattr(row, order) is not None else ""
 
 
-def _why(view: PairView) -> list[str]:
-    """The most suspect words, at most three; empty if removing words does not raise s."""
-    if view.trajectory is None or (view.gain or 0.0) <= 0:
-        return []
+def _most_suspect(view: PairView) -> list[SuspectWord]:
+    """The words that the page tints and names: the most suspect ones, at most three."""
     visible = [word for word in view.suspects if word.score >= VISIBLE]
-    strongest = sorted(visible, key=lambda word: -word.score)[:3]
-    return [view.caption[word.start : word.end] for word in strongest]
+    return sorted(visible, key=lambda word: -word.score)[:3] if view.trajectory else []
+
+
+def _because(view: PairView) -> str:
+    """The beginning of the sentence that names the most suspect words."""
+    if view.p_error is not None and view.p_error < 0.5:
+        return "Least sure of "
+    if (view.gain or 0.0) > 0:
+        return "Picture and caption match better without "
+    return "Least expected in this caption: "
+
+
+def _is_weak(suggestion: SuggestionView) -> bool:
+    """Whether a suggestion is no sentence or hardly changes the chance of an error."""
+    if not is_sentence(suggestion.caption):
+        return True
+    if suggestion.p_before is None or suggestion.p_after is None:
+        return suggestion.s_after <= suggestion.s_before
+    return suggestion.p_before - suggestion.p_after < LEAST_CHANGE
 
 
 def _removal(trajectory: Trajectory | None) -> dict[int, int]:
@@ -285,8 +315,10 @@ def beside(view: PairView) -> Markup:
     phrases = phrases_section(view.caption, view.phrases, view.support, view.phrases_note)
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
-        "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons
-    )
+        "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
+        specificity=specificity.line(view), enrichments=specificity.enrichments(view),
+        guidelines=guidelines(view),
+    )  # fmt: skip
 
 
 #: Which captions a bulk edit applies to.
@@ -350,16 +382,16 @@ def question(view: PairView, action: str) -> Markup:
 def not_scored(job: JobView | None) -> Markup:
     """Why a pair has no scores. `job`: the newest one that scores its dataset."""
     if job is None:
-        return empty("Not scored yet", "Score the dataset on the Datasets page.")
+        return empty("Not scored yet", "Score the dataset under Add data.")
     if not job.has_ended:
         return empty("Not scored yet", "Scores appear once the job has finished.")
     if job.status == "done":
         return empty(
             "Not scored",
-            "It was imported after the last scoring, or left out of it: “Rows left out” on the "
-            "Datasets page says why.",
+            "It was imported after the last scoring, or left out of it: the rows left "
+            "out are listed under Add data, with the reason.",
         )
-    return empty("Not scored", for_page(job.message) or "Score it on the Datasets page.")
+    return empty("Not scored", for_page(job.message) or "Score it under Add data.")
 
 
 def empty(title: str, text: str) -> Markup:

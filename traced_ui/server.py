@@ -20,7 +20,7 @@ from backend.process_exit import leave_at_once
 from backend.workspace import NOBODY, Workspace
 from traced_ui import board, layout, transfers
 from traced_ui.file_guard import FileGuard
-from traced_ui.headers import SafeHeaders
+from traced_ui.headers import Compressed, SafeHeaders
 from traced_ui.hosts import HostGuard
 from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.malformed import explain_malformed
@@ -35,7 +35,7 @@ SECONDS_TO_END = 10
 #: Seconds for which an idle connection stays open. With uvicorn's default of 5, a client that calls
 #: every few seconds occasionally hits a connection that is just being closed.
 KEPT_ALIVE = 75
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def create_app(
@@ -82,7 +82,8 @@ def create_app(
         app.add_middleware(Guard, team=workspace.accounts)
     settings = workspace.settings
     app.add_middleware(HostGuard, names=settings.allow_host, bound=settings.host)
-    app.add_middleware(SafeHeaders)
+    app.add_middleware(SafeHeaders, preload=board.PRELOAD)
+    app.add_middleware(Compressed, compresslevel=5)
 
     @app.get("/healthy")
     def healthy() -> JSONResponse:
@@ -107,7 +108,8 @@ def create_app(
         enable_monitoring=False,
         footer_links=[],
         theme=make_theme(),
-        css_paths=[STYLES],
+        css=board.FONT,
+        css_paths=STYLES,
     )
     keep_light(app)
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch

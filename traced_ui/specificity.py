@@ -8,7 +8,7 @@ import math
 
 from markupsafe import Markup
 
-from backend.review.views import PairView, SpecificityView, SuggestionView
+from backend.review.views import PairView, SuggestionView
 from traced_ui.differences import readable
 from traced_ui.markup import percent
 from traced_ui.templates import render
@@ -32,26 +32,10 @@ def line(view: PairView) -> Markup | None:
     retrieval = view.specificity
     if retrieval is None:
         return None
-    notes = [f"by {retrieval.by}"]
-    if retrieval.easy:
-        notes.append("easy: they are not alike")
-    if retrieval.pool < retrieval.pictures:
-        notes.append(f"among {retrieval.pool:,} of {retrieval.pictures:,} pictures")
     return render(
-        "review/specificity.html",
-        retrieval=retrieval,
-        rank=ordinal(retrieval.rank),
-        share=share(retrieval),
-        notes=notes,
-        better=retrieval.better,
-        shown=SHOWN,
-        may_enrich=view.may_enrich,
-    )
-
-
-def share(retrieval: SpecificityView) -> float:
-    """The share of the caption's own picture among those compared, 0 to 1."""
-    return math.exp(retrieval.log_share)
+        "review/specificity.html", retrieval=retrieval, rank=ordinal(retrieval.rank),
+        share=math.exp(retrieval.log_share), shown=SHOWN, may_enrich=view.may_enrich,
+    )  # fmt: skip
 
 
 def enrichments(view: PairView) -> Markup | None:

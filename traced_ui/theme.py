@@ -4,8 +4,13 @@ from pathlib import Path
 
 import gradio as gr
 
-STYLES = Path(__file__).with_name("styles.css")
-_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
+#: All pages, the bar at the top and what lies over the pages, and the review page.
+STYLES = [
+    Path(__file__).with_name("styles.css"),
+    Path(__file__).with_name("rooms.css"),
+    Path(__file__).with_name("board") / "board.css",
+]
+_FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 
 
 def make_theme() -> gr.themes.Base:

@@ -14,8 +14,8 @@ from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.templates import render
 
 #: Size and plot area in SVG units; the page scales the chart to the column.
-WIDTH, HEIGHT = 400, 236
-LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 196
+WIDTH, HEIGHT = 400, 200
+LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 162
 #: Maximum number of labels along the steps; more would overlap.
 _MOST_LABELS = 10
 _LONGEST_HINT = 300
@@ -68,6 +68,7 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         auxiliary=None if auxiliary is None else path(auxiliary, c_low, c_high),
         dots=dots,
         current=dots[0],
+        peak=trajectory.peak,
         x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
         s_ticks=_ticks(s_low, s_high),
         c_ticks=_ticks(c_low, c_high),

@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from backend.datasets.escaped_cells import escaped
+from backend.datasets.cells import escaped
 from backend.datasets.uploads import Uploads
 from backend.datasets.zip_stream import zipped
 from backend.errors import NotFound, SettingsError, TracedError, explain

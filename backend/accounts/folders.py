@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
-from backend.datasets.typed_path import typed_path
+from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
 
 

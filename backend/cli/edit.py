@@ -54,6 +54,8 @@ def edit(
     files are never modified; exports contain the new text. All changes are one step: undo them
     with --undo, or by pressing Z on the page.
     """
+    from backend.review.bulk_edits import edit_captions
+
     with reported(as_json):
         from backend.engine.bulk_edit import BulkEdit
 
@@ -70,7 +72,8 @@ def edit(
         everything = {"review": "all", "order": "position"}
         change = BulkEdit(find, replace, regex, ignore_case, prefix, suffix)
         with progress("Editing") as update:
-            done = workspace.review.edit_captions(
+            done = edit_captions(
+                workspace.store,
                 workspace.review.filter_of(dataset_id, fields or everything),
                 change,
                 None if dry_run else workspace.settings.author,

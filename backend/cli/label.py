@@ -46,18 +46,18 @@ def label(
     back with --undo. `train` learns from them.
     """
     with reported(as_json):
-        from backend.review.labels import report_lines
+        from backend.review.labels import apply_labels, report_lines, undo_labels
 
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(dataset)
         path = file.expanduser()
         if undo:
-            undone = workspace.review.undo_labels(dataset_id, path.name)
+            undone = undo_labels(workspace.store, dataset_id, path.name)
             if undone is None:
                 raise SettingsError(f"No label of '{path.name}' is in effect.")
             emit(undone, as_json, f"Undone: {undone.together:,} labels of {path.name}.")
             return
-        report = workspace.review.apply_labels(
-            dataset_id, path, id_column, verdict_column, one_means, preview=dry_run
+        report = apply_labels(
+            workspace.store, dataset_id, path, id_column, verdict_column, one_means, preview=dry_run
         )
         emit(report, as_json, "\n".join(report_lines(report)))

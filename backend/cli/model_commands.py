@@ -143,6 +143,6 @@ def minutes(seconds: float) -> str:
     >>> minutes(42), minutes(600), minutes(9000)
     ('42 s', '10 min', '2.5 h')
     """
-    from backend.jobs.pace import duration
+    from backend.progress import duration
 
     return duration(seconds)

@@ -55,6 +55,8 @@ def duplicates(
     caption: it does not count towards precision and trains no classifier. Pairs that already have a
     verdict are left alone. All changes are one step: press Z on the page to undo them.
     """
+    from backend.review.near_duplicates import groups_of
+
     with reported(as_json):
         from backend.review.near_duplicates import WAYS
 
@@ -66,8 +68,8 @@ def duplicates(
         dataset_id = workspace.find(dataset)
         with progress("Comparing pictures") as update:
             options = {} if threshold is None else {"threshold": threshold}
-            report = workspace.jobs.find_near_duplicates(dataset_id, update, **options)
-        view = workspace.review.duplicates(dataset_id)
+            report = workspace.jobs.run("duplicates", dataset_id, update, **options)
+        view = groups_of(workspace.store, dataset_id)
         groups = view.groups if view is not None else ()
         outcome = None
         if keep is not None:

@@ -9,7 +9,7 @@ from backend.engine.detection.types import DETECTORS
 from backend.errors import SettingsError
 
 if TYPE_CHECKING:
-    from backend.engine.language_models import Budget, Prices
+    from backend.engine.language_models.spending import Budget, Prices
 
 DATABASE = Annotated[
     str | None,
@@ -70,7 +70,8 @@ QUANTISE = Annotated[
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best available.")]
 PRECISION = Annotated[
     str | None,
-    typer.Option(help="float32 or bfloat16. Default: bfloat16 on CUDA devices of compute "
+    typer.Option(help="float32 or bfloat16; a vision-language model (vqa:) on an accelerator also "
+                 "8bit or 4bit, with bitsandbytes. Default: bfloat16 on CUDA devices of compute "
                  "capability 8.0 or higher, float32 elsewhere."),
 ]  # fmt: skip
 EXPLORER = Annotated[
@@ -168,7 +169,7 @@ def spending_limits(
     budget_requests: int | None,
 ) -> "tuple[Prices, Budget]":
     """Prices and budget of requests to a model. Raises SettingsError if a budget lacks prices."""
-    from backend.engine.language_models import Budget, Prices
+    from backend.engine.language_models.spending import Budget, Prices
 
     if budget is not None and not (price_in or price_out):
         raise SettingsError("A budget in money needs prices: --price-in and --price-out.")

@@ -8,7 +8,7 @@ sequences that operate a terminal (move its cursor, rename its window, answer fo
 import contextlib
 import dataclasses
 import json
-import logging
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from rich.progress import (
 )
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
-from backend.jobs.pace import Pace
+from backend.progress import Pace
 from backend.settings import Settings, log_directory
 from backend.version import VERSION
 
@@ -42,6 +42,15 @@ _CONTROLS = {
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F),
                  *range(0x2066, 0x206A), *range(0xD800, 0xE000))
 }  # fmt: skip
+
+#: Credentials, and what stands before and behind them.
+_CREDENTIALS = re.compile(
+    r"(?P<before>://[^/\s:@]*:)[^/\s@]+(?P<behind>@)"  # in a URL
+    r"|(?P<scheme>\b(?:bearer|basic)\s+)[\w.+/=~-]+"
+    r"|(?P<key>[?&;](?:[\w-]*(?:token|key|secret|password|signature))=)[^&;\s'\"]+"
+    r"|\b(?:hf|sk|ghp|github_pat)[_-][\w-]{8,}",
+    re.IGNORECASE,
+)
 
 
 def visible(text: str) -> str:
@@ -63,6 +72,19 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n")
 
 
+def without_credentials(text: str) -> str:
+    """
+    >>> without_credentials("postgresql://ada:secret@db/traced, Authorization: Bearer abc.def")
+    'postgresql://ada:***@db/traced, Authorization: Bearer ***'
+    """
+    return _CREDENTIALS.sub(
+        lambda match: "".join(
+            (match["before"] or match["scheme"] or match["key"] or "", "***", match["behind"] or "")
+        ),
+        text,
+    )
+
+
 class Terminal(Console):
     """A console that passes nothing from data on to the terminal but visible text. `shown`: of
     each string that is printed."""
@@ -73,16 +95,6 @@ class Terminal(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(self._shown(o) if isinstance(o, str) else o for o in objects), **options)
-
-
-class VisibleLog(logging.Formatter):
-    """Each message is a line; only a traceback has several."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
-        return one_line(super().formatMessage(record))
-
-    def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
 
 
 #: Messages and progress; `--quiet` silences it.
@@ -127,13 +139,6 @@ def print_json(value: Any) -> None:
 def confirm(question: str) -> bool:
     """Ask on standard error, with --quiet as well. Raises typer.Abort without an answer."""
     return typer.confirm(visible(question), err=True)
-
-
-def log_to_terminal() -> None:
-    """Warnings and errors of all libraries go to standard error, as text."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(VisibleLog())
-    logging.basicConfig(handlers=[handler])
 
 
 @contextlib.contextmanager
@@ -210,7 +215,7 @@ def log_unexpected() -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as log:
-            log.write(visible(entry))
+            log.write(visible(without_credentials(entry)))
     except OSError as problem:
         errors.print(
             f"Details cannot be written to {escape(str(path))} ({problem.strerror or problem}). "

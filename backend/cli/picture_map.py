@@ -23,7 +23,7 @@ def map_(
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(dataset)
         with progress("Drawing the map") as update:
-            report = workspace.jobs.draw_map(dataset_id, update)
+            report = workspace.jobs.run("map", dataset_id, update)
         without = f" {report.without:,} have no vector." if report.without else ""
         emit(
             report,

@@ -24,7 +24,7 @@ def quality(
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(dataset)
         with progress("Looking at pictures") as update:
-            report = workspace.jobs.measure_pictures(dataset_id, update)
+            report = workspace.jobs.run("quality", dataset_id, update)
         lines = [
             f"{count:,} {issue.replace('_', ' ')}"
             for issue, count in report.issues.items()

@@ -8,6 +8,9 @@ from rich.markup import escape
 
 from backend.cli.options import (
     AS_JSON,
+    BUDGET,
+    BUDGET_REQUESTS,
+    BUDGET_TOKENS,
     CAPTIONER,
     CONCRETENESS,
     DATABASE,
@@ -17,6 +20,10 @@ from backend.cli.options import (
     KIND,
     MODEL,
     PRECISION,
+    PRICE_IN,
+    PRICE_OUT,
+    TIMEOUT,
+    spending_limits,
 )
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
@@ -25,9 +32,16 @@ from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
+    from backend.engine.language_models.spending import Spending
     from backend.jobs.estimate import Estimate
     from backend.jobs.ray_cluster import Cluster
-    from backend.jobs.reports import SpecificityReport, SupportReport, TrainReport
+    from backend.jobs.reports import (
+        SecondOpinionPlan,
+        SecondOpinionReport,
+        SpecificityReport,
+        SupportReport,
+        TrainReport,
+    )
     from backend.jobs.workers import Devices
 
 
@@ -56,6 +70,32 @@ def score(
         typer.Option("--specificity", help="Also measure how specific each caption is: does it "
                      "find its own picture among similar ones? Opens no image."),
     ] = False,
+    second_opinion: Annotated[
+        str | None,
+        typer.Option("--second-opinion", metavar="URL", help="Then ask a vision-language model "
+                     "behind an OpenAI-compatible server, such as http://localhost:8000/v1, "
+                     "whether the pictures of the most suspicious pairs show their captions. "
+                     "Pictures and captions are sent to it. Its key: OPENAI_API_KEY."),
+    ] = None,
+    top: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="With --second-opinion: about which share of the pairs, "
+                     "such as 20%, the most suspicious first. Default: 20%."),
+    ] = None,
+    second_model: Annotated[
+        str | None,
+        typer.Option("--second-model", metavar="NAME", help="With --second-opinion: the model's "
+                     "name on the server. Default: the only one that it serves."),
+    ] = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=64, help="With --second-opinion: questions in flight.")
+    ] = 4,
+    timeout: TIMEOUT = None,
+    price_in: PRICE_IN = 0.0,
+    price_out: PRICE_OUT = 0.0,
+    budget: BUDGET = None,
+    budget_tokens: BUDGET_TOKENS = None,
+    budget_requests: BUDGET_REQUESTS = None,
     estimate: Annotated[
         bool,
         typer.Option("--estimate", help="Only estimate the cost: time, disk and memory, "
@@ -97,7 +137,7 @@ def score(
     steps: Annotated[
         int | None, typer.Option(help="Steps T of gcd and fast-gcd. Default: 10.")
     ] = None,
-    top: Annotated[
+    replacements: Annotated[
         int | None, typer.Option(help="Replacements K per position. Default: 128.")
     ] = None,
     candidates: Annotated[
@@ -147,20 +187,33 @@ def score(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
+        from backend.jobs import export_scores
+        from backend.jobs import second_opinion as second_opinions
+
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "concreteness": concreteness, "device": device, "precision": precision,
              "explorer": explorer, "unit": unit, "direction": direction, "steps": steps,
-             "top": top, "candidates": candidates, "seed": seed, "lazy": lazy, "lemon": lemon,
-             "trajectories": trajectories,
+             "top": replacements, "candidates": candidates, "seed": seed, "lazy": lazy,
+             "lemon": lemon, "trajectories": trajectories,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
+        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
+        share = _share(second_opinion, top)
         cluster = _cluster(engine, devices, ray_address, workers, shared_folder)
         workspace = open_workspace(settings)
         for file in (out, features):
             if file is not None:
-                workspace.jobs.check_score_file(file)
+                export_scores.check(file)
         dataset_id = workspace.find_or_import(dataset)
+        server = None
+        if second_opinion is not None:
+            server = second_opinions.open_server(second_opinion, second_model, timeout)
+            server.spending.limit(*limits)
+            with progress("Asking the server"):
+                first = second_opinions.plan(workspace.store, dataset_id, server, share)
+            outlook = second_opinion_outlook(first, at_once, server.spending)
+            console.print(f"[yellow]Note:[/] {escape(outlook)}")
         if estimate:
             with progress("Measuring") as update:
                 planned = workspace.jobs.estimate(
@@ -168,8 +221,8 @@ def score(
                 )
             emit(planned, as_json, estimate_summary(planned))
             return
-        if limits := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
-            console.print(f"[yellow]Note:[/] {escape(limits)}")
+        if caveat := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
+            console.print(f"[yellow]Note:[/] {escape(caveat)}")
         with progress("Scoring") as update:
             report = workspace.jobs.score(
                 dataset_id, update, suggestions, cluster, anyway=anyway, anew=detector is not None
@@ -177,19 +230,26 @@ def score(
         supported = specific = rows = None
         if support:
             with progress("Support") as update:
-                supported = workspace.jobs.measure_support(dataset_id, progress=update)
+                supported = workspace.jobs.run("support", dataset_id, progress=update)
             for message in supported.notes:
                 console.print(f"[yellow]Note:[/] {escape(message)}")
         if specificity:
             with progress("Specificity") as update:
-                specific = workspace.jobs.measure_specificity(dataset_id, update)
+                specific = workspace.jobs.run("specificity", dataset_id, update)
+        opinion = None
+        if server is not None:
+            with progress("Second opinion") as update:
+                opinion = second_opinions.ask(
+                    workspace.store, dataset_id, server, share, at_once, update
+                )
         if out is not None:
-            rows = workspace.jobs.write_scores(dataset_id, out)
+            rows = export_scores.write(workspace.store, dataset_id, out)
         if features is not None:
-            workspace.jobs.write_features(dataset_id, features)
+            export_scores.write_features(workspace.store, dataset_id, features)
         result = ScoreResult(
-            **vars(report), support=supported, specificity=specific, rows_written=rows
-        )
+            **vars(report), support=supported, specificity=specific, second_opinion=opinion,
+            rows_written=rows,
+        )  # fmt: skip
         emit(result, as_json, score_summary(result, out))
         if result.unreadable and not result.scored + result.skipped:
             console.print(
@@ -220,7 +280,7 @@ def train(
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
         with progress("Training") as update:
-            report = workspace.jobs.train(dataset_id, progress=update, seed=seed)
+            report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))
@@ -232,14 +292,16 @@ def progress_(
     as_json: AS_JSON = False,
 ) -> None:
     """How far the review has come, and how many errors remain."""
+    from backend.review.progress import progress_of
+
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
-        view = workspace.review.progress(workspace.find(dataset))
+        view = progress_of(workspace.store, workspace.find(dataset))
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
         if view.remaining is None:
             summary += (
-                "How many errors remain is unknown: review some pairs in the order 'random audit' "
-                "to estimate it."
+                "How many errors remain is unknown: review some pairs in the order 'check a "
+                "random sample' to estimate it."
             )
         elif view.reviewed == view.total:
             summary += "Every pair is decided: 0 errors remain."
@@ -254,7 +316,7 @@ def progress_(
 
 def estimate_summary(planned: "Estimate") -> str:
     """The remaining work and what each part of it takes."""
-    from backend.jobs.pace import duration
+    from backend.progress import duration
 
     by = f" ({planned.processes} processes)" if planned.processes > 1 else ""
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
@@ -299,6 +361,8 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
         lines.append(support_summary(result.support))
     if result.specificity is not None:
         lines.append(specificity_summary(result.specificity))
+    if result.second_opinion is not None:
+        lines.append(second_opinion_summary(result.second_opinion))
     if out is not None:
         lines.append(f"{result.rows_written} rows written to {out}")
     return "\n".join(lines)
@@ -330,6 +394,51 @@ def specificity_summary(report: "SpecificityReport") -> str:
             f"{report.likeness or 0:.2f})."
         )
     return text
+
+
+def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
+    """What the second opinion will take, at least and at most."""
+    from backend.progress import duration
+
+    fewest, most = plan.pairs, plan.pairs * plan.most_questions
+    seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]
+    text = (
+        f"'{plan.model}' at {plan.server} will be asked about {plan.pairs:,} of {plan.total:,} "
+        f"pairs: {fewest:,} to {most:,} questions of about {plan.tokens_each:,} tokens, "
+        f"{duration(seconds[0])} to {duration(seconds[1])}"
+    )
+    each = plan.tokens_each * spending.prices.tokens_in + spending.prices.tokens_out
+    if each:
+        text += f", cost {fewest * each / 1e6:.4f} to {most * each / 1e6:.4f}"
+    return f"{text}. Pictures and captions are sent there."
+
+
+def second_opinion_summary(report: "SecondOpinionReport") -> str:
+    """The answers and what they cost."""
+    lines = [
+        f"Second opinion by '{report.model}': {report.new_answers} pairs asked about now, "
+        f"{report.earlier_answers} before; it agrees with {report.agrees} captions and doubts "
+        f"{report.doubts}; {report.unanswered} times it said neither."
+    ]
+    cost = f"; cost {report.cost:.4f}" if report.cost else ""
+    lines.append(
+        f"{report.requests} requests, {report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+    )
+    if report.left_out:
+        lines.append(f"{report.left_out} pairs left out, the last because: {report.problem}")
+    return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
+
+
+def _share(url: str | None, top: str | None) -> float:
+    """The share of pairs for a second opinion. Raises SettingsError."""
+    from backend.jobs.second_opinion import share_of
+
+    if url is None and top is not None:
+        raise SettingsError(
+            "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
+            "position: --replacements.)"
+        )
+    return share_of(top or "20%")
 
 
 def _cluster(
@@ -368,6 +477,6 @@ def training_summary(report: "TrainReport", adopted: bool) -> str:
     lines.append(
         "In use now."
         if adopted
-        else "Not in use yet: run again with --adopt, or decide on the Retrain page."
+        else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )
     return "\n".join(lines)

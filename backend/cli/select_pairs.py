@@ -9,7 +9,7 @@ from rich.markup import escape
 from backend.cli.options import AS_JSON, DATABASE
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.jobs.reports import SelectionReport, TwoStage
-from backend.jobs.selection_losses import losses
+from backend.jobs.two_stage_selection import losses
 from backend.settings import load_settings
 
 ALIGN = typer.Option("--align", help="Stage one: share of the pairs to keep, by highest match.")

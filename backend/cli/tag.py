@@ -39,6 +39,8 @@ def tag(
     `tag=NAME` in a queue, the field *Tag* on the page and `export --queue tag=NAME` select them;
     exports have the tags in the column `own_tags`.
     """
+    from backend.review.tags import rename_tag, tag_pairs
+
     with reported(as_json):
         from backend.review.pair_selection import read_ids
         from backend.review.tags import TagReport
@@ -53,7 +55,7 @@ def tag(
             emit(TagReport(0, tags), as_json, lines or "There are no tags.")
             return
         if rename is not None:
-            number = workspace.review.rename_tag(dataset_id, name, rename, who)
+            number = rename_tag(workspace.store, dataset_id, name, rename, who)
             words = f"{number:,} pairs now have the tag '{rename}'."
         else:
             chosen = workspace.review.select_pairs(
@@ -62,7 +64,7 @@ def tag(
             if chosen is None:
                 raise SettingsError("Say which pairs: --ids FILE, --queue or --view.")
             pairs = sorted(chosen.pair_ids)
-            number = workspace.review.tag_pairs(pairs, name, who, remove)
+            number = tag_pairs(workspace.store, pairs, name, who, remove)
             verb = "no longer have" if remove else "now have"
             words = f"{number:,} of {len(pairs):,} pairs {verb} the tag."
         emit(TagReport(number, workspace.review.tags(dataset_id)), as_json, words)

@@ -10,7 +10,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -52,12 +52,14 @@ def where_to_get(path: Path) -> str:
     return next((f" {advice}" for word, advice in _WHERE_TO_GET.items() if word in name), "")
 
 
-def annotation_rows(path: Path, encoding: str = "utf-8-sig") -> Iterator[TableRow]:
+def annotation_rows(
+    path: Path, encoding: str = "utf-8-sig", folders: Sequence[Path] = ()
+) -> Iterator[TableRow]:
     """One row per image (Karpathy), caption (COCO) or object of a list. Raises
     DatasetFormatError for others, and for text that is not in `encoding`."""
-    with as_utf8(path, encoding) as copy:
+    with as_utf8(path, encoding, folders) as copy:
         try:
-            file = JsonFile(path, copy)
+            file = JsonFile(path, copy, folders)
         except DatasetFormatError as problem:
             raise DatasetFormatError(f"{problem} {WHERE}") from problem
         yield from _rows_of(file, path.name)

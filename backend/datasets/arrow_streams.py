@@ -9,13 +9,13 @@ does not expose them (format/Message.fbs, format/Schema.fbs of Arrow).
 import math
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from backend.datasets.cells import shown
-from backend.datasets.regular_files import open_regular
+from backend.datasets.regular_files import open_regular, open_within
 from backend.datasets.text_files import MOST_BYTES
 
 _FILE_MAGIC = b"ARROW1\0\0"
@@ -23,13 +23,15 @@ _FILE_MAGIC = b"ARROW1\0\0"
 _DICTIONARY, _RECORDS = 2, 3
 
 
-def arrow_table(path: Path) -> pa.Table:
-    """All of an Arrow stream or file. Uncompressed data stays on disk.
+def arrow_table(path: Path, folders: Sequence[Path] = ()) -> pa.Table:
+    """All of an Arrow stream or file. Uncompressed data stays on disk. `folders`: the resolved
+    folders that it has to lie in; none: it may lie anywhere.
 
-    Raises OSError if it is not a regular file, ValueError or pa.ArrowException if it is not Arrow
-    or decompresses to too much.
+    Raises OSError if it is not a regular file or lies elsewhere, ValueError or pa.ArrowException if
+    it is not Arrow or decompresses to too much.
     """
-    with open_regular(path, math.inf) as file:
+    opened = open_within(folders, path, math.inf) if folders else open_regular(path, math.inf)
+    with opened as file:
         if not file.seek(0, 2):
             raise ValueError("it is empty")
         # The mapping keeps the file open as long as one of its buffers is used.

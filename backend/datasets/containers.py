@@ -34,7 +34,7 @@ import pyarrow as pa
 from backend.datasets.address_proofs import split_proof
 from backend.datasets.arrow_streams import arrow_table
 from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
-from backend.datasets.regular_files import NotRegular, open_regular, read_regular
+from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES
 from backend.errors import ImageError, UnsafePath
 
@@ -75,8 +75,8 @@ class ProvedFile:
 
 @dataclass(frozen=True)
 class Member:
-    """An image inside a container; `inner` is what follows the separator. `proof`: the hash of its
-    bytes, "" if unknown."""
+    """An image inside a container, by its resolved path; `inner` is what follows the separator.
+    `proof`: the hash of its bytes, "" if unknown."""
 
     container: Path
     inner: str
@@ -106,6 +106,8 @@ class Member:
             return _READERS[ending](self.container, self.inner)
         except NotRegular as problem:
             raise ImageError(f"'{self.container.name}' is not a regular file.") from problem
+        except LeadsOut as problem:
+            raise ImageError(f"'{self.container.name}' has become a link.") from problem
         except IsADirectoryError as problem:
             raise ImageError(f"'{self.container.name}' is a folder.") from problem
         except (KeyError, ValueError, IndexError, EOFError, pa.ArrowException) as problem:
@@ -246,7 +248,7 @@ class _ArrowRows:
     """Cells of an Arrow stream or file, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
-        self._table = arrow_table(path)
+        self._table = arrow_table(path, (path,))
 
     def cell(self, row: int, column: str) -> Any:
         if not 0 <= row < self._table.num_rows:
@@ -264,7 +266,7 @@ def _place(columns: Collection[str], name: str) -> tuple[str, int | None]:
 
 def _kept_open(path: Path) -> Any:
     """Open without a time limit, for containers that stay open while the program runs."""
-    return open_regular(path, math.inf)
+    return open_regular(path, math.inf, is_resolved=True)
 
 
 def _opened_zip(path: Path) -> tuple[zipfile.ZipFile, set[str]]:
@@ -304,7 +306,7 @@ def _from_tar(path: Path, inner: str) -> bytes:
         raise ValueError(f"'{place}' is not a position in a tar")
     if int(size) > MOST_BYTES:
         raise ValueError(f"{int(size):,} bytes are too many")
-    with open_regular(path) as file:
+    with open_regular(path, is_resolved=True) as file:
         file.seek(int(offset))
         content = file.read(int(size))
     if len(content) < int(size):

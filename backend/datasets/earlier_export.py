@@ -18,7 +18,7 @@ from backend.errors import ExportError
 SUMS = "SHA256SUMS"
 _MARKED = "Written by TRACED Curator. Safe to overwrite by it.\n"
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def write_checksums(folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
-from backend.datasets.regular_files import NotRegular, open_regular, read_regular
+from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.errors import ExportError
 
 #: The split of pairs that have none; Hugging Face's default.
@@ -52,10 +52,10 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     ExportError if the image is missing or no longer a regular file, and ImageError if its bytes
     are not those that were imported."""
     try:
-        data = read_regular(image) if isinstance(image, Path) else image.read()
+        data = read_regular(image, is_resolved=True) if isinstance(image, Path) else image.read()
     except FileNotFoundError as problem:
         raise ExportError(f"The image '{image.name}' is gone. Nothing was kept.") from problem
-    except NotRegular as problem:
+    except (NotRegular, LeadsOut) as problem:
         raise ExportError(
             f"The image '{image.name}' is not a regular file. Nothing was kept."
         ) from problem
@@ -152,16 +152,19 @@ class ImageCopies:
         target = self._part / name
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
+            if isinstance(image, ProvedFile):
+                data = image.read()  # what is written is what was checked
             if data is not None:
                 target.write_bytes(data)
             else:
-                if isinstance(image, ProvedFile):
-                    image.check()
-                with open_regular(file_of(image)) as source, target.open("wb") as copy:
+                with (
+                    open_regular(file_of(image), is_resolved=True) as source,
+                    target.open("wb") as copy,
+                ):
                     shutil.copyfileobj(source, copy, 1 << 20)
         except FileNotFoundError as problem:
             raise ExportError(f"The image '{image}' is gone. Nothing was kept.") from problem
-        except NotRegular as problem:
+        except (NotRegular, LeadsOut) as problem:
             raise ExportError(
                 f"The image '{image}' is not a regular file. Nothing was kept."
             ) from problem

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -174,3 +175,19 @@ def _text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+@dataclass
+class Target:
+    """`part`: the temporary folder that is written; `out`: its final path; `root`: the folder of
+    the source's images.
+
+    A writer fills in `files` (a split and the patterns of its files, for loaders that read the
+    card) and adds to `changes`.
+    """
+
+    part: Path
+    out: Path
+    root: Path
+    files: dict[str, str | list[str]] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)

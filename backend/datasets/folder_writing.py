@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.datasets.export_images import ImageCopies, Plain, is_known_split, split_name
-from backend.datasets.export_row import ExportRow, json_values, typed_values
-from backend.datasets.export_target import Target
+from backend.datasets.export_row import ExportRow, Target, json_values, typed_values
 from backend.datasets.images import image_size
 from backend.errors import ImageError
 

@@ -1,9 +1,19 @@
-"""Datasets of the Hugging Face Hub, downloaded once and read from disk."""
+"""Datasets of the Hugging Face Hub: downloaded once and read from disk, or a local clone.
+
+A clone's card (README.md) may list configurations, called subsets on the Hub, with the files of
+each split; otherwise splits are inferred from folder and file names. Both follow the rules of the
+`datasets` library, but nothing outside the folder is ever accessed.
+"""
 
 import shutil
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from backend.errors import DatasetNotFound
+from backend.datasets.cells import shown
+from backend.datasets.regular_files import open_within, read_within
+from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
 
 #: Distinguishes the name of a Hub dataset from a path.
 PREFIX = "hf:"
@@ -37,3 +47,164 @@ def fetch(name: str, folder: Path) -> Path:
     dataset.save_to_disk(str(part))
     part.rename(target)
     return target
+
+
+#: Supported file types, the most common first; only one type is read from a folder.
+_KINDS = (
+    (".parquet",),
+    (".arrow",),
+    (".jsonl", ".ndjson"),
+    (".csv", ".tsv"),
+    (".tar",),
+    (".json",),
+)
+#: Metadata files of the Hub and of libraries.
+_ABOUT = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
+_MOST_CARD = 4_000_000
+_POINTER = b"version https://git-lfs.github.com/"
+_POINTER_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Tables in order, and the split of each if there is one."""
+
+    tables: list[Path]
+    splits: dict[Path, str] = field(default_factory=dict)
+
+
+def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
+    """The files of one configuration listed in the card; None if it lists nothing.
+
+    Raises DatasetFormatError if the card is broken, lists missing files, or lists several
+    configurations and none is chosen; UnsafePath if it lists files outside the folder.
+    """
+    configs = _configs(folder)
+    if not configs:
+        if subset is not None:
+            raise DatasetFormatError(
+                f"'{shown(folder.name)}' has no subset '{shown(subset)}' (--subset): no README.md "
+                "in it lists any."
+            )
+        return None
+    chosen = configs[_chosen(folder, configs, subset)]
+    by_split = _by_split(folder, chosen.get("data_files"), chosen.get("data_dir"))
+    return _files(folder, by_split) if by_split else found_files(folder)
+
+
+def found_files(folder: Path) -> DataFiles | None:
+    """Files and splits inferred from file and folder names, as by `load_dataset(folder)`; None if
+    there are no data files."""
+    from datasets.data_files import get_data_patterns
+
+    try:
+        return _files(folder, get_data_patterns(folder.as_posix()), is_listed=False)
+    except FileNotFoundError:
+        return None
+
+
+def check_pointer(table: Path, folders: Sequence[Path]) -> None:
+    """Raise DatasetFormatError if the file is only a Git LFS pointer."""
+    try:
+        if not table.is_file() or table.stat().st_size > _POINTER_BYTES:
+            return
+        with open_within(folders, table) as file:
+            content = file.read(_POINTER_BYTES)
+    except (OSError, ValueError):
+        return  # reported when the file is read
+    if content.startswith(_POINTER):
+        raise DatasetFormatError(
+            f"'{shown(table.name)}' is a pointer of Git LFS; the file itself is still on the hub. "
+            "Run `git lfs pull` in the clone."
+        )
+
+
+def _configs(folder: Path) -> dict[str, dict[str, Any]]:
+    card = folder / "README.md"
+    if not card.is_file():
+        return {}
+    try:
+        text = read_within(folder, card, _MOST_CARD).decode("utf-8-sig")
+    except (OSError, ValueError) as problem:
+        raise DatasetFormatError(f"The card 'README.md' cannot be read: {problem}.") from problem
+    if not text.startswith("---") or "configs" not in text:
+        return {}
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    try:
+        configs = MetadataConfigs.from_dataset_card_data(DatasetCard(text, True).data)
+    except Exception as problem:  # YAML errors, and the library's own for invalid content
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
+        raise DatasetFormatError(
+            f"The list of configurations in 'README.md' is broken: {reason}. Repair it, or give "
+            "the data files themselves."
+        ) from problem
+    return {name: about for name, about in configs.items() if isinstance(about, dict)}
+
+
+def _chosen(folder: Path, configs: dict[str, dict[str, Any]], subset: str | None) -> str:
+    if subset is None:
+        default = [name for name, about in configs.items() if about.get("default")]
+        candidates = default or (["default"] if "default" in configs else list(configs))
+        if len(candidates) == 1:
+            return candidates[0]
+    elif subset in configs:
+        return subset
+    listed = ", ".join(shown(name) for name in configs)
+    what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
+    raise DatasetFormatError(f"'{shown(folder.name)}' {what}. Choose one with --subset: {listed}.")
+
+
+def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[str]]:
+    from datasets.data_files import get_data_patterns, sanitize_patterns
+
+    if data_files is None and isinstance(data_dir, str):
+        _check_inside(data_dir)
+        try:
+            patterns = get_data_patterns((folder / data_dir).as_posix())
+        except FileNotFoundError:
+            raise DatasetFormatError(
+                f"'README.md' lists the folder '{shown(data_dir)}', which holds no data."
+            ) from None
+        return {s: [f"{data_dir.strip('/')}/{p}" for p in patterns[s]] for s in patterns}
+    return dict(sanitize_patterns(data_files)) if data_files is not None else {}
+
+
+def _files(
+    folder: Path, by_split: dict[str, list[str]], is_listed: bool = True
+) -> DataFiles | None:
+    from datasets.data_files import resolve_pattern
+
+    splits: dict[Path, str] = {}
+    for split, patterns in by_split.items():
+        for pattern in patterns:
+            _check_inside(pattern)
+            try:
+                names = resolve_pattern(pattern, folder.as_posix())
+            except FileNotFoundError:
+                if not is_listed:
+                    continue
+                raise DatasetFormatError(
+                    f"'README.md' lists '{shown(pattern)}' for '{shown(str(split))}', and there "
+                    "is no such file. Is the clone complete?"
+                ) from None
+            for name in sorted(names):
+                splits.setdefault(Path(name), str(split))
+    data = [p for p in splits if p.name not in _ABOUT]
+    kind = next((k for k in _KINDS if any(p.suffix.lower() in k for p in data)), ())
+    tables = [p for p in data if p.suffix.lower() in kind]
+    if not tables:
+        return None
+    # Without any indication, the library assigns everything to "train".
+    says_nothing = list(by_split) == ["train"] and all(p == "**" for p in by_split["train"])
+    return DataFiles(tables, {} if says_nothing else {p: splits[p] for p in tables})
+
+
+def _check_inside(pattern: str) -> None:
+    path = PurePosixPath(pattern)
+    if path.is_absolute() or ".." in path.parts or ":" in pattern or "\0" in pattern:
+        raise UnsafePath(
+            f"'README.md' lists '{shown(pattern)}', which lies outside the dataset's folder. It is "
+            "not read."
+        )

@@ -4,7 +4,7 @@ import math
 import mmap
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -44,10 +44,13 @@ class JsonFile:
     `is_array`: whether it is an array itself. Raises DatasetFormatError, with the position, if it
     is not valid JSON. `copy`: its text in UTF-8, if the file is in another encoding
     (`text_files.as_utf8`); only one iteration may use it at a time.
+    `folders`: as for `text_files.opened`.
     """
 
-    def __init__(self, path: Path, copy: IO[bytes] | None = None) -> None:
-        self._path = path
+    def __init__(
+        self, path: Path, copy: IO[bytes] | None = None, folders: Sequence[Path] = ()
+    ) -> None:
+        self._path, self._folders = path, folders
         self._copy = copy
         with self._opened() as file:
             self._replaced, needs_care = _scanned(file)
@@ -68,7 +71,7 @@ class JsonFile:
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
         if self._copy is None:
-            with opened(self._path) as file:
+            with opened(self._path, self._folders) as file:
                 yield file
         else:
             self._copy.seek(0)

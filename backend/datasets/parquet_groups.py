@@ -13,9 +13,8 @@ from typing import IO
 
 import pyarrow.parquet as pq
 
-from backend.datasets.parquet_footer import Chunk, Group, read_footer
+from backend.datasets.parquet_footer import Chunk, CompactReader, Group, read_footer
 from backend.datasets.text_files import MOST_BYTES
-from backend.datasets.thrift_compact import CompactReader
 
 #: Maximum number of rows read at once.
 MOST_ROWS = 2000

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from backend.datasets import hub_clone
+from backend.datasets import hub_datasets
 from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
 from backend.datasets.caption_texts import TextReader
 from backend.datasets.caption_values import captions_of
@@ -29,18 +29,19 @@ from backend.datasets.cells import (
     size_of,
     text_of,
     text_problem,
+    unescaped,
 )  # fmt: skip
 from backend.datasets.columns import WEAK_IDS, Columns, find_columns
 from backend.datasets.containers import ImageFile, file_of, proved, relative_name
 from backend.datasets.conversations import plain_rows
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.escaped_cells import unescaped
 from backend.datasets.export_row import MARK
 from backend.datasets.file_endings import SOURCES
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.regular_files import typed_path
 from backend.datasets.rows import TableRow
 from backend.datasets.shards import split_of, tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
@@ -54,7 +55,6 @@ from backend.datasets.source_tables import (
 )
 from backend.datasets.tables import row_count, rows_of, text_encoding
 from backend.datasets.text_files import known_encoding
-from backend.datasets.typed_path import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
 
 #: Maximum number of characters; a cell with far more indicates a broken file.
@@ -104,7 +104,8 @@ class DatasetReader:
     """Iterates over the valid pairs; afterwards `problems` contains the invalid rows. If
     `on_problem` is given, it is called for each instead, so that memory use is bounded.
 
-    `root`: the folder that no image path may leave; `total`: number of rows, if known beforehand;
+    `root`: the folder that no image path may leave; `folders`: the resolved folders that tables lie
+    in; `total`: number of rows, if known beforehand;
     `image_check`: all but "decode" leave it to the caller to check which files are images. `notes`:
     automatic decisions, such as a detected encoding; complete after the iteration. `missing`: the
     first images that do not exist, relative to the root.
@@ -113,6 +114,7 @@ class DatasetReader:
     root: Path
     source: SourceTables
     options: ReadOptions
+    folders: tuple[Path, ...]
     total: int | None = None
     image_check: ImageCheck = "decode"
     on_problem: Callable[[Problem], None] | None = None
@@ -195,7 +197,7 @@ class DatasetReader:
             self._report(name, None, "unreadable file", str(problem))
 
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
-        hub_clone.check_pointer(table)
+        hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         rows = self._rows(table, name)
         if ours:
@@ -239,15 +241,17 @@ class DatasetReader:
             return sidecar_rows(table, texts)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table, texts)
+            return tar_rows(table, texts, self.folders)
         if ending == ".zip":
-            return zip_rows(table, given, self.options.delimiter, self._note)
-        encoding = text_encoding(table, given)
+            return zip_rows(table, given, self.options.delimiter, self._note, self.folders)
+        encoding = text_encoding(table, given, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
         if _is_annotations(table):
-            return annotation_rows(table, encoding.name if encoding else "utf-8-sig")
-        return rows_of(table, encoding.name if encoding else None, self.options.delimiter)
+            return annotation_rows(table, encoding.name if encoding else "utf-8-sig", self.folders)
+        return rows_of(
+            table, encoding.name if encoding else None, self.options.delimiter, self.folders
+        )
 
     def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
         """Detect the role of each column; a column with repeated values is used for ids only if
@@ -405,10 +409,13 @@ def read_dataset(
             raise DatasetFormatError(
                 f"The path '{shown(str(root), 1000)}' is not UTF-8. Rename it."
             )
-    _check_links(source.tables, (path, root))
-    counts = [None if _is_annotations(table) else row_count(table) for table in source.tables]
+    folders = (path, root)
+    _check_links(source.tables, folders)
+    counts = [
+        None if _is_annotations(table) else row_count(table, folders) for table in source.tables
+    ]
     total = sum(count for count in counts if count is not None) if None not in counts else None
-    return DatasetReader(root, source, options, total, image_check)
+    return DatasetReader(root, source, options, folders, total, image_check)
 
 
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:

@@ -15,10 +15,13 @@ import io
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from backend.datasets.cells import shown
+from backend.errors import SettingsError
 
 #: Seconds that reading one file may take, including on slow and network disks.
 SECONDS = 60.0
@@ -167,10 +170,20 @@ def read_regular(
 def read_within(folder: Path, path: Path, most: int) -> bytes:
     """Read a file of the dataset in `folder`. Raises LeadsOut if it is a link to elsewhere, and as
     `read_regular`."""
+    return read_regular(_resolved_within((folder.resolve(),), path), most, is_resolved=True)
+
+
+def open_within(folders: Sequence[Path], path: Path, seconds: float = SECONDS) -> io.BufferedReader:
+    """Open a file that has to lie in one of these resolved folders, or be one of them. Raises as
+    `read_within`."""
+    return open_regular(_resolved_within(folders, path), seconds, is_resolved=True)
+
+
+def _resolved_within(folders: Sequence[Path], path: Path) -> Path:
     resolved = path.resolve()
-    if not resolved.is_relative_to(folder.resolve()):
+    if not any(resolved.is_relative_to(folder) for folder in folders):
         raise LeadsOut(path)
-    return read_regular(resolved, most, is_resolved=True)
+    return resolved
 
 
 @contextmanager
@@ -215,3 +228,14 @@ def _refuse_database_at(path: Path) -> None:
         return
     if is_database(file):
         raise DatabaseFile(path)
+
+
+def typed_path(given: str | Path) -> Path:
+    """The absolute path, with links resolved and `~` expanded. Raises SettingsError if it is not a
+    valid path: a zero byte, a lone surrogate, an unknown user, a loop of links."""
+    try:
+        os.fsencode(given)  # accepts names that are not UTF-8, as returned by the system
+        return Path(given).expanduser().resolve()
+    except (RuntimeError, ValueError, OSError) as error:
+        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
+        raise SettingsError(f"'{shown(str(given))}' is not a path: {shown(reason)}.") from error

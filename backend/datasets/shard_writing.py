@@ -23,11 +23,11 @@ from backend.datasets.export_images import image_and_ending, split_name
 from backend.datasets.export_row import (
     FIELDS,
     ExportRow,
+    Target,
     arrow_values,
     json_values,
     typed_values,
 )
-from backend.datasets.export_target import Target
 from backend.errors import ExportError
 
 #: Pairs per shard, and pairs written at once.

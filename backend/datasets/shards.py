@@ -9,7 +9,7 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
@@ -23,7 +23,7 @@ from backend.datasets.csv_table import csv_rows
 from backend.datasets.export_row import MARK
 from backend.datasets.file_endings import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.regular_files import read_regular
+from backend.datasets.regular_files import read_within
 from backend.datasets.rows import TableRow, json_object
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.text_files import decoded_lines, encoding_of, opened
@@ -56,23 +56,24 @@ def saved_tables(folder: Path) -> list[Path]:
     Raises DatasetFormatError if the files that list them are broken or list other folders' files.
     """
     if (folder / "dataset_dict.json").is_file():
-        splits = _listed(folder / "dataset_dict.json", "splits")
-        return [file for split in splits for file in _saved_files(folder / _inside(folder, split))]
-    return _saved_files(folder)
+        splits = _listed(folder, folder / "dataset_dict.json", "splits")
+        parts = [folder / _inside(folder, split) for split in splits]
+        return [file for part in parts for file in _saved_files(folder, part)]
+    return _saved_files(folder, folder)
 
 
-def _saved_files(folder: Path) -> list[Path]:
+def _saved_files(dataset: Path, folder: Path) -> list[Path]:
     if not (folder / "state.json").is_file():
         return []
-    files = _listed(folder / "state.json", "_data_files")
+    files = _listed(dataset, folder / "state.json", "_data_files")
     names = [entry.get("filename") if isinstance(entry, dict) else None for entry in files]
     return [folder / _inside(folder, name) for name in names]
 
 
-def _listed(path: Path, key: str) -> list[Any]:
+def _listed(dataset: Path, path: Path, key: str) -> list[Any]:
     name = f"{shown(path.parent.name)}/{path.name}"
     try:
-        listed = json.loads(read_regular(path, _MOST_TEXT).decode("utf-8"))[key]
+        listed = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))[key]
         if not isinstance(listed, list):
             raise TypeError("no list")
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as problem:
@@ -90,20 +91,20 @@ def _inside(folder: Path, name: Any) -> str:
     return name
 
 
-def tar_rows(path: Path, texts: TextReader) -> Iterator[TableRow]:
+def tar_rows(path: Path, texts: TextReader, folders: Sequence[Path] = ()) -> Iterator[TableRow]:
     """One row per sample: consecutive members with the same name up to the first dot of the last
     path component, or up to the last dot where that gives a picture with a text.
 
     The caption is in `.txt`, or in a column of `.json`; the split is inferred from the name of the
     tar or its folder. A sample in which it is uncertain which text belongs to which picture gives a
     problem. A truncated or damaged tar gives the samples before the damage, then a problem; tars
-    that were joined are read one after the other.
+    that were joined are read one after the other. `folders`: as for `text_files.opened`.
     """
     split = split_of(path)
     number = 0
     with closing(SeenIds()) as keys:
         try:
-            for group in _groups(path):
+            for group in _groups(path, folders):
                 for values in [_UNSORTED] if _is_torn(group, keys) else _samples(group, texts):
                     number += 1
                     if isinstance(values, str):
@@ -140,13 +141,13 @@ class _Damaged(ValueError):
     has_members = False
 
 
-def _groups(path: Path) -> Iterator[list["_TarMember"]]:
+def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]:
     """The members of a tar, in groups that follow each other and may be samples of one key. Raises
     _Damaged."""
     group: list[_TarMember] = []
     has_members = False
     try:
-        with opened(path) as raw:
+        with opened(path, folders) as raw:
             start: int | None = 0
             while start is not None:
                 raw.seek(start)
@@ -359,10 +360,11 @@ def zip_rows(
     encoding: str | None = None,
     delimiter: str | None = None,
     note: Callable[[str], None] = lambda _: None,
+    folders: Sequence[Path] = (),
 ) -> Iterator[TableRow]:
     """Rows of the metadata files in a zip, with images in the same zip. `note` is called with notes
-    on their encoding."""
-    with opened(path) as file:
+    on their encoding; `folders`: as for `text_files.opened`."""
+    with opened(path, folders) as file:
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:

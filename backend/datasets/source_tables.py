@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.datasets import gzipped, hub_clone
+from backend.datasets import gzipped, hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import shown
 from backend.datasets.export_row import MARK
@@ -38,7 +38,7 @@ def tables_of(folder: Path, subset: str | None) -> SourceTables:
     if saved := saved_tables(folder):
         return SourceTables(saved)
     ours = (folder / MARK).is_file() and subset is None
-    if not ours and (listed := hub_clone.listed_files(folder, subset)) is not None:
+    if not ours and (listed := hub_datasets.listed_files(folder, subset)) is not None:
         return SourceTables(listed.tables, listed.splits)
     metadata, ignored = _metadata_files(folder)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
@@ -48,7 +48,7 @@ def tables_of(folder: Path, subset: str | None) -> SourceTables:
         return SourceTables(tables, _splits(tables), _notes(folder, unread))
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
-    if clone := hub_clone.found_files(folder):
+    if clone := hub_datasets.found_files(folder):
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
         if tables:
             return SourceTables(tables, clone.splits, _notes(folder, []))

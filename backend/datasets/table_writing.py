@@ -14,11 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.datasets.cells import escaped
 from backend.datasets.containers import ImageFile, Member, file_of
-from backend.datasets.escaped_cells import escaped
 from backend.datasets.export_images import ImageCopies
-from backend.datasets.export_row import COLUMNS, FIELDS, ExportRow, arrow_values, json_values
-from backend.datasets.export_target import Target
+from backend.datasets.export_row import (
+    COLUMNS,
+    FIELDS,
+    ExportRow,
+    Target,
+    arrow_values,
+    json_values,
+)
 
 _ROW_GROUP = 5_000
 

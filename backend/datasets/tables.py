@@ -5,7 +5,7 @@ is line 1), as in an editor.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.file_endings import TABLES, TEXT_TABLES
 from backend.datasets.parquet_table import parquet_rows
-from backend.datasets.regular_files import NotRegular
+from backend.datasets.regular_files import LeadsOut, NotRegular
 from backend.datasets.rows import TableRow, UniqueNames, check_names, unique_names
 from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
@@ -27,16 +27,19 @@ _BATCH = 2000
 
 
 def rows_of(
-    path: Path, encoding: str | None = None, delimiter: str | None = None
+    path: Path,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    folders: Sequence[Path] = (),
 ) -> Iterator[TableRow]:
     """All rows of the file. Raises DatasetFormatError if it is not a table of that format.
 
     `encoding`: of a text file (see `text_files.encoding_of`); `delimiter`: of a CSV file; None
-    detects them.
+    detects them. `folders`: as for `text_files.opened`.
     """
     ending = path.suffix.lower()
     if ending in TEXT_TABLES:
-        with opened(path) as raw:
+        with opened(path, folders) as raw:
             lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
             if ending in (".jsonl", ".ndjson"):
                 yield from jsonl_rows(lines)
@@ -44,34 +47,36 @@ def rows_of(
                 tab = "\t" if ending == ".tsv" else None
                 yield from csv_rows(lines, delimiter or tab, path.name)
     elif ending == ".parquet":
-        with opened(path) as raw:
+        with opened(path, folders) as raw:
             yield from parquet_rows(path, raw)
     elif ending == ".arrow":
-        yield from _arrow(path)
+        yield from _arrow(path, folders)
     else:
         raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
 
 
-def text_encoding(path: Path, given: str | None = None) -> Encoding | None:
+def text_encoding(
+    path: Path, given: str | None = None, folders: Sequence[Path] = ()
+) -> Encoding | None:
     """The encoding of a table in a text file; None for other tables. Raises as `encoding_of`."""
     if path.suffix.lower() not in (*TEXT_TABLES, ".json"):
         return None
-    with opened(path) as raw:
+    with opened(path, folders) as raw:
         return encoding_of(raw, path.name, given)
 
 
-def row_count(path: Path) -> int | None:
+def row_count(path: Path, folders: Sequence[Path] = ()) -> int | None:
     """The approximate number of rows; None if it cannot be found without parsing the file."""
     ending = path.suffix.lower()
     if ending == ".parquet":
         try:
-            with opened(path) as raw:
+            with opened(path, folders) as raw:
                 return int(pq.ParquetFile(raw).metadata.num_rows)
         except (pa.ArrowException, OSError, ValueError, DatasetFormatError):
             return None
     if ending not in TEXT_TABLES:
         return None
-    with opened(path) as file:
+    with opened(path, folders) as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
     return max(0, lines - 1) if ending in (".csv", ".tsv") else lines
 
@@ -98,11 +103,11 @@ def jsonl_rows(lines: Iterable[TextLine]) -> Iterator[TableRow]:
         yield value.row(number)
 
 
-def _arrow(path: Path) -> Iterator[TableRow]:
+def _arrow(path: Path, folders: Sequence[Path]) -> Iterator[TableRow]:
     """Rows of a saved Hugging Face dataset."""
     try:
-        table = arrow_table(path)
-    except NotRegular as problem:
+        table = arrow_table(path, folders)
+    except (NotRegular, LeadsOut) as problem:
         raise DatasetFormatError(
             f"'{path.name}' cannot be opened: {problem.strerror}."
         ) from problem

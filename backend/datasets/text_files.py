@@ -11,7 +11,7 @@ import io
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import IO
 
 from charset_normalizer import from_bytes
 
-from backend.datasets.regular_files import open_regular, read_regular
+from backend.datasets.regular_files import open_regular, open_within, read_regular
 from backend.errors import DatasetError, DatasetFormatError
 
 #: Maximum bytes of one line: a caption has up to 20,000 characters, other columns may have more.
@@ -59,11 +59,13 @@ class Encoding:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file for reading. Raises DatasetFormatError."""
+def opened(path: Path, folders: Sequence[Path] = ()) -> Iterator[IO[bytes]]:
+    """Open a regular file for reading. `folders`: it has to lie in one of them; none: it may lie
+    anywhere. Raises DatasetFormatError."""
     try:
         # No time limit: a table may be large and on a slow disk.
-        file = open_regular(path, math.inf)
+        is_free = not folders
+        file = open_regular(path, math.inf) if is_free else open_within(folders, path, math.inf)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise DatasetFormatError(f"'{path.name}' cannot be opened: {reason}.") from problem
@@ -145,20 +147,20 @@ def decoded_text(
 
 
 @contextmanager
-def as_utf8(path: Path, encoding: str) -> Iterator[IO[bytes] | None]:
+def as_utf8(path: Path, encoding: str, folders: Sequence[Path] = ()) -> Iterator[IO[bytes] | None]:
     """The text of a large file in UTF-8: a temporary copy, made piece by piece, or None if the file
-    itself is in UTF-8, which is checked.
+    itself is in UTF-8, which is checked. `folders`: as for `opened`.
 
     Raises DatasetFormatError with the place of the first byte that is not in that encoding.
     """
     if encoding == "utf-8-sig":
-        with opened(path) as file:
+        with opened(path, folders) as file:
             for _ in _decoded(file, encoding, path.name):
                 pass
         yield None
         return
     with tempfile.TemporaryFile() as copy:
-        with opened(path) as file:
+        with opened(path, folders) as file:
             _write_utf8(file, encoding, path.name, copy)
         yield copy
 

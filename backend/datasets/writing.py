@@ -16,14 +16,13 @@ from pathlib import Path
 from backend.datasets import earlier_export
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.export_row import MARK, RESERVED, ExportRow, exportable
-from backend.datasets.export_target import Target
+from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
 from backend.errors import ExportError
 from db.processes import is_running
 
 FORMATS = tuple(EXPORT_FORMATS)
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 def write_dataset(

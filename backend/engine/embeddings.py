@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 MEANING_WIDTH = 384
 
 
-def embed(captions: Sequence[str], folder: str | None = None) -> NDArray[np.float32]:
+def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float32]:
     """Unit vectors, shape [captions, 384] for the embedded model. Not thread-safe.
 
-    `folder`: another model's. Raises ModelUnavailable, OutOfMemory.
+    `model`: another one, by hub name or folder. Raises ModelUnavailable, OutOfMemory.
     """
-    return _load(folder or embedded_model()).encode(captions)
+    return _load(model or embedded_model()).encode(captions)
 
 
 def embedded_model() -> str:
@@ -33,7 +33,7 @@ def embedded_model() -> str:
 
 
 @lru_cache(maxsize=2)
-def _load(folder: str) -> "SentenceModel":
+def _load(model: str) -> "SentenceModel":
     from backend.engine.sentence_model import SentenceModel  # imports torch
 
-    return SentenceModel(folder)
+    return SentenceModel(model)

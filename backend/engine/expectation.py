@@ -87,21 +87,6 @@ class Expectation:
     captioner: str = ""
 
 
-@dataclass(frozen=True)
-class CaptionSignals:
-    """Summary of an `Expectation`: statistics of log-probabilities (lower is more suspect) and of
-    distances (higher is more suspect), and the number of words read. All are 0 if no word was
-    read."""
-
-    mean: float = 0.0
-    sum: float = 0.0
-    lowest: float = 0.0
-    second_lowest: float = 0.0
-    mean_distance: float = 0.0
-    largest_distance: float = 0.0
-    words: int = 0
-
-
 def expectation_of(caption: str, reading: TokenReading, captioner: str = "") -> Expectation:
     """Aggregate tokens to words. Tokens outside every word (punctuation) are ignored.
 
@@ -156,24 +141,3 @@ def expectations_in(captioner: Reader, pairs: Sequence[tuple[Any, str]]) -> list
             for (_, text), reading in zip(part, readings, strict=True)
         ]
     return result
-
-
-def signals_of(expectation: Expectation | None) -> CaptionSignals:
-    """>>> two = Expectation(np.array([-1, -3], np.float32), np.array([0, 2], np.float32))
-    >>> found = signals_of(two)
-    >>> found.mean, found.lowest, found.largest_distance, found.words
-    (-2.0, -3.0, 2.0, 2)
-    """
-    if expectation is None or not len(expectation.log_p):
-        return CaptionSignals()
-    log_p, distance = expectation.log_p.astype(float), expectation.distance.astype(float)
-    ordered = np.sort(log_p)
-    return CaptionSignals(
-        float(log_p.mean()),
-        float(log_p.sum()),
-        float(ordered[0]),
-        float(ordered[min(1, len(ordered) - 1)]),
-        float(distance.mean()),
-        float(distance.max()),
-        len(log_p),
-    )

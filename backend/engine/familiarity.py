@@ -49,19 +49,6 @@ class Familiarity:
                 float(stored["threshold"]),
             )  # fmt: skip
 
-    @classmethod
-    def fitted(cls, layer: int, training: Features, quantile: float, fresh: Features) -> Any:
-        """Fitted to features of training pictures [n, d]; the threshold is such that the share
-        `quantile` of the held-out pictures `fresh` is known."""
-        mean = training.mean(0)
-        covariance = np.cov(training.T)
-        # Add 0.01 % of the mean variance, for directions without any variance.
-        covariance += np.eye(len(covariance)) * 1e-4 * np.trace(covariance) / len(covariance)
-        whitening = np.linalg.cholesky(np.linalg.inv(covariance)).astype(np.float32)
-        made = cls(layer, mean.astype(np.float32), whitening, np.inf)
-        threshold = float(np.quantile(made.distances(fresh), quantile))
-        return cls(layer, made.mean, whitening, threshold)
-
     def distances(self, features: Features) -> Features:
         """Mahalanobis distance of each picture, shape [n]; higher is less familiar."""
         distances: Features = np.linalg.norm((features - self.mean) @ self.whitening, axis=1)
@@ -82,19 +69,6 @@ class Familiarity:
         if not seen:
             return np.zeros(0, bool)
         return self.distances(np.concatenate(seen)) > self.threshold
-
-    def save(self, folder: Path) -> None:
-        np.savez(
-            folder / FILE, layer=self.layer, mean=self.mean, whitening=self.whitening,
-            threshold=self.threshold,
-        )  # fmt: skip
-
-
-def patch_means(scorer: Any, images: Sequence[Image.Image], layer: int) -> Features:
-    """The mean of each picture's patch states after the image tower's `layer`, shape [n, d]."""
-    with watched(scorer, layer) as seen:
-        scorer.encode_images(images)
-    return np.concatenate(seen)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ import backend.engine.torchvision_compat  # noqa: F401  (before anything imports
 import transformers  # noqa: F401, isort:skip
 from transformers.utils.logging import disable_progress_bar
 
-from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of
+from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of, snapshot_of
 from backend.engine.presets import asked_for_as
 from backend.errors import (
     ModelMismatch,
@@ -58,7 +58,9 @@ def load(
     _check_place(what, name, advice)
     options |= from_cache(what, name)
     with explained(what, name, advice):
-        return loader.from_pretrained(name, trust_remote_code=False, **options)
+        # By its folder: by name, transformers' Auto classes ask the hub for an adapter in any case.
+        place = str(snapshot_of(name) or name)
+        return loader.from_pretrained(place, trust_remote_code=False, **options)
 
 
 def load_weights(

@@ -19,6 +19,12 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin", *OPEN_CLIP_WEIGHTS)
 #: Sharded weights. Other libraries' weights and the model page's files are not downloaded.
 _SHARDS = re.compile(r"(model|pytorch_model)-\d+-of-\d+\.(safetensors|bin)")
 _SMALL = (".json", ".txt", ".model", ".jinja")
+#: Weights of the parts of a diffusers pipeline, whose files are in folders of their own.
+_PIPELINE = "model_index.json"
+_PARTS_WEIGHTS = ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin")
+#: Files in folders: such parts, and a sentence model's pooling.
+_IN_FOLDER = re.compile(r"([\w-]+)/([\w-][\w.-]*)")
+_POOLING = re.compile(r"\d+_Pooling/config\.json")
 
 
 def cache_folder() -> Path:
@@ -68,6 +74,12 @@ def names() -> list[str]:
 def is_whole(snapshot: Path) -> bool:
     """Whether all files the model needs are present; dangling symlinks do not count."""
     files = {path.name for path in snapshot.iterdir() if path.exists()} if snapshot.is_dir() else ()
+    if _PIPELINE in files:
+        parts = [path.parent for path in snapshot.glob("*/config.json") if path.exists()]
+        return bool(parts) and all(
+            any(path.exists() for kind in ("safetensors", "bin") for path in part.glob(f"*.{kind}"))
+            for part in parts
+        )
     if "model.safetensors.index.json" in files or "pytorch_model.bin.index.json" in files:
         shards = [name for name in files if _SHARDS.fullmatch(name)]
         return bool(shards) and len(shards) == int(shards[0].split("-of-")[1].split(".")[0])
@@ -84,10 +96,19 @@ def needed(files: list[str], for_open_clip: bool = False) -> list[str]:
     ['config.json', 'model.safetensors']
     >>> needed(["config.json", "model.safetensors", "open_clip_pytorch_model.bin"], True)
     ['config.json', 'open_clip_pytorch_model.bin']
+    >>> needed(["config.json", "modules.json", "1_Pooling/config.json", "onnx/config.json"])
+    ['config.json', 'modules.json', '1_Pooling/config.json']
     """
     top = [name for name in files if "/" not in name]
     small = [name for name in top if name.endswith(_SMALL)]
-    order = (*OPEN_CLIP_WEIGHTS, *WEIGHTS) if for_open_clip else WEIGHTS
+    if _PIPELINE in top:
+        folders: dict[str, list[str]] = {}
+        for match in filter(None, map(_IN_FOLDER.fullmatch, files)):
+            folders.setdefault(match[1], []).append(match[2])
+        return small + [f"{folder}/{name}" for folder, of in folders.items() for name in needed(of)]
+    if "modules.json" in top:
+        small += [name for name in files if _POOLING.fullmatch(name)]
+    order = (*OPEN_CLIP_WEIGHTS, *WEIGHTS) if for_open_clip else (*WEIGHTS, *_PARTS_WEIGHTS)
     weights = [name for name in order if name in top][:1]
     if not weights:
         shards = [name for name in top if _SHARDS.fullmatch(name)]

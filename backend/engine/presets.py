@@ -55,8 +55,8 @@ class Preset:
     says why.
 
     `core_seconds`: processor seconds of one core for a thousand pairs, captioner included, measured
-    with random weights (`research.bench.preset_times`, BENCHMARKS.md "Clusters"): a first
-    estimate before this machine is probed.
+    with random weights (`research.bench.preset_times`, BENCHMARKS.md "Clusters"); of `vlm` counted,
+    at 50 billion operations a second: a first estimate before this machine is probed.
     """
 
     name: str
@@ -88,20 +88,14 @@ class Preset:
 
 
 _SIGLIP_2 = Checkpoint(
-    "google/siglip2-base-patch16-224",
-    375_187_970,
-    1_500_000_000,
-    "Apache 2.0",
-    "75de2d55ec2d0b4efc50b3e9ad70dba96a7b2fa2",
-)
+    "google/siglip2-base-patch16-224", 375_187_970, 1_500_000_000,
+    "Apache 2.0", "75de2d55ec2d0b4efc50b3e9ad70dba96a7b2fa2",
+)  # fmt: skip
 #: The captioner that `--captioner auto` adds to a scorer without one of its own.
 CAPTIONER = Checkpoint(
-    "Salesforce/blip-image-captioning-base",
-    247_400_000,
-    990_000_000,
-    "BSD 3-Clause",
-    "82a37760796d32b1411fe092ab5d4e227313294b",
-)
+    "Salesforce/blip-image-captioning-base", 247_400_000, 990_000_000,
+    "BSD 3-Clause", "82a37760796d32b1411fe092ab5d4e227313294b",
+)  # fmt: skip
 #: Processor seconds of one core for what CAPTIONER adds to a thousand pairs, measured as
 #: `Preset.core_seconds`.
 CAPTIONER_CORE_SECONDS = 1836.0
@@ -165,6 +159,9 @@ PRESETS: tuple[Preset, ...] = (
             "Apache 2.0",
             width=2,
         ),
+        # 7.6 billion weights of its language model read a picture of 400 tokens with its question,
+        # and whole trajectories cost up to 5 plain scores: 3.6e13 operations a pair.
+        core_seconds=720_000,
         without_captioner="give it the same name to judge every word by the same model",
     ),
     Preset(
@@ -175,6 +172,53 @@ PRESETS: tuple[Preset, ...] = (
     ),
 )
 BY_NAME = {preset.name: preset for preset in PRESETS}
+#: Machines, each with the number of such cores that do its work: a card of 24 GB computes about 50
+#: trillion operations a second in bfloat16.
+MACHINES = {"a laptop": 4, "a workstation": 16, "a card of 24 GB": 1000}
+#: Memory beside the weights for pictures and captions in use, as a share of the weights.
+_IN_USE = 0.25
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A preset for a machine, and why."""
+
+    preset: Preset
+    reason: str
+
+
+def rough_seconds(preset: Preset) -> dict[str, float]:
+    """Seconds for a thousand pairs on each of MACHINES, from the preset's core seconds; {} without
+    these. An order of magnitude, not a measurement.
+
+    >>> rough_seconds(BY_NAME["fast"])["a laptop"]
+    100.0
+    """
+    if preset.core_seconds is None:
+        return {}
+    return {machine: preset.core_seconds / cores for machine, cores in MACHINES.items()}
+
+
+def recommended(card_memory: int) -> tuple[Recommendation, ...]:
+    """Presets for photographs on a machine whose card has this much memory in bytes (0: no card).
+
+    >>> [advice.preset.name for advice in recommended(0)]
+    ['fast', 'thorough']
+    >>> [advice.preset.name for advice in recommended(24_000_000_000)]
+    ['vlm', 'large']
+    """
+    vlm, large = BY_NAME["vlm"], BY_NAME["large"]
+    if card_memory >= (1 + _IN_USE) * vlm.scorer.parameters * vlm.scorer.width:
+        return (
+            Recommendation(vlm, "thousands of pairs, fine errors; this card holds it"),
+            Recommendation(large, "more pairs than that"),
+        )
+    if card_memory >= (1 + _IN_USE) * large.memory:
+        return (Recommendation(large, "this card holds it; vlm needs one of 24 GB"),)
+    return (
+        Recommendation(BY_NAME["fast"], "a first look, or many pairs"),
+        Recommendation(BY_NAME["thorough"], "sentences, where fine errors matter"),
+    )
 
 
 def checkpoints() -> Iterator[Checkpoint]:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from backend.engine import hub
+from backend.engine.hub_cache import snapshot_of
 from backend.errors import ModelUnavailable
 
 _BATCH = 64
@@ -19,16 +20,18 @@ _POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
 
 class SentenceModel:
-    """A transformer whose token vectors are pooled to one unit vector per text."""
+    """A transformer whose token vectors are pooled to one unit vector per text.
 
-    def __init__(self, folder: str) -> None:
+    `name`: a directory, or a hub name that has been downloaded."""
+
+    def __init__(self, name: str) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         what, advice = "The sentence model", "Give a directory of sentence-transformers."
-        with hub.explained(what, folder, advice):
-            self._pooling, self._length = _layout(Path(folder))
-        self._tokenizer = hub.load(AutoTokenizer, folder, what, advice)
-        self._model = hub.load_weights(AutoModel, folder, what, advice, optional=("pooler.",))
+        with hub.explained(what, name, advice):
+            self._pooling, self._length = _layout(snapshot_of(name) or Path(name))
+        self._tokenizer = hub.load(AutoTokenizer, name, what, advice)
+        self._model = hub.load_weights(AutoModel, name, what, advice, optional=("pooler.",))
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape [texts, width]. Texts of similar length share a batch."""

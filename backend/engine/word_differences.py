@@ -5,7 +5,7 @@ Words are compared as given; for a case-insensitive comparison, pass them in low
 """
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.engine.captions import Caption
@@ -40,42 +40,6 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Run]:
 def kept_words(old: Sequence[str], new: Sequence[str]) -> frozenset[int]:
     """Indices of the words of `old` that are kept in `new`."""
     return frozenset(i for run in aligned(old, new) if run.kept for i in run.old)
-
-
-def new_words(
-    old: Sequence[str], new: Sequence[str], function_words: Collection[str]
-) -> frozenset[int]:
-    """Indices of the words of `new` that are not in `old`; function words count only if nothing
-    else differs.
-
-    >>> sorted(new_words("a dog".split(), "an orange dog".split(), {"a", "an"}))
-    [1]
-    """
-    changed = frozenset(j for run in changes(old, new) for j in run.new)
-    return frozenset(j for j in changed if new[j] not in function_words) or changed
-
-
-def jumped_over(
-    old: Sequence[str], new: Sequence[str], function_words: Collection[str]
-) -> frozenset[int]:
-    """Indices of the words of `new` that changed places with moved ones: both sides of an exchange
-    have changed, although an alignment moves only one of them. Empty if no word was moved.
-
-    >>> before, after = "two dogs near a cat".split(), "a cat near two dogs".split()
-    >>> sorted(jumped_over(before, after, {"a"}) | new_words(before, after, {"a"}))
-    [1, 2, 3, 4]
-    """
-    runs = aligned(old, new)
-    removed = {old[i]: n for n, run in enumerate(runs) if not run.kept for i in run.old}
-    between: set[int] = set()
-    for n, run in enumerate(runs):
-        if run.kept:
-            continue
-        for word in {new[j] for j in run.new} - set(function_words):
-            if word in removed and removed[word] != n:
-                first, last = sorted((n, removed[word]))
-                between.update(j for other in runs[first + 1 : last] for j in other.new)
-    return frozenset(j for j in between if new[j] not in function_words)
 
 
 def lower_words(text: str) -> list[str]:

@@ -5,12 +5,14 @@ only the contact sheet opens images.
 """
 
 import csv
-from collections.abc import Callable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from backend.datasets.escaped_cells import escaped
+from backend.datasets.cells import escaped
 from backend.datasets.regular_files import replacement
 from backend.datasets.text_files import text_of
 from backend.engine.specificity.bags import (
@@ -23,14 +25,66 @@ from backend.engine.specificity.bags import (
     unit,
 )
 from backend.engine.specificity.published import file_name, write_bags
-from backend.errors import DatasetError, ExportError, SettingsError
-from backend.jobs.bags_sheet import Picture, contact_sheet
+from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import BagsReport
 from backend.jobs.specificity import picture_vectors, texts_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from backend.templating import template_environment
 from db.queries import pairs as pair_queries
+
+TEMPLATES = Path(__file__).with_name("templates")
+_SIDE = 160
+_CAPTION = 200
+
+
+@dataclass
+class Picture:
+    """A picture with its captions. `id`: the id of its first pair."""
+
+    id: str
+    pair: int
+    captions: list[str]
+
+
+def contact_sheet(
+    made: Mapping[int, Sequence[Bag]],
+    pictures: Mapping[int, Picture],
+    thumbnail: Callable[[int, int], bytes] | None = None,
+) -> str:
+    """The page as HTML. `made`: bags by their size; `pictures`: by the row that bags name.
+
+    `thumbnail`: (pair, size) to a JPEG; without it, and for a picture that cannot be read, the
+    page shows captions only.
+    """
+
+    def source(pair: int) -> str:
+        if thumbnail is None:
+            return ""
+        try:
+            return "data:image/jpeg;base64," + b64encode(thumbnail(pair, _SIDE)).decode("ascii")
+        except (ImageError, UnsafePath, OSError):
+            return ""
+
+    drawn = {
+        row: {"id": picture.id, "caption": picture.captions[0][:_CAPTION],
+              "source": source(picture.pair)}
+        for row, picture in pictures.items()
+    }  # fmt: skip
+    shown = {
+        size: [
+            {
+                "id": pictures[bag.members[0]].id,
+                "alpha": bag.alpha,
+                "pictures": [drawn[row] for row in bag.members],
+            }
+            for bag in bags
+        ]
+        for size, bags in made.items()
+    }
+    return template_environment(TEMPLATES).get_template("bags.html").render(made=shown)
+
 
 _BATCH = 1000
 

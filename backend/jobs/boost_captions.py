@@ -13,13 +13,14 @@ from backend.engine import memory
 from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Boost, Booster, Guarded
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.language_models import ChatEndpoint, ChatModel
+from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
-from backend.jobs.stored_suggestions import to_save
+from backend.jobs.suggest import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -5,9 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights, suspect_words
+from backend.engine.detection.opinion_signs import with_opinions
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
@@ -42,7 +45,9 @@ def probabilities(classifier: Classifier, trajectories: Sequence[Trajectory]) ->
     if not trajectories:
         return []
     read = [classifier.read(trajectory) for trajectory in trajectories]
-    return [float(p) for p in classifier.predict(feature_matrix(read))]
+    signs = np.array([trajectory.second_opinion for trajectory in trajectories])
+    p_error = classifier.predict(feature_matrix(read))
+    return with_opinions(p_error, signs, classifier.opinion_weight).tolist()
 
 
 def suspects_by(

@@ -25,7 +25,7 @@ from backend.engine.correction.language_model_suggestions import Corrector, Prop
 from backend.engine.correction.ranking import SMALLEST_GAIN
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import (
     classifier_captioner,
@@ -34,12 +34,12 @@ from backend.jobs.classifiers import (
     steps_needed_by,
     suspects_by,
 )
+from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
-from backend.jobs.session_run import scored_by_this_model
-from backend.jobs.stored_suggestions import in_order, to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.jobs.suggest import in_order, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -290,11 +290,11 @@ class PairCorrector:
     def _judged(
         self, context: CorrectionContext, proposals: dict[str, str], keep: bool
     ) -> list[Suggestion]:
-        return judge.judge(
-            self.engine.scorer, context, proposals, judging(self.classifier),
+        return judge.judge_all(
+            self.engine.scorer, [(context, proposals)], judging(self.classifier),
             exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
             classifier_captioner=classifier_captioner(self.engine, self.classifier),
-        )  # fmt: skip
+        )[0]  # fmt: skip
 
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
         if proposal is None or self.corrector is None:

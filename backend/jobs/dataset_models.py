@@ -5,16 +5,17 @@ dataset has been scored with it. Models from environment and configuration files
 that have none yet.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
+from backend.errors import NotScored
 from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
@@ -23,6 +24,7 @@ from db.queries import database_settings as setting_queries
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
+from db.queries.runs import RunRow
 
 #: Settings that a dataset remembers. The first group depends on the model: another model has its
 #: own.
@@ -33,10 +35,6 @@ REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
 _DEFAULT = "default_model"
-
-K = TypeVar("K")
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class DatasetEngines:
@@ -64,19 +62,6 @@ class DatasetEngines:
         with self._store.reading() as session:
             dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
         return self.of_dataset(dataset_id)
-
-    def bound(
-        self,
-        function: Callable[Concatenate[Store, Engine, K, P], R],
-        engine_of: Callable[[K], Engine],
-    ) -> Callable[Concatenate[K, P], R]:
-        """`function` with store and engine bound; its next argument determines the engine."""
-
-        def filled(subject: K, *arguments: P.args, **named: P.kwargs) -> R:
-            return function(self._store, engine_of(subject), subject, *arguments, **named)
-
-        filled.__doc__ = function.__doc__
-        return filled
 
 
 def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
@@ -199,3 +184,19 @@ def with_default(store: Store, settings: Settings) -> Settings:
     if "model" in settings.origins:
         return settings
     return settings.chosen(default_model(store))
+
+
+def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRow:
+    """The dataset's newest scoring run; NotScored if there is none, or by another model."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+    if run is None:
+        raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
+    info = engine.scorer.info
+    if (run.scorer_kind, run.revision) != (info.kind, info.revision):
+        raise NotScored(
+            f"'{dataset.name}' was scored with {run.scorer_kind} {run.model}, this session uses "
+            f"{info.kind} {info.model}. Start with --model {run.model}, or score it again."
+        )
+    return run

@@ -8,18 +8,25 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.cold_start import captioner_of, cold_start
+from backend.engine.detection.cold_start import (
+    COPIES_WANTED,
+    FEWEST_PAIRS,
+    captioner_of,
+    cold_start,
+)
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.detection.types import reads_later_steps
+from backend.engine.detection.opinion_signs import with_deletions, with_opinions
+from backend.engine.detection.types import detector_for, reads_later_steps
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
 from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
-from backend.jobs.noisy_copies import TrajectoryCache
+from backend.jobs.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
-from backend.jobs.scoring_stages import COLD_START_PAIRS, INJECTION
+from backend.jobs.sample import Sample
+from backend.jobs.stage import Scoring, Stage
 from backend.jobs.stored_trajectories import (
     AT_ONCE,
     exploring_of,
@@ -34,17 +41,86 @@ from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
+from db.queries import second_opinions as opinion_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.classifiers import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+from db.queries.statements import chunks
 
+#: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
+COLD_START_PAIRS = 2000
+#: Seconds a pair of training the first detector: two processor cores take 8 s for 2,000 pairs and
+#: 6 s for 300.
+USUAL_TRAINING = 0.01
 #: Pairs whose suspect words are recomputed in one transaction, while curators give verdicts.
 _RENEWED_AT_ONCE = 100
 
 _Suspects = tuple[tuple[int, int, float], ...]
+
+
+def copies_of(pairs: int) -> int:
+    """Number of noisy copies that a cold start scores for this many pairs; see `make_copies`.
+
+    >>> copies_of(100), copies_of(785), copies_of(1_000_000), copies_of(3)
+    (300, 785, 2000, 0)
+    """
+    used = min(pairs, COLD_START_PAIRS)
+    if used < FEWEST_PAIRS:
+        return 0
+    return used * max(1, min(3, round(COPIES_WANTED / used)))
+
+
+class Copies(Stage):
+    """Detection: noisy copies are scored, a first detector is trained on them, and every pair gets
+    its probability of error. A unit is a copy. `report`: of the classifier in use."""
+
+    name = STAGE
+    part = "copies_seconds"
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self.report: dict[str, object] = {}
+
+    def remaining(self) -> int:
+        return 0 if self._has_detector() else copies_of(self.scoring.total)
+
+    def _has_detector(self) -> bool:
+        with self.scoring.store.reading() as session:
+            active = classifier_queries.active(session, self.scoring.dataset_id)
+        return active is not None and active.report.get("run") == self.scoring.run_id
+
+    def seconds(self, sample: Sample) -> float:
+        whole = self.scoring.depth.is_whole
+        detector = detector_for(self.scoring.engine.settings.detector, whole)
+        reads_whole = whole and reads_later_steps(detector)
+        return sample.trajectories(reads_whole).seconds + sample.captioner_seconds
+
+    def run(self, progress: Progress) -> int:
+        scoring = self.scoring
+        self.report = detect(
+            scoring.store, scoring.workers, scoring.this_run, progress, scoring.anew
+        )
+        return 0
+
+
+class Training(Copies):
+    """Its training, which `Copies.run` does: the training asks for the copies. A unit is a pair."""
+
+    name = "Choosing a detector"
+    part = "training_seconds"
+    is_shared = False
+
+    def remaining(self) -> int:
+        return 0 if self._has_detector() else min(self.scoring.total, COLD_START_PAIRS)
+
+    def seconds(self, sample: Sample) -> float:
+        return USUAL_TRAINING
+
+    def run(self, progress: Progress) -> int:
+        return 0
 
 
 def check_detector(store: Store, dataset_id: int) -> None:
@@ -85,7 +161,7 @@ def detect(
     if active is not None and fits and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
-        progress(0, 0, INJECTION.name)
+        progress(0, 0, "Training the detector on injected noise")
         pairs, trajectories = scored_pairs(store, run, drawn)
         trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]
@@ -102,9 +178,12 @@ def detect(
             detector=detector,
             whole=whole,
         )
+        signs = np.array([trajectory.second_opinion for trajectory in trajectories])
+        p_errors = with_opinions(result.p_error, signs, result.classifier.opinion_weight)
         report = {**result.report, "requested": detector, "run": run.id, "verdicts": 0}
 
-        suspects = _suspects_of(trajectories, result.p_error.tolist(), result.classifier)
+        p_error = p_errors.tolist()
+        suspects = _suspects_of(store, pairs, trajectories, p_error, result.classifier)
 
         # In the transaction of the switch: the training pairs get cross-fitted probabilities, which
         # could not be recovered if the program were killed in between.
@@ -119,11 +198,9 @@ def detect(
                 report=report,
             )
             classifier_queries.activate(session, row.id)
-            _judge(
-                session, run, row.id, pairs, trajectories, result.p_error.tolist(), suspects
-            )  # fmt: skip
+            _judge(session, run, row.id, pairs, trajectories, p_error, suspects)
 
-        ids, p_errors = np.array([pair.id for pair in pairs], np.int64), result.p_error
+        ids = np.array([pair.id for pair in pairs], np.int64)
         if active is not None:  # its ranking stays in use until all pairs have a new probability
             every = ranked(store, run, result.classifier)
             every.after[np.searchsorted(every.ids, ids)] = p_errors
@@ -163,7 +240,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
             return
         pairs, trajectories = scored_pairs(store, run, waiting)
         p_errors = probabilities(used[1], trajectories)
-        suspects = _suspects_of(trajectories, p_errors, used[1])
+        suspects = _suspects_of(store, pairs, trajectories, p_errors, used[1])
         with store.writing() as session:
             dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
@@ -173,23 +250,27 @@ def judge_rest(store: Store, run: RunRow) -> None:
 
 
 def measure_disagreement(store: Store, dataset_id: int) -> None:
-    """Store how much the dataset's scorers disagree about each pair; no-op for a single scorer."""
+    """Store how much the dataset's scorers disagree about each pair, and the scorer in use and a
+    second model about those that it was asked about; no-op for a single scorer."""
     with store.reading() as session:
         runs = signal_queries.scoring_runs(session, dataset_id)
-        if len(runs) < 2:
-            return
-        scores = [signal_queries.first_scores(session, run) for run in runs]
+        scores = [
+            signal_queries.first_scores(session, run) for run in (runs if len(runs) > 1 else ())
+        ]
+        ids, s_0, signs = opinion_queries.signs(session, dataset_id)
     # Two numbers per pair and scorer: even for many millions of pairs, all fit into memory.
-    common = reduce(np.intersect1d, (ids for ids, _ in scores))
-    if not len(common):
-        return
-    disagreement = rank_disagreement([s_0[np.searchsorted(ids, common)] for ids, s_0 in scores])
-    for first in range(0, len(common), 5000):
-        part = slice(first, first + 5000)
+    common = reduce(np.intersect1d, (ids for ids, _ in scores)) if scores else ids[:0]
+    by_pair: dict[int, float] = {}
+    if len(common):
+        ranks = [values[np.searchsorted(ids, common)] for ids, values in scores]
+        by_pair = dict(zip(common.tolist(), rank_disagreement(ranks).tolist(), strict=True))
+    if len(ids):
+        between = rank_disagreement([s_0, signs])
+        for pair_id, value in zip(ids.tolist(), between.tolist(), strict=True):
+            by_pair[pair_id] = max(value, by_pair.get(pair_id, 0.0))
+    for part in chunks(sorted(by_pair), 5000):
         with store.writing() as session:
-            signal_queries.save_disagreement(
-                session, dict(zip(common[part].tolist(), disagreement[part].tolist(), strict=True))
-            )
+            signal_queries.save_disagreement(session, {pair: by_pair[pair] for pair in part})
 
 
 def _judge(
@@ -228,18 +309,24 @@ def _judge(
     )
 
 
-def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
-    """Recompute the suspect words of all pairs with this classifier's own weights, from the
-    probabilities in use, which are its own; those of an earlier classifier are replaced. Stops if
-    another one is adopted meanwhile. Idempotent, so it can be repeated after a kill."""
+def renew_suspects(
+    store: Store, run: RunRow, classifier_id: int, among: Sequence[int] | None = None
+) -> None:
+    """Recompute the suspect words of all pairs, or of those `among` these, with this classifier's
+    own weights, from the probabilities in use, which are its own; those of an earlier classifier
+    are replaced. Stops if another one is adopted meanwhile. Idempotent, so it can be repeated after
+    a kill."""
     _, classifier = stored_classifier(store, classifier_id)
-    for pairs, trajectories in scored_batches(store, run):
+    batches = scored_batches(store, run) if among is None else [scored_pairs(store, run, among)]
+    for pairs, trajectories in batches:
         judged = [
             (pair, pair.p_error, trajectory)
             for pair, trajectory in zip(pairs, trajectories, strict=True)
             if pair.p_error is not None
         ]
         suspects = _suspects_of(
+            store,
+            [pair for pair, _, _ in judged],
             [trajectory for _, _, trajectory in judged],
             [p_error for _, p_error, _ in judged],
             classifier,
@@ -275,14 +362,24 @@ def _renewed(
 
 
 def _suspects_of(
-    trajectories: Sequence[Trajectory], p_errors: Sequence[float], classifier: Classifier
+    store: Store,
+    pairs: Sequence[PairRow],
+    trajectories: Sequence[Trajectory],
+    p_errors: Sequence[float],
+    classifier: Classifier,
 ) -> list[_Suspects]:
-    """The suspect words of each trajectory. They take longer to compute than to write: call it
-    before a transaction begins."""
-    return [
-        tuple((s.start, s.end, s.score) for s in suspects_by(classifier, trajectory, p_error))
-        for trajectory, p_error in zip(trajectories, p_errors, strict=True)
-    ]
+    """The suspect words of each pair. They take longer to compute than to write: call it before a
+    transaction begins."""
+    with_opinion = [pair.id for pair in pairs if pair.second_opinion is not None]
+    with store.reading() as session:
+        opinions = opinion_queries.latest_opinions(session, with_opinion) if with_opinion else {}
+    suspects: list[_Suspects] = []
+    for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True):
+        words = suspects_by(classifier, trajectory, p_error)
+        if (opinion := opinions.get(pair.id)) is not None:
+            words = with_deletions(words, opinion.p_yes, opinion.deletions)
+        suspects.append(tuple((word.start, word.end, word.score) for word in words))
+    return suspects
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:

@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.escaped_cells import escaped
+from backend.datasets.cells import escaped
 from backend.datasets.regular_files import replacement
 from backend.engine.detection.features import NAMES, feature_matrix
 from backend.engine.english.phrases import KINDS

@@ -19,7 +19,7 @@ from backend.datasets.address_proofs import split_proof
 from backend.datasets.containers import relative_name
 from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
-from backend.datasets.typed_path import typed_path
+from backend.datasets.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
 from backend.jobs.compare_source import (
     Comparer,
@@ -29,7 +29,7 @@ from backend.jobs.compare_source import (
     has_derived_id,
     revision,
 )
-from backend.jobs.relocate_dataset import look_for_pictures
+from backend.jobs.manage_datasets import look_for_pictures
 from backend.jobs.reports import ImportReport, ProblemView
 from backend.jobs.vectors import forget_meanings
 from backend.progress import Progress, no_progress

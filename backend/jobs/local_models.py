@@ -67,7 +67,7 @@ def is_model(path: Path) -> bool:
 
 def size_of(path: Path) -> int:
     """Disk space used by a model's file or folder, in bytes."""
-    files = path.iterdir() if path.is_dir() else [path]
+    files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 

@@ -218,11 +218,14 @@ def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:
     snapshot.mkdir(parents=True, exist_ok=True)
     for file in files:
         link, blob = snapshot / file.name, folder / "blobs" / file.checksum
+        link.parent.mkdir(exist_ok=True)
         link.unlink(missing_ok=True)
         try:
-            link.symlink_to(Path("..") / ".." / "blobs" / file.checksum)
+            link.symlink_to(Path(*[".."] * (2 + file.name.count("/")), "blobs", file.checksum))
         except OSError:  # a system without symbolic links
-            shutil.copyfile(blob, link)
+            part = link.with_name(link.name + PART)
+            shutil.copyfile(blob, part)
+            part.replace(link)  # a copy that was killed does not pass as the file
     if not pinned(name):
         (folder / "refs").mkdir(exist_ok=True)
         (folder / "refs" / "main").write_text(commit, encoding="utf-8")

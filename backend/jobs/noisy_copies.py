@@ -17,9 +17,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError
 from backend.jobs.image_batches import encode_opened
-from backend.jobs.scoring_stages import COPIES
-from backend.jobs.stored_expectations import to_row as expectation_row
-from backend.jobs.stored_trajectories import to_row, to_trajectory
+from backend.jobs.stored_trajectories import expectation_row, to_row, to_trajectory
 from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -28,6 +26,8 @@ from db.queries import copy_trajectories as copy_queries
 from db.queries import expectations as expectation_queries
 from db.queries.copy_trajectories import Copy
 
+#: What it reports as progress.
+STAGE = "Scoring injected errors"
 #: Captions scored per batch.
 BATCH: int = 48
 
@@ -79,14 +79,14 @@ class TrajectoryCache:
         copies = [(self._keys[at], text) for at, text in requests]
         known: dict[Copy, Trajectory] = {}
         task = partial(score_copies, exploring=self._exploring)
-        self._progress(0, len(requests), COPIES.name)
+        self._progress(0, len(requests), STAGE)
         lacking = self._lacking(requests, copies, known)
         for _, made in self._workers.map(task, lacking):
             known |= made.trajectories
             for copy, expectation in made.expectations.items():
                 known[copy] = replace(known[copy], expectation=expectation)
             self._save(made)
-            self._progress(sum(copy in known for copy in copies), len(requests), COPIES.name)
+            self._progress(sum(copy in known for copy in copies), len(requests), STAGE)
         return [known[copy] for copy in copies]
 
     def _lacking(

@@ -1,4 +1,8 @@
-"""The pictures of a dataset and their vectors, as stored by scoring: no image is opened."""
+"""The pictures of a dataset and their vectors, as stored by scoring, their near duplicates and map.
+
+No image is opened. Groups and map are written at the end: a job that is stopped leaves the previous
+ones in place.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,14 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.specificity.bags import unit
-from backend.jobs.vector_file import StoredVectors
-from backend.jobs.vectors import stored_images
+from backend.engine.near_duplicates import HIGHEST, LOWEST, near_duplicates
+from backend.engine.picture_map import layout
+from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
+from backend.errors import SettingsError
+from backend.jobs.reports import DuplicatesReport, MapReport
+from backend.jobs.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
+from db.queries import near_duplicates as duplicate_queries
 from db.queries import pairs as pair_queries
+from db.queries import picture_map as map_queries
 from db.queries import runs as run_queries
+from db.queries.near_duplicates import DuplicateRow
+from db.queries.picture_map import PlaceRow
 from db.queries.runs import RunRow
 
 #: Vectors read at once.
@@ -78,3 +90,64 @@ def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
         np.array([keys[place] for place in kept], np.int64),
         vectors,
     )
+
+
+def find_near_duplicates(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    progress: Progress = no_progress,
+    threshold: float = NEAR_DUPLICATE,
+) -> DuplicatesReport:
+    """Group the near-duplicate pictures of a dataset; replaces the previous groups. `threshold`:
+    the minimum cosine with a group's first picture. Raises SettingsError if the threshold is
+    invalid or if there are no vectors yet."""
+    if not LOWEST <= threshold <= HIGHEST:
+        raise SettingsError(
+            f"The near-duplicate threshold must be {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."
+        )
+    pictures = pictures_of(store, engine, dataset_id)
+    groups = near_duplicates(_reported(pictures, progress), threshold)
+    rows = [
+        DuplicateRow(pair, pictures.pairs[group.members[0]][0], cosine)
+        for group in groups
+        for member, cosine in zip(group.members, group.cosines, strict=True)
+        for pair in pictures.pairs[member]
+    ]
+    with store.writing(large=True) as session:
+        duplicate_queries.replace_groups(session, dataset_id, rows)
+        pictures.record_run(session, "duplicates", threshold=threshold)
+    return DuplicatesReport(
+        dataset_id,
+        threshold,
+        len(pictures.pairs),
+        pictures.without,
+        len(groups),
+        sum(len(group.members) for group in groups),
+    )
+
+
+def _reported(pictures: Pictures, progress: Progress) -> Iterator[NDArray[np.float32]]:
+    total = len(pictures.pairs)
+    for number, block in enumerate(pictures.blocks()):
+        progress(min(number * BLOCK, total), total, "Comparing pictures")
+        yield block
+    progress(total, total, "Comparing pictures")
+
+
+def draw_map(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> MapReport:
+    """Compute a position for every pair whose picture has a vector; replaces the previous map.
+    Raises SettingsError if there are no vectors yet."""
+    pictures = pictures_of(store, engine, dataset_id)
+    places = layout(len(pictures.pairs), pictures.vectors, progress)
+    rows = [
+        PlaceRow(pair, float(x), float(y))
+        for pairs, (x, y) in zip(pictures.pairs, places, strict=True)
+        for pair in pairs
+    ]
+    with store.writing(large=True) as session:
+        map_queries.replace_places(session, dataset_id, rows)
+        run = pictures.record_run(session, "map")
+    return MapReport(dataset_id, run.id, len(pictures.pairs), len(rows), pictures.without)

@@ -139,12 +139,54 @@ class SpecificityReport:
 
 
 @dataclass(frozen=True)
+class SecondOpinionPlan:
+    """What a second opinion will take: `model` at `server` about `pairs` of `total`, each with one
+    to `most_questions` questions of `tokens_each` input tokens, measured on one pair of the
+    dataset, which took `seconds_each`."""
+
+    model: str
+    server: str
+    pairs: int
+    total: int
+    most_questions: int
+    tokens_each: int
+    seconds_each: float
+
+
+@dataclass(frozen=True)
+class SecondOpinionReport:
+    """Pairs with `new_answers` and with `earlier_answers`: the model `agrees` with some captions
+    (P(yes) of at least one half) and `doubts` others. `unanswered`: it said neither yes nor no;
+    `left_out`: pictures that cannot be read, and questions that the server refused, with the last
+    reason in `problem`; both are asked again next time. `stopped`: why it ended early, "" if it did
+    not."""
+
+    dataset_id: int
+    run_id: int
+    model: str
+    server: str
+    new_answers: int
+    earlier_answers: int
+    agrees: int
+    doubts: int
+    unanswered: int
+    left_out: int
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+    problem: str = ""
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
 class ScoreResult(ScoreReport):
     """Result of the command `score`, with the reports of further measurements and the rows of
     scores it wrote to a file; None for what was not requested."""
 
     support: SupportReport | None = None
     specificity: SpecificityReport | None = None
+    second_opinion: SecondOpinionReport | None = None
     rows_written: int | None = None
 
 

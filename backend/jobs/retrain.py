@@ -14,18 +14,19 @@ from sqlalchemy.orm import Session
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.retraining import Retrained, compare, retrain
 from backend.engine.detection.types import reads_later_steps
+from backend.engine.trajectories.depth import ALL, parse_depth
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import TrainingError
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
+from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.detect import judge_rest, renew_suspects
-from backend.jobs.expectations import remember_expectations
+from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
+from backend.jobs.expectations import Expectations
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
-from backend.jobs.scoring_stages import COLD_START_PAIRS
-from backend.jobs.session_run import scored_by_this_model
+from backend.jobs.stage import Scoring
 from backend.jobs.stored_trajectories import exploring_of, scored_pairs
 from backend.jobs.workers import Workers
 from backend.loaded_models import Engine
@@ -74,7 +75,10 @@ def train_candidate(
     whole = reads_later_steps(engine.settings.detector) and not lacks_steps
     workers = Workers(engine, root)
     # Scored without a captioner or with another one: compute the missing evidence for training.
-    remember_expectations(store, workers, run, len(drawn), progress)
+    depth = parse_depth(ALL)
+    Expectations(Scoring(store, engine, dataset_id, root, len(drawn), depth, run, workers)).run(
+        progress
+    )
     pairs, trajectories = _decided_by_people(*scored_pairs(store, run, sorted({*drawn, *decided})))
     trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
     labels = [LABELS.get(pair.judgement or "") for pair in pairs]

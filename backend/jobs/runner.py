@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from backend.errors import TracedError, explain
-from backend.jobs.pace import Pace
-from backend.progress import Progress
+from backend.errors import StoreError, TracedError, explain
+from backend.progress import Pace, Progress
 from backend.store import Store
 from db.queries import jobs as queries
 
@@ -25,8 +24,10 @@ Work = Callable[[Progress], dict[str, Any]]
 MOST_AT_ONCE = 4
 #: Seconds between two writes of a job's progress: a page polls about as often.
 _WRITE_EVERY = 0.5
+#: How often the end of a job is written if the database does not answer, every so many seconds.
+_TRY_END, _TRY_EVERY = 120, 5.0
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 class Stopped(BaseException):
@@ -160,12 +161,21 @@ class JobRunner:
             self._end(job.id, "failed", lambda _: message)
 
     def _end(self, job_id: int, status: str, message: Callable[[queries.JobRow], str]) -> None:
-        try:
-            with self._store.writing() as session:
-                text = message(queries.get_job(session, job_id))
-                queries.update_job(session, job_id, status=status, message=text)
-        except Exception:
-            log.exception("job %s: its status %s could not be stored", job_id, status)
+        """Store why a job ended. A database that restarts is waited for: its row would say for ever
+        that the job runs."""
+        for attempt in range(_TRY_END):
+            try:
+                with self._store.writing() as session:
+                    text = message(queries.get_job(session, job_id))
+                    queries.update_job(session, job_id, status=status, message=text)
+                return
+            except StoreError as problem:
+                log.warning("job %s: its end is not stored yet: %s", job_id, problem)
+                if attempt == _TRY_END - 1 or self._stopping.wait(_TRY_EVERY):
+                    return
+            except Exception:
+                log.exception("job %s: its status %s could not be stored", job_id, status)
+                return
 
     def _progress_of(self, job_id: int) -> Progress:
         last, pace = 0.0, Pace()
@@ -178,7 +188,12 @@ class JobRunner:
             message = pace.describe(done, total, message, now)
             if now - last >= _WRITE_EVERY or done == total:
                 last = now
-                if self._update(job_id, done=done, total=total, message=message).is_cancelling:
+                try:
+                    job = self._update(job_id, done=done, total=total, message=message)
+                except StoreError as problem:  # if it lasts, the job's own work fails
+                    log.warning("job %s: its progress is not stored: %s", job_id, problem)
+                    return
+                if job.is_cancelling:
                     raise Cancelled
 
         return update

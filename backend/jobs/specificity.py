@@ -19,10 +19,9 @@ from backend.engine.scoring.logit_scale import logit_scale_of
 from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
 from backend.engine.specificity.retrieval import EASY, NEIGHBOURS, USUAL_SCALE, retrieve
 from backend.errors import SettingsError
+from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.reports import SpecificityReport
-from backend.jobs.session_run import scored_by_this_model
-from backend.jobs.vector_file import StoredVectors
-from backend.jobs.vectors import stored_images
+from backend.jobs.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -1,4 +1,4 @@
-"""Convert trajectories between engine and store rows."""
+"""Convert trajectories and expectations between engine and store rows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,17 +6,31 @@ from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
+from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
-from backend.jobs.stored_expectations import to_expectation
 from backend.store import Store
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
+from db.queries.expectations import ExpectationRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.trajectories import TrajectoryRow
+
+
+def expectation_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:
+    """`alternatives`: whether to store them; only needed if they may be shown."""
+    kept = expectation.alternatives if alternatives else ()
+    return ExpectationRow(expectation.log_p, expectation.distance, kept, expectation.captioner)
+
+
+def to_expectation(row: ExpectationRow | None) -> Expectation | None:
+    if row is None:
+        return None
+    return Expectation(row.log_p, row.distance, row.alternatives, row.captioner)
+
 
 #: Pairs read from the store per batch if no model is involved.
 AT_ONCE = 500
@@ -47,7 +61,9 @@ def _with_trajectories(
 ) -> tuple[list[PairRow], list[Trajectory]]:
     rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
     stored = [pair for pair in pairs if pair.id in rows]
-    return stored, [to_trajectory(pair.caption, rows[pair.id]) for pair in stored]
+    return stored, [
+        to_trajectory(pair.caption, rows[pair.id], pair.second_opinion) for pair in stored
+    ]
 
 
 def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
@@ -93,7 +109,9 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
     )
 
 
-def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
+def to_trajectory(
+    caption: str, row: TrajectoryRow, second_opinion: float | None = None
+) -> Trajectory:
     return Trajectory(
         Caption.parse(caption),
         row.scores,
@@ -105,6 +123,7 @@ def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
         AuxiliaryScores(*row.auxiliary) if row.auxiliary else None,
         to_expectation(row.expectation),
         row.whole,
+        second_opinion or 0.0,
     )
 
 

@@ -1,14 +1,16 @@
 """Stage of scoring: corrections for the pairs most likely to be wrong, and for one pair."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from PIL import Image
 
 from backend.engine import memory
+from backend.engine.captions import Caption
 from backend.engine.correction import judge
+from backend.engine.correction.ranking import ranked
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.types import SuspectWord
@@ -21,19 +23,19 @@ from backend.jobs.classifiers import (
     steps_needed_by,
     suspects_by,
 )
-from backend.jobs.scoring_stages import CORRECTIONS
-from backend.jobs.stored_suggestions import to_save
+from backend.jobs.sample import Sample
+from backend.jobs.stage import Scoring, Stage
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_pairs
-from backend.jobs.workers import Opened, Workers
+from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
-from backend.progress import Progress
 from backend.store import Store
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-from db.queries.suggestions import Attempt
+from db.queries.statements import chunks
+from db.queries.suggestions import Attempt, NewSuggestion, SuggestionRow
 
 #: Corrections are prepared for pairs at least this likely to be wrong.
 SUGGEST_ABOVE = 0.5
@@ -67,30 +69,72 @@ class _Suspected(NamedTuple):
     p_error: float | None
 
 
-def suggest_likely(store: Store, workers: Workers, run: RunRow, progress: Progress) -> int:
-    """Corrections for the pairs most likely to be wrong that have none yet."""
-    dataset_id = run.dataset_id or 0
-    classifier = classifier_in_use(store, dataset_id)
-    with store.reading() as session:
-        likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
-    # Only if needed, because it loads the captioner.
-    proposer = _prepared_by(workers.engine, classifier) if likely else ""
-    waiting = [
-        pair
-        for first in range(0, len(likely), AT_ONCE)
-        for pair in _waiting(store, run, likely[first : first + AT_ONCE], proposer)
-    ]
-    done, suggested = len(likely) - len(waiting), 0
-    progress(done, len(likely), CORRECTIONS.name)
-    task = partial(_suggest_together, classifier=classifier, exploring=exploring_of(run))
-    size = TOGETHER_IF_SMALL if workers.engine.is_small else TOGETHER
-    batches = _suspected(store, run, waiting, classifier, size)
-    for batch, suggestions in workers.map(task, batches):
-        suggested += _save(store, run.id, suggestions, proposer)
-        done += len(batch)
-        progress(done, len(likely), CORRECTIONS.name)
-    progress(len(likely), len(likely), CORRECTIONS.name)
-    return suggested
+class Corrections(Stage):
+    """For the pairs most likely to be wrong that have none yet. `suggested`: corrections so far."""
+
+    name = "Preparing corrections"
+    part = "suggestions_seconds"
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self.suggested = 0
+
+    @cached_property
+    def _classifier(self) -> Classifier | None:
+        return classifier_in_use(self.scoring.store, self.scoring.dataset_id)
+
+    @cached_property
+    def _likely(self) -> list[PairRow]:
+        with self.scoring.store.reading() as session:
+            return pair_queries.most_likely_wrong(
+                session, self.scoring.dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST
+            )
+
+    @cached_property
+    def _proposer(self) -> str:
+        return _prepared_by(self.scoring.engine, self._classifier)
+
+    @cached_property
+    def _waiting(self) -> list[PairRow]:
+        return [
+            pair
+            for part in chunks(self._likely, AT_ONCE)
+            for pair in _waiting(self.scoring.store, self.scoring.this_run, part, self._proposer)
+        ]
+
+    def remaining(self) -> int:
+        return len(self._waiting) if self.has_begun else corrections_expected(self.scoring)
+
+    def total(self) -> int:
+        return len(self._likely)
+
+    def seconds(self, sample: Sample) -> float:
+        return sample.correction_seconds(TOGETHER, judged_ahead(self.scoring.engine))
+
+    def batches(self) -> Iterator[list[_Suspected]]:
+        size = TOGETHER_IF_SMALL if self.scoring.engine.is_small else TOGETHER
+        return _suspected(
+            self.scoring.store, self.scoring.this_run, self._waiting, self._classifier, size
+        )
+
+    def task(self) -> Task[_Suspected, dict[int, list[Suggestion]]]:
+        exploring = exploring_of(self.scoring.this_run)
+        return partial(_suggest_together, classifier=self._classifier, exploring=exploring)
+
+    def save(self, batch: Sequence[_Suspected], result: dict[int, list[Suggestion]]) -> None:
+        self.suggested += _save(self.scoring.store, self.scoring.run_id, result, self._proposer)
+
+
+def share_of(pairs: int) -> int:
+    """How many of the pairs usually look wrong to a detector, where nothing is known yet."""
+    return round(USUAL_SHARE * pairs)
+
+
+def corrections_expected(scoring: Scoring) -> int:
+    """Pairs that will usually get corrections."""
+    with scoring.store.reading() as session:
+        unscored = pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+    return min(SUGGEST_AT_MOST, share_of(unscored)) if scoring.suggestions else 0
 
 
 def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str) -> list[PairRow]:
@@ -236,3 +280,43 @@ def _prepared_by(engine: Engine, classifier: Classifier | None) -> str:
     digest = blake2b(str(captioner.name if captioner is not None else "").encode(), digest_size=8)
     digest.update(classifier.to_bytes() if classifier is not None else b"")
     return f"prepared {digest.hexdigest()}"
+
+
+#: Key in a correction's provenance: its rank among the captions of its proposer.
+_PLACE = "place"
+
+
+def to_save(
+    pair_id: int,
+    suggestion: Suggestion,
+    run_id: int | None,
+    provenance: dict[str, Any] | None = None,
+    kind: str = "correction",
+) -> NewSuggestion:
+    """`provenance`: what a proposer reports about its caption; default: the caption's rank."""
+    if provenance is None:
+        provenance = {_PLACE: suggestion.place}
+    return NewSuggestion(
+        pair_id, suggestion.proposer, suggestion.caption, suggestion.s_before,
+        suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
+        suggestion.similarity, provenance, kind,
+    )  # fmt: skip
+
+
+def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
+    """Suggestions of several proposers from different times, best first, without duplicates."""
+    once: dict[str, SuggestionRow] = {}
+    for suggestion in suggestions:
+        once.setdefault(suggestion.caption, suggestion)
+    s_before = suggestions[0].s_before if suggestions else 0.0
+    return ranked(
+        list(once.values()), Caption.parse(caption), s_before,
+        text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
+        preference_of=_preference_of,
+    )  # fmt: skip
+
+
+def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:
+    """None for suggestions of a language model, and of versions that did not store the rank."""
+    place = (suggestion.provenance or {}).get(_PLACE)
+    return (suggestion.proposer, place) if isinstance(place, int) else None

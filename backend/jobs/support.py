@@ -5,6 +5,8 @@ resumes after a kill; the pairs' column is computed from the stored values at th
 normalisation needs the whole pool.
 """
 
+import logging
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -21,12 +23,11 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases, check_scorer
 from backend.engine.phrases.lexicon import english_share, other_languages_share
-from backend.engine.phrases.nonce import NoncePools, Nonces
+from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
 from backend.engine.phrases.selection import pool_of
 from backend.engine.phrases.support import ALIGN_SHARE, Normalisation, PoolMoments
 from backend.errors import SettingsError
 from backend.jobs.image_batches import encode_opened, open_ahead
-from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.reports import SupportReport
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -308,3 +309,36 @@ def phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[
             if row < len(ids) and ids[row] == pair_id:
                 counts[row] = len(kinds)
     return counts
+
+
+log = logging.getLogger(f"traced.{__name__}")
+
+
+def nonce_pools(engine: Engine) -> NoncePools:
+    """The pools of the session's scorer: read from file, or computed now (a minute at most).
+
+    A damaged file is replaced, with a warning. Raises SettingsError for LEMoN.
+    """
+    with engine.lock:
+        scorer = engine.scorer
+        check_scorer(scorer)
+        path = _file(engine)
+        if path.exists():
+            try:
+                return NoncePools.from_json(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as problem:
+                log.warning(
+                    "The nonces in %s cannot be read (%s) and are created again.", path, problem
+                )
+        pools = make_pools(scorer.reader, scorer.open_session().embed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    temporary.write_text(pools.to_json(), encoding="utf-8")
+    temporary.replace(path)
+    return pools
+
+
+def _file(engine: Engine) -> Path:
+    info = engine.scorer.info
+    revision = re.sub(r"[^\w.-]", "_", info.revision)[:80]
+    return engine.settings.data_directory / "nonces" / f"{info.kind}-{revision}.json"

@@ -22,7 +22,6 @@ from backend.engine.phrases.selection import FEWEST, Selection, check_shares, po
 from backend.engine.phrases.support import ALIGN_SHARE
 from backend.errors import SettingsError
 from backend.jobs.reports import Lost, SelectionReport, TwoStage
-from backend.jobs.selection_losses import SHORT
 from backend.jobs.support import KIND, normalisation_over, phrase_counts, support_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -313,3 +312,30 @@ def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_
         },
         images=len(np.setdiff1d(images, images[stays])),
     )
+
+
+#: Captions of at most this many words are short.
+SHORT = 4
+#: A split is reported if it loses this many percentage points more than the whole.
+_THINNED = 0.1
+
+
+def losses(report: SelectionReport) -> list[str]:
+    """The losses of a selection, in sentences: a filter that silently removes all captions with
+    "left of" is worse than none."""
+    gone = report.lost
+    kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in gone.kinds.items())
+    lines = [f"Kept, by kind of word: {kinds}."] if kinds else []
+    if gone.short is not None:
+        lines.append(f"Captions of at most {SHORT} words: {gone.short:.0%} stay.")
+    if gone.words:
+        lines.append(f"{gone.words} words are lost: {', '.join(gone.examples)}.")
+    whole = report.kept / report.taking_part if report.taking_part else 1.0
+    thin = [
+        f"{name} {share:.0%}" for name, share in gone.splits.items() if share < whole - _THINNED
+    ]
+    if thin:
+        lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
+    if gone.images:
+        lines.append(f"{gone.images} images lose all their captions.")
+    return lines

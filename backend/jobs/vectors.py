@@ -1,22 +1,102 @@
 """Vectors of images and captions, stored next to the database.
 
 Image vectors are a by-product of scoring and written as images are encoded; caption vectors are
-computed by a resumable stage (`remember_meanings`).
+computed by a stage of scoring (`Meanings`).
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import FloatArray
 from backend.errors import SettingsError
-from backend.jobs.scoring_stages import MEANINGS
-from backend.jobs.vector_file import VectorFile
+from backend.jobs.sample import Sample
+from backend.jobs.stage import TextStage, pairs_of_dataset
+from backend.jobs.workers import Task
 from backend.loaded_models import Engine
-from backend.progress import Progress
 from backend.store import Store
-from db.queries import pairs as pair_queries
+from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+
+
+class VectorFile:
+    """The vectors of one dataset and one model, appended as they are computed. One writer at a
+    time, any number of readers.
+
+    Fixed-size records (pair id, unit vector as float16), so that a killed process loses at most the
+    record being written: the next writer truncates a partial record. If a pair is written twice,
+    its newest vector counts.
+    """
+
+    def __init__(self, path: Path, width: int) -> None:
+        self.path = path
+        self.width = width
+        self._record = np.dtype([("pair", "<i8"), ("vector", "<f2", (width,))])
+
+    def append(self, pairs: Sequence[int], vectors: ArrayLike) -> None:
+        """`vectors`: unit vectors, shape [pairs, width]."""
+        records = np.zeros(len(pairs), self._record)
+        records["pair"] = pairs
+        records["vector"] = vectors
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            whole = file.tell() - file.tell() % self._record.itemsize
+            if whole != file.tell():
+                os.truncate(self.path, whole)
+            file.write(records.tobytes())
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
+        """Pairs, ascending, and their vectors [pairs, width]; empty if there are none."""
+        try:
+            size = self.path.stat().st_size // self._record.itemsize
+        except FileNotFoundError:
+            size = 0
+        if not size:
+            return np.zeros(0, np.int64), np.zeros((0, self.width), np.float16)
+        records = np.memmap(self.path, self._record, "r", shape=(size,))
+        newest_first = np.asarray(records["pair"])[::-1]
+        pairs, places = np.unique(newest_first, return_index=True)
+        return pairs, records["vector"][size - 1 - places]
+
+    def open(self) -> "StoredVectors":
+        """Like `read`, but loaded on demand: memory use is independent of the file size."""
+        try:
+            size = self.path.stat().st_size // self._record.itemsize
+        except FileNotFoundError:
+            size = 0
+        if not size:
+            none = np.zeros(0, np.int64)
+            return StoredVectors(none, none, np.zeros((0, self.width), np.float16))
+        records = np.memmap(self.path, self._record, "r", shape=(size,))
+        pairs, places = np.unique(np.asarray(records["pair"])[::-1], return_index=True)
+        return StoredVectors(pairs, size - 1 - places, records["vector"])
+
+    def stamp(self) -> int:
+        """Changes whenever something is appended."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+
+@dataclass(frozen=True)
+class StoredVectors:
+    """Snapshot of a vector file at opening time. `pairs`: those with a vector, ascending."""
+
+    pairs: NDArray[np.int64]
+    _places: NDArray[np.int64]
+    _vectors: NDArray[np.float16]
+
+    def has(self, pairs: ArrayLike) -> NDArray[np.bool_]:
+        """Which of the pairs have a vector, shape [pairs]."""
+        return np.isin(np.asarray(pairs, np.int64), self.pairs)
+
+    def of(self, pairs: ArrayLike) -> NDArray[np.float32]:
+        """Stored vectors [pairs, width] of pairs that have one."""
+        rows = np.searchsorted(self.pairs, np.asarray(pairs, np.int64))
+        return self._vectors[self._places[rows]].astype(np.float32)
 
 
 def image_file(store: Store, engine: Engine, run: RunRow) -> Path:
@@ -46,24 +126,35 @@ def remember_images(path: Path, pairs: Sequence[int], vectors: FloatArray | None
             width.write_text(str(vectors.shape[1]), encoding="ascii")
 
 
-def remember_meanings(
-    store: Store, engine: Engine, dataset_id: int, total: int, progress: Progress
-) -> None:
-    """Compute the vectors of all captions that have none yet."""
-    file = VectorFile(meanings_file(store, engine, dataset_id), MEANING_WIDTH)
-    known = set(file.read()[0].tolist())
-    after = done = 0
-    while True:
-        with store.reading() as session:
-            batch = pair_queries.pairs_after(session, dataset_id, after, _BATCH)
-        if not batch:
-            return
-        after = batch[-1].id
-        new = [pair for pair in batch if pair.id not in known]
-        if new:
-            file.append([p.id for p in new], engine.meanings([p.caption for p in new]))
-        done += len(batch)
-        progress(done, total, MEANINGS.name)
+class Meanings(TextStage):
+    """Stage of scoring: the vectors of all captions."""
+
+    name = "Meanings of captions"
+
+    @property
+    def _file(self) -> VectorFile:
+        scoring = self.scoring
+        return VectorFile(
+            meanings_file(scoring.store, scoring.engine, scoring.dataset_id), MEANING_WIDTH
+        )
+
+    def remaining(self) -> int:
+        return max(0, self.scoring.total - len(self._file.read()[0]))
+
+    def seconds(self, sample: Sample) -> float:
+        return sample.seconds(lambda: self.scoring.engine.meanings(sample.captions))
+
+    def batches(self) -> Iterator[list[PairRow]]:
+        stored = set(self._file.read()[0].tolist())
+        for batch in pairs_of_dataset(self.scoring, _BATCH):
+            if lacking := [pair for pair in batch if pair.id not in stored]:
+                yield lacking
+
+    def task(self) -> Task[PairRow, FloatArray]:
+        return lambda engine, batch, _: engine.meanings([pair.caption for pair in batch])
+
+    def save(self, batch: Sequence[PairRow], result: FloatArray) -> None:
+        self._file.append([pair.id for pair in batch], result)
 
 
 def forget_meanings(store: Store, data_directory: Path, dataset_id: int) -> None:

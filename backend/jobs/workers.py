@@ -5,6 +5,9 @@ several processes, each with its own copy of the models. A task is the same func
 runs, over the same batches, so that the numbers do not depend on the number of processes. The
 database is read and written by the calling process alone, and a job that is interrupted resumes
 like any other.
+
+A job that waits for a worker asks every second whether it is still wanted. A worker that is slow is
+waited for; one that somebody has stopped (SIGSTOP) is ended after a minute.
 """
 
 import logging
@@ -18,19 +21,20 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from PIL import Image
 
 from backend.engine import threads
-from backend.errors import OutOfMemory
+from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
 from backend.jobs.image_batches import HasImage, open_ahead, open_pictures
 from backend.loaded_models import Engine
 from backend.process_exit import leave_at_once
 from backend.settings import Settings
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 #: Batches in flight per process, the current one included, so that none waits for its next batch.
 _AHEAD = 2
@@ -41,6 +45,11 @@ WORTH_A_PROCESS = 400
 MEMORY_OF_A_PROCESS = 10**9
 #: Priority below that of other programs, and of the server that a job runs in.
 _NICENESS = 10
+#: Seconds between two looks at what a job waits for.
+_LOOK_EVERY = 1.0
+#: How many looks in a row find a process stopped before it is ended. They are counted, not timed:
+#: if the whole program was stopped (Ctrl-Z), none has passed when it continues.
+MOST_LOOKS_AT_A_STOPPED = 60
 
 
 class Question(NamedTuple):
@@ -87,20 +96,55 @@ def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices |
     return replace(AUTOMATIC, names=("cpu",) * (1 + max(0, further)))
 
 
+def _nothing() -> None:
+    pass
+
+
+class _Starting(SpawnContext):
+    """Starts processes, not as forks: CUDA cannot be used in one, and threads of this process hold
+    locks. Knows those it has started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._processes: list[SpawnProcess] = []
+
+    def Process(  # noqa: N802  # pyrefly: ignore[bad-override]  (a class, called alike)
+        self, *arguments: Any, **named: Any
+    ) -> SpawnProcess:
+        self._processes.append(SpawnProcess(*arguments, **named))
+        return self._processes[-1]
+
+    @property
+    def started(self) -> list[SpawnProcess]:
+        return [process for process in self._processes if process.ident is not None]
+
+
 class Workers:
     """The processes of one job. They are started on first use, and end with this object's context
     or with the calling process, however that ends."""
 
-    def __init__(self, engine: Engine, root: Path, devices: Devices | None = None) -> None:
-        """`root`: the folder of the pictures; `devices`: None for the calling process alone. The
-        engine's scorer has to be prepared already (`Scorer.prepare`)."""
+    def __init__(
+        self,
+        engine: Engine,
+        root: Path,
+        devices: Devices | None = None,
+        while_waiting: Callable[[], None] = _nothing,
+    ) -> None:
+        """`root`: the folder of the pictures; `devices`: None for the calling process alone;
+        `while_waiting`: called every second; may raise, to end the job. The engine's scorer has to
+        be prepared already (`Scorer.prepare`)."""
         self.engine = engine
         self.root, self._devices = root, devices or Devices()
+        self._while_waiting = while_waiting
         names = self._devices.names
         self._takes_part = all(name.startswith("cpu") for name in names)
         self._names = names[1:] if self._takes_part else names
         self._pool: ProcessPoolExecutor | None = None
         self._alive: Connection | None = None
+        self._context = _Starting()
+        #: Looks in a row that found a process stopped, by its id.
+        self._looks: dict[int, int] = {}
+        self._was_stopped = False
 
     def __enter__(self) -> "Workers":
         return self
@@ -123,8 +167,9 @@ class Workers:
     ) -> Iterator[tuple[Sequence[Q], R]]:
         """Each batch with the task's result, in the order in which they are finished.
 
-        Raises whatever the task raises, and OutOfMemory if the system ended an explicitly requested
-        process; the work of automatic ones is done by the calling process instead.
+        Raises whatever the task or `while_waiting` raises. If an explicitly requested process
+        ended: OutOfMemory if it was killed, as the system does for lack of memory, else
+        WorkerEnded. The work of automatic ones is done by the calling process instead.
         """
         if not self._names:
             yield from self._alone(task, batches)
@@ -170,30 +215,67 @@ class Workers:
         self, task: Task[Q, R], waiting: dict["Future[R]", Sequence[Q]], block: bool = True
     ) -> Iterator[tuple[Sequence[Q], R]]:
         """The batches that are done by now; `block`: waits for one."""
-        done, _ = wait(waiting, None if block else 0, FIRST_COMPLETED)
-        for future in done:
+        for future in self._wait(waiting) if block else wait(waiting, 0).done:
             batch = waiting.pop(future)
             try:
                 result = future.result()
-            except (BrokenProcessPool, OutOfMemory) as problem:
+            except Exception as problem:
+                if not (isinstance(problem, BrokenProcessPool) or is_out_of_memory(problem)):
+                    raise
                 if not self._devices.automatic:
-                    raise self._for_lack_of_memory(problem) from problem
+                    raise self._why_ended(problem) from problem
                 log.warning("A worker process ended; the job continues without it: %s", problem)
                 self._names = ()
                 result = self._compute(task, batch)
             yield batch, result
 
-    def _for_lack_of_memory(self, problem: Exception) -> OutOfMemory:
-        if isinstance(problem, OutOfMemory):
-            return problem
-        return OutOfMemory(
-            f"A worker on one of {', '.join(self._devices.names)} was terminated by the system, "
-            "probably for lack of memory. Finished work is kept; run again with fewer devices."
-        )
+    def _wait(self, futures: Iterable["Future[R]"]) -> set["Future[R]"]:
+        """Wait until one of these is done; returns all that are. However long it takes, but not
+        for a process that is stopped. Raises what `while_waiting` raises."""
+        while True:
+            done = wait(futures, _LOOK_EVERY, FIRST_COMPLETED).done
+            if done:
+                return done
+            self._while_waiting()
+            self._end_stopped()
+
+    def _end_stopped(self) -> None:
+        """End processes that were stopped during the last minute, so that the pool breaks."""
+        stopped = [process for process in self._context.started if _is_stopped(process)]
+        self._looks = {process.ident or 0: self._looks.get(process.ident or 0, 0) + 1
+                       for process in stopped}  # fmt: skip
+        if any(looks >= MOST_LOOKS_AT_A_STOPPED for looks in self._looks.values()):
+            self._was_stopped = True
+            for process in stopped:
+                process.kill()
+
+    def _why_ended(self, problem: Exception) -> TracedError:
+        """The error to raise, with what is known about the end of a process."""
+        which = f"A worker on one of {', '.join(self._devices.names)}"
+        again = "Finished work is kept; run again to resume"
+        if not isinstance(problem, BrokenProcessPool):
+            return OutOfMemory(
+                f"{which} needs more than there is ({str(problem).rstrip('.') or 'memory'}). "
+                f"{again} with fewer devices."
+            )
+        if self._was_stopped:
+            return WorkerEnded(
+                f"{which} was stopped by another program (SIGSTOP) for "
+                f"{MOST_LOOKS_AT_A_STOPPED * _LOOK_EVERY:.0f} seconds, and was ended. {again}."
+            )
+        # Those that are left when one ends are terminated by the pool.
+        codes = {code for process in self._context.started if (code := process.exitcode)}
+        code = min(codes - {-signal.SIGTERM} or codes, default=-signal.SIGKILL)
+        if code == -signal.SIGKILL:
+            return OutOfMemory(
+                f"{which} was terminated by the system, probably for lack of memory. {again} with "
+                "fewer devices."
+            )
+        how = f"by the signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        return WorkerEnded(f"{which} ended {how}. {again}.")
 
     def _begin(self) -> ProcessPoolExecutor:
-        # Not a fork: CUDA cannot be used in one, and threads of this process hold locks.
-        context = multiprocessing.get_context("spawn")
+        context = self._context
         free = context.Queue()
         for name in self._names:
             free.put(name)
@@ -208,9 +290,20 @@ class Workers:
         """End the processes now; their unfinished batches are computed again on resuming."""
         if self._alive is not None:
             self._alive.close()
+        for process in self._context.started:
+            process.kill()  # also those that are stopped, and cannot notice
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = self._alive = None
+
+
+def _is_stopped(process: SpawnProcess) -> bool:
+    import psutil
+
+    try:
+        return psutil.Process(process.ident).status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False
 
 
 def _opened(root: Path, batch: Sequence[HasImage]) -> Opened:

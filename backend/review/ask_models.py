@@ -27,10 +27,9 @@ from backend.jobs.classifiers import (
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.known_pictures import check_picture, check_picture_of
 from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
-from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
-from backend.jobs.support import phrase_scores
+from backend.jobs.support import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
 from backend.review.suggestions import shown
@@ -184,9 +183,9 @@ def play(
         classifier, note = stored if stored is not None else (None, "")
         p_error = probabilities(classifier, [trajectory])[0] if classifier else None
         suspects = suspects_by(classifier, trajectory, p_error)
-        suggestions = judge.suggest(
+        (suggestions,) = judge.suggest_all(
             engine.scorer,
-            CorrectionContext(image, state, trajectory, suspects, p_error),
+            [CorrectionContext(image, state, trajectory, suspects, p_error)],
             engine.captioner,
             judging(classifier),
             exploring=steps_needed_by(classifier, engine.exploring),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from backend.jobs.vector_file import VectorFile
+from backend.jobs.vectors import VectorFile
 
 #: Up to this many vectors are compared exactly, without training a quantiser.
 _EXACT_UP_TO = 20_000

@@ -7,14 +7,15 @@ from backend.datasets import images
 from backend.datasets.address_proofs import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine import concreteness
+from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.reasons import Reasons, reasons_of
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects, to_trajectory
+from backend.jobs.suggest import in_order
 from backend.review.suggestions import shown
 from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView
 from backend.store import Store
@@ -66,7 +67,9 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         has_retrieval = pair.specificity is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
-    trajectory = to_trajectory(pair.caption, stored) if stored is not None else None
+    trajectory = None
+    if stored is not None:
+        trajectory = to_trajectory(pair.caption, stored, pair.second_opinion)
     suspects = to_suspects(detection) if detection is not None else ()
     image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
@@ -121,25 +124,14 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
     )
 
 
-def suspects_of(store: Store, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
-    """The suspect words of each of these pairs, read in one session; pairs that have not been
-    scored are omitted."""
-    with store.reading() as session:
-        detections = {
-            pair_id: detection_queries.get_detection(session, pair_id) for pair_id in pair_ids
-        }
-    return {
-        pair: to_suspects(detection)
-        for pair, detection in detections.items()
-        if detection is not None
-    }
-
-
 def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) -> Reasons | None:
     if trajectory is None or classifier is None:
         return None
     report = classifier.report
-    return reasons_of(trajectory, report.get("backbone"), str(report.get("captioner", "")))
+    return reasons_of(
+        trajectory, report.get("backbone"), str(report.get("captioner", "")),
+        float(report.get("opinion_weight", USUAL_WEIGHT)),
+    )  # fmt: skip
 
 
 def _phrases_note(caption: str, run: RunRow | None) -> str:

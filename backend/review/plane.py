@@ -96,8 +96,8 @@ def _regions(measured: bool) -> list[tuple[str, str, dict[str, str]]]:
     concrete = {**right, "icc_from": f"{ABSTRACT_THRESHOLD:g}"}
     line = f"{GENERIC_BELOW:.4f}"
     regions = [
-        ("wrong", "correct it or drop it", {"p_error_from": "0.5"}),
-        ("abstract", "drop it or tag it", {**right, "icc_to": f"{ABSTRACT_THRESHOLD:g}",
+        ("wrong", "fix or remove it", {"p_error_from": "0.5"}),
+        ("abstract", "remove or tag it", {**right, "icc_to": f"{ABSTRACT_THRESHOLD:g}",
                                            "order": "icc"}),
     ]  # fmt: skip
     if not measured:

@@ -1,5 +1,8 @@
 """The state of a review, assembled for the Progress page and the command line."""
 
+import math
+from collections.abc import Sequence
+
 from backend.engine.statistics.calibration import (
     Decided,
     calibration,
@@ -8,7 +11,7 @@ from backend.engine.statistics.calibration import (
     suspects_hit,
 )
 from backend.engine.statistics.stopping import remaining_errors
-from backend.review.views import ProgressView, Retraining, SuspectsHit
+from backend.review.views import ExpectedErrors, ProgressView, Retraining, SuspectsHit
 from backend.store import Store
 from backend.verdicts import RIGHT_OR_WRONG, is_wrong
 from db.queries import classifiers as classifier_queries
@@ -29,6 +32,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
             if decision in RIGHT_OR_WRONG
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
+        chances = progress_queries.chances(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(decided)
     return ProgressView(
@@ -53,4 +57,29 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
             for row in reversed(trained)
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
+        expected=expected_errors(chances),
     )  # fmt: skip
+
+
+#: Standard deviations on both sides of a 95 % interval.
+_INTERVAL = 1.96
+
+
+def expected_errors(chances: Sequence[progress_queries.Chances]) -> tuple[ExpectedErrors, ...]:
+    """What the chances of error add up to, by split. The interval takes pairs as independent: it
+    holds as far as the chances are calibrated."""
+    splits = []
+    for name in dict.fromkeys(row.split for row in chances):
+        rows = [row for row in chances if row.split == name]
+        pairs, errors = sum(row.pairs for row in rows), sum(row.expected for row in rows)
+        spread = _INTERVAL * math.sqrt(sum(row.variance for row in rows))
+        tenths = [0] * 10
+        for row in rows:
+            tenths[row.tenth] = row.pairs
+        splits.append(
+            ExpectedErrors(
+                name, pairs, errors, max(0.0, errors - spread), min(pairs, errors + spread),
+                tuple(tenths),
+            )
+        )  # fmt: skip
+    return tuple(splits)

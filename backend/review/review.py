@@ -1,21 +1,31 @@
 """The review operations as one object: `workspace.review`."""
 
+from collections.abc import Sequence
+
 from PIL import Image
 
-from backend.bound import bound
 from backend.datasets import images
 from backend.datasets.containers import ImageFile
+from backend.engine.detection.types import SuspectWord
 from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.stored_suggestions import in_order
-from backend.review import ask_models, bulk_edits, labels, near_duplicates, picture_map, tags
-from backend.review.pair import image_path, suspects_of, view_of
-from backend.review.plane import plane_of
-from backend.review.progress import progress_of
+from backend.jobs.stored_trajectories import to_suspects
+from backend.jobs.suggest import in_order
+from backend.review import ask_models, near_duplicates
+from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches
 from backend.review.verdicts import Verdicts
-from backend.review.views import PairView, PlaygroundResult
+from backend.review.views import (
+    Abstractness,
+    CaptionCheck,
+    KeptView,
+    PairView,
+    PlaygroundResult,
+    SuggestionView,
+)
 from backend.settings import Settings
 from backend.store import Store
+from db.queries import detections as detection_queries
+from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
@@ -23,15 +33,7 @@ from db.queries.suggestions import SuggestionRow
 
 
 class Review(Queue, Verdicts):
-    """The queue, single pairs, verdicts, and interactive model queries.
-
-    Bound here, documented elsewhere: `edit_captions` in `backend.review.bulk_edits`,
-    `apply_labels` and `undo_labels` in `backend.review.labels`, `tag_pairs`, `rename_tag` and
-    `tags` in `backend.review.tags`, `suggest`,
-    `check_caption` and `why_abstract` in `backend.review.ask_models`, `progress` and `plane` in the
-    modules of the same name, `map` and `map_region` in `picture_map`, `duplicates`, `keep_one` and
-    `keep_in_all` in `near_duplicates`.
-    """
+    """The queue, single pairs, verdicts, and interactive model queries."""
 
     def __init__(
         self,
@@ -42,24 +44,25 @@ class Review(Queue, Verdicts):
     ) -> None:
         Queue.__init__(self, store, engines.of_session, settings, caches)
         self._engines = engines
-        self.suggest = engines.bound(ask_models.suggest, engines.of_pair)
-        self.check_caption = engines.bound(ask_models.check_caption, engines.of_pair)
-        self.why_abstract = engines.bound(ask_models.why_abstract, engines.of_pair)
-        self.complete = engines.bound(ask_models.complete, engines.of_pair)
-        self.map_region = picture_map.region_of
-        self.suspects_of = bound(suspects_of, store)
-        self.edit_captions = bound(bulk_edits.edit_captions, store)
-        self.apply_labels = bound(labels.apply_labels, store)
-        self.undo_labels = bound(labels.undo_labels, store)
-        self.tag_pairs = bound(tags.tag_pairs, store)
-        self.rename_tag = bound(tags.rename_tag, store)
-        self.tags = bound(tags.tags_of, store)
-        self.progress = bound(progress_of, store)
-        self.plane = bound(plane_of, store)
-        self.map = bound(picture_map.map_of, store)
-        self.duplicates = bound(near_duplicates.groups_of, store)
-        self.keep_one = bound(near_duplicates.keep_one, store, self._settings)
-        self.keep_in_all = bound(near_duplicates.keep_in_all, store, self._settings)
+
+    # ---------------------------------------------------------------- with the dataset's models
+
+    def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
+        """See `ask_models.suggest`."""
+        return ask_models.suggest(self._store, self._engines.of_pair(pair_id), pair_id)
+
+    def complete(self, pair_id: int) -> bool:
+        """See `ask_models.complete`."""
+        return ask_models.complete(self._store, self._engines.of_pair(pair_id), pair_id)
+
+    def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
+        """See `ask_models.check_caption`."""
+        engine = self._engines.of_pair(pair_id)
+        return ask_models.check_caption(self._store, engine, pair_id, caption)
+
+    def why_abstract(self, pair_id: int) -> Abstractness | None:
+        """See `ask_models.why_abstract`."""
+        return ask_models.why_abstract(self._store, self._engines.of_pair(pair_id), pair_id)
 
     def playground(
         self,
@@ -73,6 +76,34 @@ class Review(Queue, Verdicts):
         or the session's models."""
         engine = self._engines.of_dataset_or_session(dataset_id, model)
         return ask_models.play(self._store, engine, image, caption, anyway)
+
+    def tags(self, dataset_id: int) -> dict[str, int]:
+        """The tags of a dataset with their numbers of pairs."""
+        with self._store.reading() as session:
+            return tag_queries.counts(session, dataset_id)
+
+    def keep_one(
+        self,
+        dataset_id: int,
+        group_id: int,
+        kept: int,
+        seen: Sequence[tuple[int, int]],
+        author: str | None = None,
+    ) -> KeptView:
+        """See `near_duplicates.keep_one`."""
+        return near_duplicates.keep_one(
+            self._store, self._settings, dataset_id, group_id, kept, seen, author
+        )
+
+    def keep_in_all(
+        self, dataset_id: int, way: str, dry_run: bool = False, author: str | None = None
+    ) -> KeptView:
+        """See `near_duplicates.keep_in_all`."""
+        return near_duplicates.keep_in_all(
+            self._store, self._settings, dataset_id, way, dry_run, author
+        )
+
+    # ---------------------------------------------------------------- one pair
 
     def seen_by(self, reader: str) -> "Review":
         """The same operations for one of several curators, see `Store.seen_by`."""
@@ -91,6 +122,12 @@ class Review(Queue, Verdicts):
         """A small JPEG of the pair's image, cached next to the store."""
         path = self.image_path(pair_id)
         return images.cached_thumbnail(path, size, self._settings.data_directory / "thumbnails")
+
+    def suspects_of(self, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
+        """The suspect words of these pairs; pairs that have not been scored are omitted."""
+        with self._store.reading() as session:
+            detections = detection_queries.detections_of(session, pair_ids)
+        return {pair: to_suspects(detection) for pair, detection in detections.items()}
 
     def suggestions(self, pair_id: int, kind: str = "correction") -> list[SuggestionRow]:
         """The stored suggestions for a pair, in the order in which pages show them; `kind`:

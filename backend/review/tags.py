@@ -40,12 +40,6 @@ def rename_tag(store: Store, dataset_id: int, name: str, new: str, author: str) 
         return tag_queries.rename(session, dataset_id, name, tag_name(new), author)
 
 
-def tags_of(store: Store, dataset_id: int) -> dict[str, int]:
-    """The tags of a dataset with their numbers of pairs."""
-    with store.reading() as session:
-        return tag_queries.counts(session, dataset_id)
-
-
 def tag_name(text: str) -> str:
     """A tag as it is stored: on one line, without doubled blanks. Raises SettingsError."""
     name = " ".join(text.split())

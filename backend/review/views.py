@@ -243,6 +243,21 @@ class ProgressView:
     errors_by_decided: tuple[tuple[int, int], ...]
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
+    expected: tuple["ExpectedErrors", ...] = ()
+
+
+@dataclass(frozen=True)
+class ExpectedErrors:
+    """Errors expected among the scored pairs of a split (`name`; "" without one), if the chances of
+    error are right: `errors`, with a 95 % interval `low` to `high`. `tenths`: pairs by tenth of the
+    chance of error."""
+
+    name: str
+    pairs: int
+    errors: float
+    low: float
+    high: float
+    tenths: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class AddedPairs:
 class PairRow:
     """The current state of a pair. `s_0`: higher is a better match; `gain` (max s_t - s_0),
     `p_error`: higher is worse; `icc`: higher is more concrete; `support`, `weakest`: higher is
-    better supported by the image; `specificity`: higher is more specific. Each is None until
-    known."""
+    better supported by the image; `specificity`: higher is more specific; `second_opinion`: higher
+    is more agreement of a second model. Each is None until known."""
 
     id: int
     dataset_id: int
@@ -70,6 +70,7 @@ class PairRow:
     support: float | None
     weakest: float | None
     specificity: float | None
+    second_opinion: float | None = None
     enriches: bool = False
     #: The note of the verdict in effect; "": none.
     note: str = ""

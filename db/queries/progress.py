@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Date, cast, func, or_, select
+from sqlalchemy import ColumnElement, Date, case, cast, func, literal_column, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from db.decisions import DUPLICATE_DROPPED, WRONG
@@ -34,6 +34,36 @@ class Reached:
     errors_found: int
     sample: int
     wrong_in_sample: int
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Pairs of one split whose chance of error is in the same tenth (0 to 9): their number, the sum
+    of their chances p, and the sum of p (1 - p)."""
+
+    split: str
+    tenth: int
+    pairs: int
+    expected: float
+    variance: float
+
+
+def chances(session: Session, dataset_id: int) -> list[Chances]:
+    """The chances of error of all scored pairs, by split and tenth; empty tenths are missing."""
+    p = p_error_of(session, dataset_id)
+    # A cast truncates on SQLite and rounds on PostgreSQL.
+    tenth = case(*((p < n / 10, n - 1) for n in range(1, 10)), else_=9)
+    split = func.coalesce(Pair.split, "")
+    rows = session.execute(
+        select(split, tenth, func.count(Pair.id), func.sum(p), func.sum(p * (1 - p)))
+        .where(in_dataset(dataset_id), p.is_not(None))
+        .group_by(literal_column("1"), literal_column("2"))
+        .order_by(literal_column("1"), literal_column("2"))
+    )
+    return [
+        Chances(name, at, pairs, total or 0.0, variance)
+        for name, at, pairs, total, variance in rows
+    ]
 
 
 def pace(session: Session, dataset_id: int) -> list[Pace]:

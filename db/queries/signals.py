@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats
 from db.models import Pair, Run, Trajectory
-from db.queries.statements import check_number, table_of
+from db.queries.statements import check_number, in_dataset, table_of
 
 #: Counts of similar pairs stop here: "1000 or more" is precise enough.
 MOST_COUNTED = 1000
@@ -31,6 +31,12 @@ def save_suspect_words(
                 for pair_id, (word, kind) in sorted(words_by_pair.items())
             ],
         )
+
+
+def count_without_icc(session: Session, dataset_id: int) -> int:
+    """How many pairs have no ICC yet."""
+    query = select(func.count()).where(in_dataset(dataset_id), Pair.icc.is_(None))
+    return session.execute(query).scalar_one()
 
 
 def save_icc(session: Session, icc_of_pair: Mapping[int, float]) -> None:

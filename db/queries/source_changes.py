@@ -22,6 +22,7 @@ _NUMBERS: dict[str, Any] = dict.fromkeys(
     (
         "words_read", "s_0", "gain", "p_error_even", "p_error_odd", "icc", "suspect_word",
         "suspect_kind", "disagreement", "support", "weakest", "specificity",
+        "second_opinion",
     )
 ) | {"truncated": False}  # fmt: skip
 _AT_ONCE = 1000

@@ -28,11 +28,11 @@ _CLUSTERS = 400
 #: Distance of pictures from their cluster's centre, and of copies from their original.
 _SPREAD, _COPY = 0.6, 0.05
 _COPIES = 50
-#: The measured stages, and the name of the job that runs each.
+#: The measured stages, and the kind of job that runs each.
 _STAGES = {
-    "specificity": "measure_specificity",
-    "near duplicates": "find_near_duplicates",
-    "map": "draw_map",
+    "specificity": "specificity",
+    "near duplicates": "duplicates",
+    "map": "map",
 }
 _STAGE = """
 from backend.settings import load_settings
@@ -40,7 +40,7 @@ from backend.workspace import Workspace
 
 def run():
     workspace = Workspace(load_settings({}, {"TRACED_DATA_DIRECTORY": sys.argv[3]}))
-    getattr(workspace.jobs, sys.argv[1])(int(sys.argv[2]))
+    workspace.jobs.run(sys.argv[1], int(sys.argv[2]))
     print("null")
 """
 

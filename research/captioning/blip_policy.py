@@ -6,15 +6,16 @@ like any other.
 """
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from PIL import Image
 
-from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
-from research.captioning.policy import Images, Samples, Side, lengths_of
+from backend.errors import ModelMismatch
+from research.captioning.policy import Images, Samples, Side, TrainedModel, lengths_of
+from research.lora import with_lora
 
 #: Linear layers that LoRA adapts, as regular expressions of their names.
 _ADAPTED: dict[Side, str] = {
@@ -26,7 +27,7 @@ _ADAPTED: dict[Side, str] = {
 _ENCODED_TOGETHER = 100
 
 
-class BlipPolicy:
+class BlipPolicy(TrainedModel):
     """Trains `model` in place, so load a separate copy. See `policy.Policy`.
 
     `model`, `processor`: of a loaded BLIP `Captioner`; `rank`: of LoRA, None to train all weights
@@ -53,7 +54,7 @@ class BlipPolicy:
         self._begin, self._end = int(text.bos_token_id), int(text.sep_token_id)
         # The token that a caption begins with also takes a position.
         self._longest = min(longest, int(text.max_position_embeddings) - 1)
-        self._tokenizer, self._processor = processor.tokenizer, processor
+        self._processor = processor
         self._sees = side != "language"
         model.requires_grad_(False)
         if rank is None:
@@ -62,8 +63,9 @@ class BlipPolicy:
             if side != "language":
                 model.vision_model.requires_grad_(True)
         else:
-            model = _with_lora(model, side, rank, seed)
-        self.model = model.eval()
+            # Alpha is half the rank, as in the paper.
+            model = with_lora(model, rank, max(1, rank // 2), _ADAPTED[side], seed=seed)
+        super().__init__(model, processor.tokenizer)
 
     @property
     def longest(self) -> int:
@@ -135,32 +137,8 @@ class BlipPolicy:
             made[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)
         return Samples(made.to(self._device), lengths.to(self._device))
 
-    def text(self, samples: Samples) -> list[str]:
-        rows = [
-            tokens[:length]
-            for tokens, length in zip(
-                samples.tokens.tolist(), samples.lengths.tolist(), strict=True
-            )
-        ]
-        decoded = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
-        return [str(text).strip() for text in decoded]
-
-    def parameters(self) -> list[torch.nn.Parameter]:
-        return [weights for weights in self.model.parameters() if weights.requires_grad]
-
     def train(self, mode: bool = True) -> None:
         self.model.train(mode)
-
-    def state(self) -> dict[str, torch.Tensor]:
-        return {name: weights.detach().cpu().clone() for name, weights in self._trained()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        trained = dict(self._trained())
-        if trained.keys() != state.keys():
-            raise SettingsError("The saved training belongs to another captioner or method.")
-        with torch.no_grad():
-            for name, weights in trained.items():
-                weights.copy_(state[name])
 
     def save(self, folder: Path) -> None:
         """Write the captioner in the Hub's format, LoRA merged into its weights."""
@@ -170,9 +148,6 @@ class BlipPolicy:
         merged.requires_grad_(True)
         merged.save_pretrained(folder)
         self._processor.save_pretrained(folder)
-
-    def _trained(self) -> list[tuple[str, torch.nn.Parameter]]:
-        return [named for named in self.model.named_parameters() if named[1].requires_grad]
 
     @property
     def _base(self) -> Any:
@@ -190,18 +165,3 @@ class BlipPolicy:
     def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self._base.vision_model(pixels).last_hidden_state
         return hidden
-
-
-def _with_lora(model: Any, side: Side, rank: int, seed: int) -> Any:
-    """The model with adapters on one side or both; alpha is half the rank, as in the paper."""
-    try:
-        from peft import LoraConfig, get_peft_model
-    except ImportError as problem:
-        raise ModelUnavailable(
-            "Training needs more packages: pip install -r research/requirements.txt"
-        ) from problem
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return get_peft_model(
-            model, LoraConfig(r=rank, lora_alpha=max(1, rank // 2), target_modules=_ADAPTED[side])
-        )

@@ -2,17 +2,16 @@
 if the encoder is trained as well."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from PIL import Image
 
 from backend.engine.captioning.clipcap import ClipCap
-from backend.errors import ModelUnavailable, SettingsError
-from research.captioning.policy import Images, Samples, Side, lengths_of
+from research.captioning.policy import Images, Samples, Side, TrainedModel, lengths_of
+from research.lora import with_lora
 
 #: Maximum number of tokens of a sampled caption, as in published code.
 LONGEST = 50
@@ -24,7 +23,7 @@ _ADAPTED_IN_CLIP = ["q_proj", "k_proj", "v_proj", "fc1", "fc2"]
 _ENCODED_TOGETHER = 100
 
 
-class ClipCapPolicy:
+class ClipCapPolicy(TrainedModel):
     """Trains `captioner` in place: the whole prefix network, and one `side` or both, the language
     model (SR-L) and the image tower (SR-V), fully or, with a `rank`, by LoRA.
 
@@ -51,12 +50,16 @@ class ClipCapPolicy:
         if rank is not None and side != "vision":
             kind = str(model.language_model.config.model_type)
             layers = _ADAPTED.get(kind, "all-linear")
-            model.language_model = _with_lora(
-                model.language_model, rank, seed, layers, layers != "all-linear"
-            )
+            # Alpha is half the rank, as in the paper.
+            model.language_model = with_lora(
+                model.language_model, rank, max(1, rank // 2), layers, seed=seed,
+                transposed=layers != "all-linear",
+            )  # fmt: skip
         if rank is not None and self.sees_pixels:
-            model.vision = _with_lora(model.vision, rank, seed, _ADAPTED_IN_CLIP)
-        model.eval()
+            model.vision = with_lora(
+                model.vision, rank, max(1, rank // 2), _ADAPTED_IN_CLIP, seed=seed
+            )
+        super().__init__(model, captioner.tokenizer)
 
     def images_of(self, images: Sequence[Image.Image]) -> Images:
         """Inputs of `sample` and `logits`, on the CPU."""
@@ -118,8 +121,7 @@ class ClipCapPolicy:
         device = self.captioner.device
         # Tokens after the end are arbitrary, and may be outside the vocabulary.
         tokens = samples.tokens.masked_fill(~samples.mask, self.captioner.end).to(device)
-        model = self.captioner.model
-        logits: torch.Tensor = model(self._vectors(images), tokens[:, :-1])
+        logits: torch.Tensor = self.model(self._vectors(images), tokens[:, :-1])
         return logits
 
     def samples_of(self, captions: Sequence[str]) -> Samples:
@@ -132,58 +134,10 @@ class ClipCapPolicy:
             tokens[row, : len(known)] = torch.tensor(known)
         return Samples(tokens, torch.tensor([len(row) for row in rows], dtype=torch.long))
 
-    def text(self, samples: Samples) -> list[str]:
-        """See `Policy.text`."""
-        rows = [
-            row[:length]
-            for row, length in zip(samples.tokens.tolist(), samples.lengths.tolist(), strict=True)
-        ]
-        decoded = self.captioner.tokenizer.batch_decode(rows, skip_special_tokens=True)
-        return [str(text).strip() for text in decoded]
-
-    def parameters(self) -> Iterator[torch.nn.Parameter]:
-        return (weight for _, weight in self._trained())
-
     def train(self, mode: bool = True) -> None:
         self.captioner.model.train(mode)
         self.captioner.model.vision.eval()
 
-    def state(self) -> Mapping[str, Any]:
-        return {name: weight.detach().cpu().clone() for name, weight in self._trained()}
-
-    @torch.no_grad()
-    def restore(self, state: Mapping[str, Any]) -> None:
-        trained = dict(self._trained())
-        if trained.keys() != state.keys():
-            raise SettingsError("The saved training belongs to another captioner or method.")
-        for name, weight in trained.items():
-            weight.copy_(state[name])
-
     def _vectors(self, images: Images) -> torch.Tensor:
         images = images.to(self.captioner.device)
         return self.captioner.model.see(images) if self.sees_pixels else images
-
-    def _trained(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
-        for name, weight in self.captioner.model.named_parameters():
-            if weight.requires_grad:
-                yield name, weight
-
-
-def _with_lora(
-    model: Any, rank: int, seed: int, layers: list[str] | str, transposed: bool = False
-) -> Any:
-    """The model, frozen, with adapters on these layers; alpha is half the rank, as in the paper.
-    `transposed`: their weights are [in, out], as GPT-2's."""
-    try:
-        from peft import LoraConfig, get_peft_model
-    except ImportError as problem:
-        raise ModelUnavailable(
-            "Training needs more packages: pip install -r research/requirements.txt"
-        ) from problem
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return get_peft_model(
-            model,
-            LoraConfig(r=rank, lora_alpha=max(1, rank // 2), target_modules=layers,
-                       fan_in_fan_out=transposed),
-        )  # fmt: skip

@@ -12,6 +12,8 @@ from typing import Any, Literal, Protocol
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from backend.errors import SettingsError
+
 #: What self-retrieval trains (SR-L, SR-V, SR-LV).
 Side = Literal["language", "vision", "both"]
 #: A batch of images as one policy takes it, shape [n, ...]; opaque to all others.
@@ -88,6 +90,44 @@ class Policy(Protocol):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Set the trained weights to those of a `state` of the same kind of policy."""
         ...
+
+
+class TrainedModel:
+    """The part of a policy that depends only on its torch module and its tokenizer; see
+    `Policy`."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self.model, self._tokenizer = model.eval(), tokenizer
+
+    def text(self, samples: Samples) -> list[str]:
+        rows = [
+            row[:length]
+            for row, length in zip(samples.tokens.tolist(), samples.lengths.tolist(), strict=True)
+        ]
+        decoded = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+        return [str(text).strip() for text in decoded]
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return list(self._trained().values())
+
+    def state(self) -> dict[str, torch.Tensor]:
+        return {name: weights.detach().cpu().clone() for name, weights in self._trained().items()}
+
+    @torch.no_grad()
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises SettingsError if the state is of another captioner or method."""
+        trained = self._trained()
+        if trained.keys() != state.keys():
+            raise SettingsError("The saved training belongs to another captioner or method.")
+        for name, weights in trained.items():
+            weights.copy_(state[name])
+
+    def _trained(self) -> dict[str, torch.nn.Parameter]:
+        return {
+            name: weights
+            for name, weights in self.model.named_parameters()
+            if weights.requires_grad
+        }
 
 
 def log_probabilities(logits: torch.Tensor, samples: Samples, temperature: float) -> torch.Tensor:

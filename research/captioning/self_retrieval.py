@@ -10,11 +10,15 @@ the receiver's scale; without it the reward is flat. Where we differ from the pa
 
 - log P is summed over tokens and divided by a constant (`Recipe.length`). Its mean over a caption's
   tokens, the paper's, is not the gradient of the expected reward, and made a weak captioner's
-  captions ever shorter; `length=None` selects it.
-- The running-mean baseline b starts at the first batch's mean. Starting at 0, the first batches
-  would make all captions less likely.
+  captions ever shorter.
+- The running-mean baseline b starts at the first batch's mean. Starting at 0, as the paper's, the
+  first batches would make all captions less likely.
 - CIDEr-D is scaled to the spread of the self-retrieval reward in the first batch, since their units
-  are not comparable. `StepFigures` has both.
+  are not comparable. `StepFigures` has both. The paper adds CIDEr-D as it is, at most 10 (authors'
+  code, game_old.py).
+
+`Recipe.as_published` follows the paper in all three. Where we differ from it in any case:
+
 - A caption that is truncated, without an end token, earns no more than a guess: otherwise it
   could raise its reward by listing words up to the maximum length.
 - Anchors against hallucination: KL divergence to the captioner before training, and maximum
@@ -28,7 +32,7 @@ import copy
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -134,7 +138,8 @@ class Recipe:
     what log P is divided by, None for the mean over tokens; `baseline`: the running mean of the
     rewards, or each picture's reward of its greedy caption; `cider`, `kl`, `teacher`: weights of
     CIDEr-D in the reward, of the divergence from the start and of the references' likelihood in the
-    loss; `norm`: gradients are clipped to it. Raises SettingsError.
+    loss; `scales_cider`: to the spread of the other reward, otherwise CIDEr-D is at most 10;
+    `starts_at_zero`: the running mean; `norm`: gradients are clipped to it. Raises SettingsError.
     """
 
     sizes: Sequence[int]
@@ -145,6 +150,8 @@ class Recipe:
     length: float | None = 12.0
     baseline: Literal["running", "greedy"] = "running"
     cider: float = 0.0
+    scales_cider: bool = True
+    starts_at_zero: bool = False
     kl: float = 0.0
     teacher: float = 0.0
     norm: float = 1.0
@@ -163,6 +170,10 @@ class Recipe:
         for name, value in weights.items():
             if not (math.isfinite(value) and value >= 0):
                 raise SettingsError(f"The weight '{name}' must be 0 or more, not {value}.")
+
+    def as_published(self) -> "Recipe":
+        """Mean log P over tokens, CIDEr-D as it is, a running mean that starts at 0."""
+        return replace(self, length=None, scales_cider=False, starts_at_zero=True)
 
 
 @dataclass(frozen=True)
@@ -213,7 +224,8 @@ class SelfRetrieval:
             self._parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )
         self._baseline = RunningMean()
-        self._cider_scale: float | None = None
+        # The reward holds CIDEr-D / 10.
+        self._cider_scale: float | None = None if recipe.scales_cider else 10.0
         # Dropout would make samples and gradient those of different policies.
         policy.train(False)
 
@@ -254,7 +266,10 @@ class SelfRetrieval:
             greedy = self.policy.sample(images, 0.0, generator)
             baseline = self._joint(*self._rewards(greedy, rows))
         else:
-            baseline = np.full(len(rows), self._baseline.before(float(total.mean())))
+            mean = self._baseline.before(float(total.mean()))
+            if self.done == 0 and recipe.starts_at_zero:
+                mean = 0.0
+            baseline = np.full(len(rows), mean)
         logits = self.policy.logits(images, samples)
         log_p = log_probabilities(logits, samples, recipe.temperature)
         advantages = torch.from_numpy(total - baseline).to(log_p.device)

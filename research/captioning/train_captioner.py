@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.engine.captioning.clipcap import is_clipcap, load_clipcap, make_clipcap
+from backend.engine.captioning.clipcap import is_clipcap, load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.logit_scale import logit_scale_of
@@ -45,8 +45,10 @@ from research.captioning.captioner_report import CaptionerFigures, CaptionerRepo
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.curriculum import RANDOM, bag_curriculum
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
+from research.captioning.new_clipcap import make_clipcap
 from research.captioning.policy import Images, Side
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
+from research.markdown_tables import table
 
 Floats = NDArray[np.float32]
 Policy = ClipCapPolicy | BlipPolicy
@@ -74,7 +76,8 @@ class CaptionerRecipe:
     continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval; 0
     trains all weights. `retrieval_steps`: None: 20 epochs; `retrieval_rate`: None: the published
     one. `anyway`: accept a judge that also rewards. `side`: what self-retrieval trains;
-    `temperature` and `weight_decay` are of self-retrieval as well.
+    `temperature` and `weight_decay` are of self-retrieval as well; `as_published`: as
+    `self_retrieval.Recipe` says.
     """
 
     clip: str | None = None
@@ -96,6 +99,7 @@ class CaptionerRecipe:
     side: Side = "language"
     temperature: float = TEMPERATURE
     weight_decay: float = WEIGHT_DECAY
+    as_published: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,8 +192,10 @@ def _check(recipe: CaptionerRecipe) -> None:
         )
     if recipe.self_retrieval and not recipe.clip:
         raise SettingsError("Self-retrieval is rewarded by a CLIP: name one.")
-    if not recipe.self_retrieval and (recipe.cider or recipe.bags):
-        raise SettingsError("CIDEr-D and bags belong to self-retrieval: request it as well.")
+    if not recipe.self_retrieval and (recipe.cider or recipe.bags or recipe.as_published):
+        raise SettingsError(
+            "CIDEr-D, bags and the published reward belong to self-retrieval: request it as well."
+        )
     if recipe.side not in get_args(Side):
         sides = ", ".join(get_args(Side))
         raise SettingsError(f"'{recipe.side}' is not a side to train; use one of: {sides}.")
@@ -404,6 +410,8 @@ class _Training:
             baseline="greedy" if recipe.cider else "running",
             temperature=recipe.temperature, weight_decay=recipe.weight_decay,
         )  # fmt: skip
+        if recipe.as_published:
+            settings = settings.as_published()
         training = SelfRetrieval(
             policy, receiver, lambda rows: images_of([kept[row] for row in rows]), near, settings,
             [by_row[row] for row in kept],
@@ -539,18 +547,17 @@ def _figures(
 def markdown(report: CaptionerReport) -> str:
     """The report as a table, with the basis of its figures."""
     sizes = sorted({size for row in report.figures for size in row.bags})
-    lines = [
-        "| trained on | pairs | R@1 among 100 | " + "".join(f"#{size} | " for size in sizes)
-        + "CIDEr-D | words | different words | empty |",
-        "|" + "---|" * (7 + len(sizes)),
+    head = ("trained on", "pairs", "R@1 among 100", *(f"#{size}" for size in sizes), "CIDEr-D",
+            "words", "different words", "empty")  # fmt: skip
+    rows = [
+        [
+            row.trained_on, f"{row.pairs:,}", f"{row.rd100:.3f}",
+            *(f"{row.bags[size]:.3f}" if size in row.bags else "" for size in sizes),
+            "" if row.cider is None else f"{row.cider:.3f}", f"{row.words:.1f}", row.distinct,
+            row.empty,
+        ]
+        for row in report.figures
     ]  # fmt: skip
-    for row in report.figures:
-        bags = "".join(f"{row.bags[size]:.3f} | " if size in row.bags else "| " for size in sizes)
-        cider = "" if row.cider is None else f"{row.cider:.3f}"
-        lines.append(
-            f"| {row.trained_on} | {row.pairs:,} | {row.rd100:.3f} | {bags}{cider} | "
-            f"{row.words:.1f} | {row.distinct} | {row.empty} |"
-        )
     about = [
         f"Greedy captions of {report.held_out} held-out pictures, retrieved by the judge "
         f"{report.judge}. CIDEr-D is against the cleaned captions.",
@@ -558,4 +565,4 @@ def markdown(report: CaptionerReport) -> str:
     ]
     if report.unreadable:
         about.append(f"Note: {report.unreadable} pictures could not be opened.")
-    return "\n".join([*lines, "", *about, "", f"Use it: --captioner {report.model}"])
+    return "\n".join([table(head, rows), "", *about, "", f"Use it: --captioner {report.model}"])

@@ -49,13 +49,13 @@ def noise(
 ) -> None:  # fmt: skip
     """Make a benchmark: a copy of a dataset with errors whose truth is recorded."""
     with reported(as_json):
-        from backend.engine.noise import KINDS
+        from backend.engine.noise.injection import KINDS
         from research.noisy_dataset import add_noise
 
         kinds = [name.replace("-", "_") for name in kind or KINDS]
         source = None
         if llm is not None:
-            from backend.engine.language_models import ChatEndpoint
+            from backend.engine.language_models.endpoint import ChatEndpoint
             from research.noise.consistency import load_consistency_model
             from research.noise.language_model import LanguageModelNoise
 

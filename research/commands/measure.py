@@ -1,9 +1,9 @@
 """`evaluate`, `bench`: measure quality and speed."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -20,7 +20,9 @@ from backend.cli.options import (
 )
 from backend.cli.output import console, emit, progress, reported
 from backend.errors import SettingsError
+from backend.progress import Progress
 from backend.settings import MODELS, load_settings
+from research.commands.tables_output import check_folders, emit_tables
 
 if TYPE_CHECKING:
     from backend.engine.correction.language_model_suggestions import Corrector
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting", "icc",
 )  # fmt: skip
+
+
+class Measured(Protocol):
+    """A report of `bench`."""
+
+    def table(self) -> str: ...
 
 
 def evaluate(
@@ -131,10 +139,10 @@ def evaluate(
     ] = "default",
     published: Annotated[
         bool, typer.Option(help="TRACED's Tables 1 and 6 in the paper's own setting: published "
-                                "BLIP and CLIP, all scorers, explorers and noises, on a --dataset "
-                                "whose name contains coco, flickr30k or imdb; with --noise "
-                                "recorded only the errors that it records. Estimates the time "
-                                "first; resumes.")
+                                "BLIP and CLIP, all scorers and explorers or those named, all "
+                                "noises, on a --dataset whose name contains coco, flickr30k or "
+                                "imdb; with --noise recorded only the errors that it records. "
+                                "Estimates the time first; resumes.")
     ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="With --published: only estimate the time.")
@@ -202,6 +210,7 @@ def evaluate(
     """Evaluate how well errors are detected: known errors are injected, and the results on held-out
     pairs are reported alongside control baselines. The argument selects another evaluation."""
     with reported(as_json):
+        check_folders(markdown, page)
         if published:
             from research.evaluation.papers_setting import PAIRS, TEST_PAIRS
 
@@ -215,22 +224,9 @@ def evaluate(
             from research.commands.measure_specificity import evaluate_specificity
 
             evaluate_specificity(
-                dataset,
-                image_root,
-                scorer,
-                model,
-                embedded,
-                pairs,
-                seeds,
-                first_seed,
-                size,
-                bags,
-                captioner or (),
-                captions,
-                markdown,
-                device,
-                as_json,
-            )
+                dataset, image_root, scorer, model, embedded, pairs, seeds, first_seed, size, bags,
+                captioner or (), captions, markdown, device, as_json,
+            )  # fmt: skip
             return
         if what == "boosting":
             from research.commands.measure_specificity import evaluate_boosting
@@ -266,13 +262,13 @@ def evaluate(
             test_pairs=test_pairs, devices=_separated(devices),
             device=device, precision=precision, cache=cache,
         )  # fmt: skip
-        for target in (markdown, page):
-            if target is not None and not target.absolute().parent.is_dir():
-                raise SettingsError(f"There is no folder {target.absolute().parent}.")
         if what == "steps":
             _evaluate_steps(plan, lazy or (), markdown, as_json)
         elif published:
-            _evaluate_as_published(plan, estimate, markdown, page, as_json)
+            from research.evaluation.papers_setting import plans
+
+            listed = plans(plan, scorer or (), explorer or ())
+            _evaluate_as_published(listed, estimate, markdown, page, as_json)
         else:
             _evaluate_detection(plan, markdown, page, as_json)
 
@@ -319,11 +315,14 @@ def _evaluate_detection(
 
 
 def _evaluate_as_published(
-    plan: "Plan", only_estimate: bool, markdown: Path | None, page: Path | None, as_json: bool
+    listed: Sequence["Plan"],
+    only_estimate: bool,
+    markdown: Path | None,
+    page: Path | None,
+    as_json: bool,
 ) -> None:
     from research.evaluation import papers_setting
 
-    listed = papers_setting.plans(plan)
     with progress("Estimating") as update:
         planned = papers_setting.estimate(listed, update)
     if only_estimate:
@@ -342,10 +341,7 @@ def _evaluate_steps(
 
     with progress("Evaluating") as update:
         compared = fewer_steps.evaluate_steps(plan, lazy, update)
-    table = fewer_steps.markdown(compared)
-    if markdown is not None:
-        markdown.write_text(table + "\n", encoding="utf-8")
-    emit(compared, as_json, table)
+    emit_tables(compared, fewer_steps.markdown(compared), markdown, as_json)
 
 
 def _emit_report(
@@ -354,13 +350,10 @@ def _emit_report(
     from research.evaluation.page import page as html_page
     from research.evaluation.result_tables import markdown as tables
 
-    rendered = tables(report)
-    if markdown is not None:
-        markdown.write_text(rendered + "\n", encoding="utf-8")
     if page is not None:
         command = " ".join(["python app.py", *sys.argv[1:]])
         page.write_text(html_page(report, command), encoding="utf-8")
-    emit(report, as_json, rendered)
+    emit_tables(report, tables(report), markdown, as_json)
 
 
 def _noises(what: str, noise: str) -> list[str]:
@@ -387,9 +380,7 @@ def _evaluate_icc(
         raise SettingsError("Name a file with ratings: --ratings FILE (captions) or --words FILE.")
     named = [None if name == "embedded" else name for name in models or ["embedded"]]
     report = evaluate_icc(ratings or [], words or [], named, device)
-    if out is not None:
-        out.write_text(table(report) + "\n", encoding="utf-8")
-    emit(report, as_json, table(report))
+    emit_tables(report, table(report), out, as_json)
 
 
 def bench(
@@ -495,83 +486,38 @@ def bench(
     Uses models of the published sizes with random weights, so nothing is downloaded.
     """
     with reported(as_json):
-        if store is not None:
-            from research.bench.queue_speed import bench_store
+        from research.bench.adopting import bench_adopting
+        from research.bench.busy import bench_busy
+        from research.bench.cluster import bench_cluster
+        from research.bench.estimate_check import bench_estimate
+        from research.bench.load import bench_load
+        from research.bench.many_images import bench_images
+        from research.bench.opened_pairs import bench_open
+        from research.bench.queue_speed import bench_store
+        from research.bench.selection_speed import bench_selection
+        from research.bench.suggestion_speed import bench_suggestions
+        from research.bench.vector_stages import bench_vectors
 
-            with progress("Making pairs") as update:
-                measured = bench_store(store, db, update)
-            emit(measured, as_json, measured.table())
-            return
-        if curators is not None:
-            from research.bench.load import bench_load
-
-            with progress("Making pairs") as update:
-                load = bench_load(curators, verdicts, db, update, servers, pause)
-            emit(load, as_json, load.table())
-            return
-        if ray is not None:
-            from research.bench.cluster import bench_cluster
-
-            with progress("Measuring") as update:
-                ray_report = bench_cluster(ray, progress=update)
-            emit(ray_report, as_json, ray_report.table())
-            return
-        if busy is not None:
-            from research.bench.busy import bench_busy
-
-            with progress("Measuring") as update:
-                shared = bench_busy(busy, update)
-            emit(shared, as_json, shared.table())
-            return
-        if select is not None:
-            from research.bench.selection_speed import bench_selection
-
-            with progress("Selecting") as update:
-                selected = bench_selection(select, db, update)
-            emit(selected, as_json, selected.table())
-            return
-        if vectors is not None:
-            from research.bench.vector_stages import bench_vectors
-
-            with progress("Making vectors") as update:
-                stages = bench_vectors(vectors, progress=update)
-            emit(stages, as_json, stages.table())
-            return
-        if suggestions is not None:
-            from research.bench.suggestion_speed import bench_suggestions
-
-            with progress("Suggestions") as update:
-                suggested = bench_suggestions(suggestions, update)
-            emit(suggested, as_json, suggested.table())
-            return
-        if estimate is not None:
-            from research.bench.estimate_check import bench_estimate
-
-            with progress("Estimating") as update:
-                checked = bench_estimate(estimate, update)
-            emit(checked, as_json, checked.table())
-            return
-        if images is not None:
-            from research.bench.many_images import bench_images
-
-            with progress("Drawing") as update:
-                flat = bench_images(images, update)
-            emit(flat, as_json, flat.table())
-            return
-        if adopt is not None:
-            from research.bench.adopting import bench_adopting
-
-            with progress("Making pairs") as update:
-                adopted = bench_adopting(adopt, db, update)
-            emit(adopted, as_json, adopted.table())
-            return
-        if opening is not None:
-            from research.bench.opened_pairs import bench_open
-
-            with progress("Opening pairs") as update:
-                opened = bench_open(opening, update)
-            emit(opened, as_json, opened.table())
-            return
+        modes: list[tuple[int | None, str, Callable[[int, Progress], Measured]]] = [
+            (store, "Making pairs", lambda n, update: bench_store(n, db, update)),
+            (curators, "Making pairs",
+             lambda n, update: bench_load(n, verdicts, db, update, servers, pause)),
+            (ray, "Measuring", lambda n, update: bench_cluster(n, progress=update)),
+            (busy, "Measuring", bench_busy),
+            (select, "Selecting", lambda n, update: bench_selection(n, db, update)),
+            (vectors, "Making vectors", lambda n, update: bench_vectors(n, progress=update)),
+            (suggestions, "Suggestions", bench_suggestions),
+            (estimate, "Estimating", bench_estimate),
+            (images, "Drawing", bench_images),
+            (adopt, "Making pairs", lambda n, update: bench_adopting(n, db, update)),
+            (opening, "Opening pairs", bench_open),
+        ]  # fmt: skip
+        for number, doing, measure in modes:
+            if number is not None:
+                with progress(doing) as update:
+                    measured = measure(number, update)
+                emit(measured, as_json, measured.table())
+                return
         from research.bench.report import run_bench, table
 
         with progress("Measuring") as update:

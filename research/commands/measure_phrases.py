@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from backend.cli.output import emit, progress
+from backend.cli.output import progress
 from backend.errors import SettingsError
+from research.commands.tables_output import emit_tables
 
 
 def run(
@@ -23,8 +24,6 @@ def run(
     as_json: bool,
 ) -> None:
     """Evaluate and print the tables, also to the Markdown file `out`. Raises SettingsError."""
-    if out is not None and not out.absolute().parent.is_dir():
-        raise SettingsError(f"There is no folder {out.absolute().parent}.")
     if pairs < 40 or seeds < 1:
         raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
     report: Any
@@ -59,6 +58,4 @@ def run(
                 load_scorer(name, kind, device), comparisons, update
             )
             text = composition.markdown(report)
-    if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
-    emit(report, as_json, text)
+    emit_tables(report, text, out, as_json)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.cli.output import emit, progress
+from backend.cli.output import progress
 from backend.cli.specificity import SIZES
 from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
+from research.commands.tables_output import emit_tables
 
 
 def evaluate_specificity(
@@ -31,8 +32,6 @@ def evaluate_specificity(
     from research.evaluation.specificity import markdown as tables
     from research.scenes.labelled_scenes import DIRECTORIES
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise SettingsError(f"There is no folder {out.absolute().parent}.")
     kind = (scorer or ["clip"])[0]
     with progress("Evaluating") as update:
         if dataset == "scenes":
@@ -54,10 +53,7 @@ def evaluate_specificity(
                 Path(dataset).expanduser(), image_root, settings.model, settings.kind,
                 sizes or SIZES, bags, captioners, captions, pairs, first_seed, device, update,
             )  # fmt: skip
-    text = tables(report)
-    if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
-    emit(report, as_json, text)
+    emit_tables(report, tables(report), out, as_json)
 
 
 def evaluate_boosting(
@@ -72,8 +68,6 @@ def evaluate_boosting(
     """`evaluate boosting`; see `evaluate` for the options."""
     from research.evaluation import boosting
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise SettingsError(f"There is no folder {out.absolute().parent}.")
     if pairs < boosting.LEAST or seeds < 1:
         raise SettingsError(
             f"An evaluation of boosting needs at least 1 seed and {boosting.LEAST} pictures."
@@ -82,7 +76,4 @@ def evaluate_boosting(
         report = boosting.evaluate_boosting(
             pairs, seeds, first_seed, embedded or [MODELS], device=device, progress=update
         )
-    text = boosting.markdown(report)
-    if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
-    emit(report, as_json, text)
+    emit_tables(report, boosting.markdown(report), out, as_json)

@@ -43,6 +43,11 @@ def captioner(
     cider: Annotated[
         float, typer.Option(min=0, help="Weight of CIDEr-D in that reward; 0.5 was published.")
     ] = 0.0,
+    as_published: Annotated[
+        bool, typer.Option("--as-published", help="The reward as in the paper: CIDEr-D is not "
+                           "scaled, log P is the mean over the caption's tokens, and the running "
+                           "mean of rewards starts at 0.")
+    ] = False,
     bags: Annotated[
         bool, typer.Option("--bags", help="Among similar pictures, in bags that grow (BagCurri).")
     ] = False,
@@ -104,7 +109,7 @@ def captioner(
         recipe = CaptionerRecipe(
             clip, language_model, captioner, epochs, batch, learning_rate, self_retrieval, cider,
             bags, lora_rank, retrieval_steps, retrieval_rate, held_out, compare, anyway, seed,
-            cast("Side", side), temperature, weight_decay,
+            cast("Side", side), temperature, weight_decay, as_published,
         )  # fmt: skip
         choice = ExportChoice(drop_above=drop_above, captions="enriched" if enriched else "decided")
         with progress("Training a captioner") as update:

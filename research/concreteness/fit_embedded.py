@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save_file
 from scipy.stats import pearsonr
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
@@ -20,19 +21,19 @@ from sklearn.model_selection import KFold, cross_val_predict
 from backend.engine.concreteness import form
 from backend.engine.concreteness.embedded import (
     GAMMA,
-    HIGHEST_RATING,
+    WEIGHTS,
     Embedded,
     Kernel,
     Linear,
     Spread,
     Vector,
     inputs,
-    save,
 )
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.embeddings import embed
 
 FOLDER = Path(__file__).parent
+HIGHEST_RATING = 3.0
 STRENGTHS = (0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -85,6 +86,24 @@ def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
     fitted = KernelRidge(alpha=strength, kernel="rbf", gamma=GAMMA).fit(features, ratings - mean)
     kernel = Kernel(features, fitted.dual_coef_, mean)
     return Embedded(words, kernel, usual), predicted + mean, ratings
+
+
+def save(model: Embedded, path: Path = WEIGHTS) -> None:
+    """Save the weights; the points are stored in half precision, which suffices for embeddings."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    words, captions = model.words, model.captions
+    save_file(
+        {
+            "words.weights": words.weights.astype(np.float32),
+            "words.bias": np.array([words.bias], np.float32),
+            "captions.points": captions.points.astype(np.float16),
+            "captions.weights": captions.weights.astype(np.float32),
+            "captions.mean": np.array([captions.mean], np.float32),
+            "form.mean": model.form.mean.astype(np.float32),
+            "form.deviation": model.form.deviation.astype(np.float32),
+        },
+        path,
+    )
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from backend.engine.correction.language_model_suggestions import Corrector, prop
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.ranking import words_changed
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.engine.language_models import ChatModel
+from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.local import LocalVisionLanguageModel
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import PairCorrector

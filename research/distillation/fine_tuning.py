@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from backend.datasets.regular_files import replacement
-from backend.engine.language_models import Question
 from backend.engine.language_models.local import LocalVisionLanguageModel, as_inputs, conversation
-from backend.errors import ModelUnavailable
+from backend.engine.language_models.question import Question
+from research.lora import with_lora
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,10 @@ def fine_tune(
     Returns the mean loss per token of each epoch. Raises ModelUnavailable if the package peft is
     not installed.
     """
-    try:
-        from peft import LoraConfig, get_peft_model
-    except ImportError as problem:
-        raise ModelUnavailable(
-            "Training needs more packages: pip install -r research/requirements.txt"
-        ) from problem
     torch.manual_seed(recipe.seed)
-    model = get_peft_model(
-        student.model,
-        LoraConfig(
-            r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear",
-            modules_to_save=list(recipe.train_also) or None,
-        ),
-    )  # fmt: skip
+    model = with_lora(
+        student.model, recipe.rank, recipe.alpha, "all-linear", train_also=recipe.train_also
+    )
     trained = [weights for weights in model.parameters() if weights.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=recipe.learning_rate)
     steps = recipe.epochs * -(-len(examples) // recipe.batch)
@@ -106,7 +96,7 @@ def fine_tune(
     model.eval()
     model.save_pretrained(str(out / "adapter"))
     student.model = model.merge_and_unload()
-    student.model.save_pretrained(out / "model")  # pyrefly: ignore[not-callable]
+    student.model.save_pretrained(out / "model")
     student.processor.save_pretrained(out / "model")
     return losses
 

@@ -32,7 +32,8 @@ from backend.workspace import QueueFilter, Workspace
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.chat_server import Respond, chat_server
 from research.evaluation.specificity import SIZES as BAG_SIZES
-from research.evaluation.specificity import Mark, RecallRow
+from research.evaluation.specificity import RecallRow
+from research.markdown_tables import Mark, marks_table, table
 from research.scenes import blending
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
@@ -239,7 +240,7 @@ def _figures(
         )  # fmt: skip
         dataset = workspace.jobs.import_dataset(base / "pairs", progress=progress).dataset_id
         workspace.jobs.score(dataset, suggestions=False, progress=progress)
-        workspace.jobs.measure_specificity(dataset, progress)
+        workspace.jobs.run("specificity", dataset, progress)
         considered, outcomes = _considered(workspace, dataset, drawn, progress)
         figures = _counted(workspace, dataset, drawn, considered, outcomes, served.requests)
         workspace.store.close()
@@ -481,19 +482,6 @@ def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
     return reached
 
 
-def _recall_lines(results: Sequence[BoostingFigures]) -> list[str]:
-    """A table of R@1 with 95% intervals, a row per kind of caption and size."""
-    lines = ["| R@1 | captions | in their bag | 95% interval | seed |", "|---|---|---|---|---|"]
-    for row in (row for figures in results for row in figures.recall):
-        low, high = row.recall.interval
-        where = "RD100" if row.bags == "random" else f"bags of {row.size}"
-        lines.append(
-            f"| {where} | {row.captions} | {row.recall.share:.3f} | {low:.3f} to {high:.3f} | "
-            f"{row.seed} |"
-        )
-    return lines
-
-
 def _share(figures: BoostingFigures, part: str, whole: str) -> float:
     of = sum(getattr(row, whole) for row in figures.strikes)
     return sum(getattr(row, part) for row in figures.strikes) / of if of else float("nan")
@@ -505,31 +493,27 @@ def markdown(report: BoostingReport) -> str:
         f"*drawn scenes; answers by rule over HTTP, {report.rate:g} false claims a Visual; the "
         "quality of a language model is not measured*"
     ]
-    lines = ["| mark | must reach | measured, by training | reached |", "|---|---|---|---|"]
-    lines += [
-        f"| {mark.what} | {mark.wanted} | {mark.measured} | {'yes' if mark.reached else '**no**'} |"
-        for mark in report.marks
-    ]
-    parts.append("\n".join(lines))
-    lines = ["| captions | number | claims each | false claims | hallucinated | seed |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
-    for figures in report.results:
-        for kind, of in figures.claimed.items():
-            lines.append(
-                f"| {kind} | {of.captions} | {of.each:.2f} | {of.false} | "
-                f"{of.share_hallucinated:.1%} | {figures.seed} |"
-            )
-    parts.append("\n".join(lines))
-    parts.append("\n".join(_recall_lines(report.results)))
-    lines = ["| guard, holistic | false | struck | true and new | struck | seed |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
-    for figures in report.results:
-        lines += [
-            f"| {row.kind} | {row.false} | {row.false_struck} | {row.new} | {row.new_struck} | "
-            f"{figures.seed} |"
-            for row in figures.strikes
-        ]
-    parts.append("\n".join(lines))
+    parts.append(marks_table(report.marks))
+    head = ("captions", "number", "claims each", "false claims", "hallucinated", "seed")
+    parts.append(table(head, (
+        (kind, of.captions, f"{of.each:.2f}", of.false, f"{of.share_hallucinated:.1%}",
+         figures.seed)
+        for figures in report.results
+        for kind, of in figures.claimed.items()
+    )))  # fmt: skip
+    head = ("R@1", "captions", "in their bag", "95% interval", "seed")
+    parts.append(table(head, (
+        ("RD100" if row.bags == "random" else f"bags of {row.size}", row.captions,
+         f"{row.recall.share:.3f}", "{:.3f} to {:.3f}".format(*row.recall.interval), row.seed)
+        for figures in report.results
+        for row in figures.recall
+    )))  # fmt: skip
+    head = ("guard, holistic", "false", "struck", "true and new", "struck", "seed")
+    parts.append(table(head, (
+        (row.kind, row.false, row.false_struck, row.new, row.new_struck, figures.seed)
+        for figures in report.results
+        for row in figures.strikes
+    )))  # fmt: skip
     for figures in report.results:
         ends = ", ".join(f"{n} {name}" for name, n in sorted(figures.outcomes.items()))
         parts.append(

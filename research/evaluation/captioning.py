@@ -36,24 +36,21 @@ from research.captioning.curriculum import RANDOM, bag_curriculum
 from research.captioning.policy import Policy
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval
 from research.evaluation import captioning_clipcap
-from research.evaluation.captioning_curve import Curve, draw
 from research.evaluation.captioning_figures import (
     HELD_OUT,
     Figures,
     Floats,
     HeldOut,
-    Mark,
     figures_table,
     images_of,
     line,
-    marks_table,
-    mean,
     measure,
     mined_bags,
     references_of,
     retrieved_from,
     vectors_of,
 )
+from research.markdown_tables import Mark, marks_table
 from research.scenes.labelled_bags import SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 
@@ -325,31 +322,7 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
 
 def markdown(figures: Sequence[Figures]) -> str:
     """Two tables: figures, and marks."""
-    return figures_table(figures) + "\n" + marks_table(marks(figures))
-
-
-def curves(figures: Sequence[Figures]) -> list[Curve]:
-    """One curve a recipe: (all-true share, judge's R@1 #3) at each step, averaged over the seeds
-    that have the recipe, from the start of the same seeds."""
-    made = []
-    for name in RECIPES:
-        of = [row for row in figures if row.recipe == name]
-        seeds = {row.seed for row in of}
-        of += [row for row in figures if row.recipe == START and row.seed in seeds]
-        steps = sorted({row.step for row in of})
-        if not seeds:
-            continue
-        means = []
-        for step in steps:
-            at = [row for row in of if row.step == step]
-            means.append((mean([row.all_true for row in at]),
-                          mean([row.judged[0].bags[3] for row in at])))  # fmt: skip
-        made.append(Curve(f"{name} ({len(seeds)} of {_seeds(figures)} seeds)", means, steps))
-    return made
-
-
-def _seeds(figures: Sequence[Figures]) -> int:
-    return len({row.seed for row in figures})
+    return f"{figures_table(figures)}\n\n{marks_table(marks(figures), 'seed')}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -365,7 +338,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="measure the ClipCaps that research.scenes.train_clipcap wrote there instead",
     )  # fmt: skip
     parser.add_argument("--markdown", type=Path, help="also write the tables there")
-    parser.add_argument("--figure", type=Path, help="write the curve there, an SVG")
     parser.add_argument("--held-out", type=int, help="scenes to measure on")
     args = parser.parse_args(arguments)
     sizes = QUICK if args.quick else Sizes()
@@ -380,8 +352,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{time.process_time():.0f} s: {text}", flush=True)
 
     if args.clipcap is not None:
-        if args.recipe or args.figure:
-            raise SettingsError("--recipe and --figure belong to the BLIP captioner.")
+        if args.recipe:
+            raise SettingsError("--recipe belongs to the BLIP captioner.")
         tables = captioning_clipcap.markdown(
             captioning_clipcap.evaluate(args.clipcap, sizes.held_out, report)
         )
@@ -389,8 +361,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seeds = range(args.first_seed, args.first_seed + args.seeds)
         figures = evaluate(args.recipe or list(RECIPES), seeds, sizes, args.folder, report)
         tables = markdown(figures)
-        if args.figure:
-            args.figure.write_text(draw(curves(figures)), encoding="utf-8")
     print(tables)
     if args.markdown:
         args.markdown.write_text(tables, encoding="utf-8")

@@ -25,15 +25,14 @@ from research.evaluation.captioning_figures import (
     SIZES,
     Figures,
     HeldOut,
-    Mark,
     figures_table,
     images_of,
     line,
-    marks_table,
     measure,
     mined_bags,
     vectors_of,
 )
+from research.markdown_tables import Mark, marks_table
 from research.scenes.labelled_bags import SceneBags, scene_bags
 from research.scenes.train_clipcap import LONGEST, RECEIVER, Kind, captions
 
@@ -170,4 +169,4 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
 
 def markdown(figures: Sequence[Figures]) -> str:
     """Two tables: figures, and marks."""
-    return figures_table(figures) + "\n" + marks_table(marks(figures))
+    return f"{figures_table(figures)}\n\n{marks_table(marks(figures), 'seed')}\n"

@@ -21,6 +21,7 @@ from research.captioning.caption_metrics import (
     words_of,
 )
 from research.captioning.policy import Images, Policy, Samples
+from research.markdown_tables import table
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import SceneBags
@@ -203,46 +204,25 @@ def retrieved_from(saved: dict[str, Any]) -> Retrieved:
 # ------------------------------------------------------------------------------- report
 
 
-@dataclass(frozen=True)
-class Mark:
-    """An acceptance criterion, the values of each seed, and whether all of them reach it."""
-
-    what: str
-    wanted: str
-    measured: str
-    reached: bool
-
-
 def figures_table(figures: Sequence[Figures]) -> str:
     """A row for each measurement."""
-    lines = [
-        "| recipe | seed | step | RD100 | #3 | #5 | #7 | rewarding model's RD100, #3 | second "
-        "judge's RD100, #3 | truly unique in #3 | all true | true, false claims | CHAIR I, S "
-        "| CIDEr-D | words | different words | distinct-2 | readable |",
-        "|" + "---|" * 18,
-    ]
+    rows = []
     for row in figures:
         judge = row.judged[0]
-        second = "".join(f"{other.rd100:.3f}, {other.bags[3]:.3f}" for other in row.judged[1:])
-        bags = " | ".join(f"{judge.bags[size]:.3f}" for size in SIZES)
-        lines.append(
-            f"| {row.recipe} | {row.seed} | {row.step} | {judge.rd100:.3f} | {bags} | "
-            f"{row.rewarded.rd100:.3f}, {row.rewarded.bags[3]:.3f} | {second} | {row.unique:.3f} | "
-            f"{row.all_true:.3f} | {row.true:.2f}, "
-            f"{row.false:.2f} | {row.chair_objects:.3f}, {row.chair_captions:.3f} | "
-            f"{row.cider:.2f} | {row.words:.1f} | {row.distinct} | {row.pairs:.3f} | "
-            f"{row.readable:.3f} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def marks_table(marks: Sequence[Mark]) -> str:
-    table = ["| mark | must reach | measured, by seed | reached |", "|---|---|---|---|"]
-    table += [
-        f"| {mark.what} | {mark.wanted} | {mark.measured} | {'yes' if mark.reached else '**no**'} |"
-        for mark in marks
-    ]
-    return "\n".join(table) + "\n"
+        rows.append((
+            row.recipe, row.seed, row.step, f"{judge.rd100:.3f}",
+            *(f"{judge.bags[size]:.3f}" for size in SIZES),
+            f"{row.rewarded.rd100:.3f}, {row.rewarded.bags[3]:.3f}",
+            "".join(f"{other.rd100:.3f}, {other.bags[3]:.3f}" for other in row.judged[1:]),
+            f"{row.unique:.3f}", f"{row.all_true:.3f}", f"{row.true:.2f}, {row.false:.2f}",
+            f"{row.chair_objects:.3f}, {row.chair_captions:.3f}", f"{row.cider:.2f}",
+            f"{row.words:.1f}", row.distinct, f"{row.pairs:.3f}", f"{row.readable:.3f}",
+        ))  # fmt: skip
+    head = ("recipe", "seed", "step", "RD100", "#3", "#5", "#7", "rewarding model's RD100, #3",
+            "second judge's RD100, #3", "truly unique in #3", "all true", "true, false claims",
+            "CHAIR I, S", "CIDEr-D", "words", "different words", "distinct-2",
+            "readable")  # fmt: skip
+    return table(head, rows)
 
 
 def line(row: Figures) -> str:

@@ -17,6 +17,7 @@ from backend.engine.scoring.protocol import Scorer
 from backend.errors import DatasetFormatError, ImageError
 from backend.progress import Progress, no_progress
 from research.evaluation.labelled import from_scenes
+from research.markdown_tables import table
 
 _BATCH = 32
 #: Normal quantile of a 95 % interval.
@@ -140,12 +141,9 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 
 def markdown(report: CompositionReport) -> str:
-    lines = [
-        f"True caption above its false twin, {report.model}.", "",
-        "| kind | pairs | accuracy | 95 % |", "|---|---|---|---|",
-    ]  # fmt: skip
-    lines += [
-        f"| {row.kind} | {row.pairs} | {row.accuracy:.3f} | {row.low:.3f}–{row.high:.3f} |"
+    rows = [
+        (row.kind, row.pairs, f"{row.accuracy:.3f}", f"{row.low:.3f}–{row.high:.3f}")
         for row in report.rows
     ]
-    return "\n".join(lines)
+    head = ("kind", "pairs", "accuracy", "95 %")
+    return f"True caption above its false twin, {report.model}.\n\n{table(head, rows)}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.engine.correction.captioner import Captioner
-from backend.engine.correction.judge import judge, proposals_of
+from backend.engine.correction.judge import judge_all, proposals_of
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.localisation import suspect_words
@@ -88,21 +88,22 @@ def correction_quality(
         (proposals,) = proposals_of([context], captioner)
         for name in dict.fromkeys(proposals.values()):
             proposed = {caption: who for caption, who in proposals.items() if who == name}
-            for suggestion in judge(
-                scorer, context, proposed, probability_of, 1, exploring, False, captioner
-            ):
+            case = context, proposed
+            for suggestion in judge_all(
+                scorer, [case], probability_of, 1, exploring, False, captioner
+            )[0]:
                 by_name.setdefault(name, []).append(_judge(pairs, row, suggestion))
         for corrector in correctors:
             answer = propose(context, corrector)
             proposed = {answer.caption: corrector.proposer} if answer.caption is not None else {}
-            for suggestion in judge(
-                scorer, context, proposed, probability_of, 1, exploring, True, captioner
-            ):
+            case = context, proposed
+            for suggestion in judge_all(
+                scorer, [case], probability_of, 1, exploring, True, captioner
+            )[0]:
                 by_name.setdefault(corrector.proposer, []).append(_judge(pairs, row, suggestion))
-        suggestions = judge(
+        (suggestions,) = judge_all(
             scorer,
-            context,
-            proposals,
+            [(context, proposals)],
             probability_of,
             exploring=exploring,
             classifier_captioner=captioner,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from backend.jobs import export_scores
 from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
 from research.concreteness.correlations import agreement
@@ -140,9 +141,9 @@ def main() -> None:
             suggestions=False,
             anyway=True,  # of the pictures that the model knows, one in a hundred is not recognised
         )
-        workspace.jobs.measure_specificity(dataset)
+        workspace.jobs.run("specificity", dataset)
         out = Path(folder) / "scores.jsonl"
-        workspace.jobs.write_scores(dataset, out)
+        export_scores.write(workspace.store, dataset, out)
         rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     figures = compare(rows, read_truth())
     figures["seconds_to_score"] = round(report.seconds, 1)

@@ -53,6 +53,7 @@ from research.evaluation.times import Times, measure_times
 from research.evaluation.trajectories_on_devices import trajectories_on
 from research.evaluation.transfer import Transfer, transfer
 from research.evaluation.unlabelled import Unlabelled, without_labels
+from research.markdown_tables import Mean, mean_of
 from research.scenes.labelled_scenes import DIRECTORIES
 
 #: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.
@@ -81,14 +82,6 @@ SUMMARY_COLUMNS = {
     "localisation_word_prior": "word prior",
     "localisation_chance": "chance",
 }
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Mean over seeds; the standard error is None for a single seed."""
-
-    mean: float
-    standard_error: float | None
 
 
 @dataclass(frozen=True)
@@ -393,12 +386,6 @@ def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Fi
     for result in results:
         runs.setdefault((result.scorer, result.explorer, result.noise), []).append(result)
     return runs
-
-
-def mean_of(values: Sequence[float]) -> Mean:
-    """The mean, with its standard error if there are several values."""
-    error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
-    return Mean(float(np.mean(values)), error)
 
 
 def _mean(listed: Sequence[Figures], name: str) -> Mean | None:

@@ -11,7 +11,7 @@ same scene are appended to some of them, so that they are longer than any in tra
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,10 +29,11 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research.evaluation import metrics
-from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load, mean_of
+from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load
 from research.evaluation.labelled import LabelledPairs
 from research.evaluation.result_figures import test_half, training_half
 from research.evaluation.scored import prepare, trajectories_of, with_captioner
+from research.markdown_tables import cells, table
 from research.scenes.grammar import describe
 from research.scenes.labelled_scenes import SEED, labelled_scenes
 
@@ -230,21 +231,15 @@ def markdown(report: StepsReport) -> str:
     head = ("scorer", "words", "pairs", "steps", "questions", "AUC of the best gain",
             "AUC of the detector", "suspect top-1", "same words before the peak")  # fmt: skip
     keys = dict.fromkeys((r.scorer, r.words, r.way) for r in report.results)
-    columns: tuple[Callable[[StepFigures], float | None], ...] = (
-        lambda r: r.questions, lambda r: r.auc_gain, lambda r: r.auc, lambda r: r.top1,
-        lambda r: r.same,
-    )  # fmt: skip
     rows = []
     for scorer, words, way in sorted(keys, key=lambda key: (key[0], key[1] or (0, 0))):
         listed = [r for r in report.results if (r.scorer, r.words, r.way) == (scorer, words, way)]
         length = "all" if words is None else f"{words[0]}–{words[1]}"
-        cells = [_cell([column(r) for r in listed]) for column in columns]
-        rows.append([scorer, length, str(sum(r.pairs for r in listed)), way, *cells])
-    return "\n\n".join([_table(head, rows), _table(_BY_SEED, _by_seed(report))])
-
-
-_BY_SEED = ("scorer", "seed", "steps", "AUC of the detector", "exact", "difference",
-            "suspect top-1", "exact", "difference")  # fmt: skip
+        figures = cells(listed, "questions", "auc_gain", "auc", "top1", "same")
+        rows.append([scorer, length, sum(r.pairs for r in listed), way, *figures])
+    by_seed = ("scorer", "seed", "steps", "AUC of the detector", "exact", "difference",
+               "suspect top-1", "exact", "difference")  # fmt: skip
+    return "\n\n".join([table(head, rows), table(by_seed, _by_seed(report))])
 
 
 def _by_seed(report: StepsReport) -> list[list[str]]:
@@ -263,17 +258,3 @@ def _against(value: float | None, exact: float | None) -> tuple[str, str, str]:
     if value is None or exact is None:
         return "–", "–", "–"
     return f"{value:.3f}", f"{exact:.3f}", f"{value - exact:+.3f}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def _cell(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return "–"
-    mean = mean_of(known)
-    error = "" if mean.standard_error is None else f" ± {mean.standard_error:.3f}"
-    return f"{mean.mean:.3f}{error}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from backend.engine.concreteness.scoring import score_captions
 from research.concreteness.correlations import Agreement, agreement
 from research.concreteness.pipeline import read_ratings
+from research.markdown_tables import table
 
 SENTENCES, WORDS = "captions", "words"
 #: ICC, Table 3: 14,562 nouns of Hessel et al. 2018, and 200 LAION captions that the authors rated.
@@ -69,14 +70,11 @@ def evaluate_icc(
 
 
 def markdown(report: IccReport) -> str:
-    lines = [
-        "| text | file | model | n | Pearson | Spearman | Kendall | source |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in report.rows:
-        a = row.agreement
-        lines.append(
-            f"| {row.kind} | {row.file} | {row.model} | {a.count} | {a.pearson:.3f} | "
-            f"{a.spearman:.3f} | {a.kendall:.3f} | {row.source} |"
-        )
-    return "\n".join(lines)
+    rows = [
+        (row.kind, row.file, row.model, a.count, f"{a.pearson:.3f}", f"{a.spearman:.3f}",
+         f"{a.kendall:.3f}", row.source)
+        for row in report.rows
+        for a in (row.agreement,)
+    ]  # fmt: skip
+    head = ("text", "file", "model", "n", "Pearson", "Spearman", "Kendall", "source")
+    return table(head, rows)

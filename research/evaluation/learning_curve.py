@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.engine.detection.classifier import Classifier, calibrate, choose
-from backend.engine.detection.families import fitted
 from backend.engine.detection.features import feature_matrix
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
@@ -52,7 +50,7 @@ def learning_curve(
     splits: int = SPLITS,
 ) -> list[Learnt]:
     """One entry for each size for which there are enough pairs."""
-    from research.evaluation.result_figures import training_half
+    from research.evaluation.result_figures import trained, training_half
 
     features, groups = feature_matrix(trajectories), np.array(pairs.groups)
     points = []
@@ -65,19 +63,14 @@ def learning_curve(
             drawn = np.isin(groups, _groups_of(groups, size, rng))
             half = training_half(features, pairs.wrong, pairs.groups, ~drawn, split)
             try:
-                chosen = choose(
-                    half.features, half.labels, half.weights, half.folds,
-                    labelled=True, detector=detector,
-                )  # fmt: skip
+                classifier = trained(half, detector)
             except TrainingError:
                 continue  # a fold contains only one class
-            model = fitted(chosen.model, half.features, half.labels, half.weights)
-            calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
-            p_error = Classifier(model, calibration).predict(features[~drawn])
+            p_error = classifier.predict(features[~drawn])
             wrong = pairs.wrong[~drawn]
             rows.append(
                 (
-                    metrics.auc(wrong, model.log_odds(features[~drawn])),
+                    metrics.auc(wrong, classifier.model.log_odds(features[~drawn])),
                     metrics.auc(wrong, -features[~drawn, 0]),
                     metrics.expected_calibration_error(wrong, p_error),
                 )

@@ -9,9 +9,10 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from backend.templating import template_environment
-from research.evaluation.evaluate import EvaluationReport, by_setting, mean_of
+from research.evaluation.evaluate import EvaluationReport, by_setting
 from research.evaluation.result_figures import Figures
 from research.evaluation.result_tables import markdown
+from research.markdown_tables import mean_of
 
 _COLOURS = ("#2563a6", "#d97b29", "#3f8f5b", "#a3476b", "#6b5fb5", "#7a7a7a")
 _TEMPLATES = Path(__file__).with_name("templates")

@@ -8,7 +8,7 @@ Trajectories of a run are kept in the cache, so the same command resumes after t
 run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,12 +58,13 @@ class Estimate:
     times: list[Times]
 
 
-def plans(plan: Plan) -> list[Plan]:
+def plans(plan: Plan, scorers: Collection[str] = (), explorers: Collection[str] = ()) -> list[Plan]:
     """The plan as the paper would run it, one for each published model.
 
-    Dataset, number of pairs, seeds, device, precision and cache are those of `plan`. Raises
-    SettingsError for a dataset that is not one of the paper's. With the noise "recorded", only the
-    errors that the dataset records are evaluated.
+    Dataset, number of pairs, seeds, device, precision, cache and what is compared and timed are
+    those of `plan`. `scorers`, `explorers`: only these, by default all of the paper's. Raises
+    SettingsError for a dataset, scorer or explorer that is not one of the paper's. With the noise
+    "recorded", only the errors that the dataset records are evaluated.
     """
     dataset = papers_dataset(plan.dataset)
     if dataset is None:
@@ -76,15 +77,25 @@ def plans(plan: Plan) -> list[Plan]:
         noises = NOISES if dataset in BLIP else NOISES[:2]
     setting = replace(
         plan,
-        explorers=EXPLORERS,
+        explorers=[how for how in EXPLORERS if not explorers or how.name in explorers],
         noises=noises,
         detector="paper",
         captioners=("none",),
     )
-    of_clip = replace(setting, scorers=("clip", "lemon-fix", "lemon-opt"), model=CLIP)
-    if dataset not in BLIP:
-        return [of_clip]
-    return [replace(setting, scorers=("blip-itm", "blip-itc"), model=BLIP[dataset]), of_clip]
+    models = {"clip": CLIP, "lemon-fix": CLIP, "lemon-opt": CLIP}
+    if dataset in BLIP:
+        models = {"blip-itm": BLIP[dataset], "blip-itc": BLIP[dataset], **models}
+    unknown = set(scorers) - set(models) | set(explorers) - {how.name for how in EXPLORERS}
+    if unknown:
+        raise SettingsError(
+            f"The paper does not evaluate {', '.join(sorted(unknown))} on {dataset}; its scorers: "
+            f"{', '.join(models)}; its explorers: {', '.join(how.name for how in EXPLORERS)}."
+        )
+    evaluated = {name: model for name, model in models.items() if not scorers or name in scorers}
+    return [
+        replace(setting, model=model, scorers=[name for name in evaluated if models[name] == model])
+        for model in dict.fromkeys(evaluated.values())
+    ]
 
 
 def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estimate:
@@ -98,7 +109,7 @@ def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estima
         pairs = labelled(few, plan.noises[0], plan.first_seed)
         of_each = len(plan.noises) * plan.seeds
         for name in plan.scorers:
-            progress(len(times) // len(EXPLORERS), total, f"Timing {name}")
+            progress(len(times) // len(plan.explorers), total, f"Timing {name}")
             scorer = load(plan, name, Path())
             prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
             for exploring in plan.explorers:

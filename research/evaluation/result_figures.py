@@ -186,7 +186,7 @@ def judge(
 ) -> Judged:
     """Train detector and baselines on the labelled pairs outside `test`, and predict for `test`."""
     half = training_half(features, wrong, groups, test, seed)
-    classifier = _detector(half, detector)
+    classifier = trained(half, detector)
     length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
     length = length.fit(half.features, half.labels, half.weights)
     both = None
@@ -212,7 +212,7 @@ def judge(
     )
 
 
-def _detector(half: Half, name: str) -> Classifier:
+def trained(half: Half, name: str) -> Classifier:
     """A detector that is selected, trained and calibrated on the training half."""
     chosen = choose(
         half.features, half.labels, half.weights, half.folds, labelled=True, detector=name
@@ -246,17 +246,18 @@ def figures_of(
     judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, seed, detector)
     wrong = pairs.wrong[test]
     auc = metrics.auc(wrong, judged.log_odds)
-    without = None
+
+    def auc_of(silenced: Matrix) -> float:
+        half = training_half(silenced, pairs.wrong, pairs.groups, test, seed)
+        return metrics.auc(wrong, trained(half, detector).model.log_odds(silenced[test]))
+
+    without = deaf = None
     if judged.both_scores is not None:
-        silent = features.copy()
-        silent[:, _AUXILIARY] = 0.0
-        alone = _detector(training_half(silent, pairs.wrong, pairs.groups, test, seed), detector)
-        without = metrics.auc(wrong, alone.model.log_odds(silent[test]))
-    deaf = None
+        silenced = features.copy()
+        silenced[:, _AUXILIARY] = 0.0
+        without = auc_of(silenced)
     if has_expectation(features).any():
-        silent = without_expectation(features)
-        alone = _detector(training_half(silent, pairs.wrong, pairs.groups, test, seed), detector)
-        deaf = metrics.auc(wrong, alone.model.log_odds(silent[test]))
+        deaf = auc_of(without_expectation(features))
     single = metrics.auc(wrong, judged.s_0)
     words = localise(pairs, trajectories, test, gradients, interventions, word_weights or DEFAULT)
     rates = at_rates(wrong, judged.log_odds, judged.s_0, seed)

@@ -1,6 +1,6 @@
 """Trajectories and gradients of labelled pairs: read from the cache, or computed and saved."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from backend.engine.detection.cold_start import ScoreCaptions
 from backend.engine.detection.localisation import WordWeights
 from backend.engine.detection.word_weights import Spans, fit_word_weights
 from backend.engine.expectation import Expectation, expectations
-from backend.engine.noise import ImageCaption, inject
+from backend.engine.noise.injection import inject
+from backend.engine.noise.swaps import ImageCaption
 from backend.engine.scoring.protocol import Embed, FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
@@ -179,16 +180,7 @@ def gradients_of(
     cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
 ) -> list[WordScores]:
     """Gradient scores of the words, for pairs whose changed words are known; empty for others."""
-    rows = [row for row, changed in enumerate(pairs.changed) if changed]
-
-    def make() -> list[WordScores]:
-        requests = (
-            state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
-        )
-        by_row = dict(zip(rows, word_gradients(scorer, requests), strict=True))
-        return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
-
-    return cached_words(cache, {**_key(what, scorer), "of": "gradients"}, pairs.captions, make)
+    return _of_changed_pairs(cache, {**what, "of": "gradients"}, scorer, pairs, word_gradients)
 
 
 def interventions_of(
@@ -198,16 +190,26 @@ def interventions_of(
     None for a scorer that compares pairs."""
     if scorer.info.compares_pairs:
         return None
-    rows = [row for row, changed in enumerate(pairs.changed) if changed]
+    key = {**what, "of": "interventions"}
+    return _of_changed_pairs(cache, key, scorer, pairs, word_interventions)
 
+
+def _of_changed_pairs(
+    cache: Path,
+    what: dict[str, Any],
+    scorer: Scorer,
+    pairs: LabelledPairs,
+    scores_of: Callable[[Scorer, Iterator[tuple[ImageState, Caption]]], Iterable[WordScores]],
+) -> list[WordScores]:
     def make() -> list[WordScores]:
+        rows = [row for row, changed in enumerate(pairs.changed) if changed]
         requests = (
             state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
         )
-        by_row = dict(zip(rows, word_interventions(scorer, requests), strict=True))
+        by_row = dict(zip(rows, scores_of(scorer, requests), strict=True))
         return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
 
-    return cached_words(cache, {**_key(what, scorer), "of": "interventions"}, pairs.captions, make)
+    return cached_words(cache, _key(what, scorer), pairs.captions, make)
 
 
 def states_of(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:

@@ -17,12 +17,12 @@ from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for
 from backend.engine.phrases.nonce import make_pools
 from backend.engine.phrases.selection import pool_of, select
-from backend.engine.phrases.support import ALIGN_SHARE, normalisation_of
+from backend.engine.phrases.support import ALIGN_SHARE
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.progress import Progress, no_progress
-from research.evaluation.evaluate import mean_of
-from research.evaluation.support import attributions, kinds_and_values, supports
+from research.evaluation.support import attributions, kinds_and_values, normalisation_of, supports
+from research.markdown_tables import cell, cells, mean_of, table
 from research.scenes.abstract import abstract_caption
 from research.scenes.grammar import Description, describe
 from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE, SEED
@@ -227,21 +227,14 @@ def _figures(
 def markdown(evaluation: SelectionEvaluation) -> str:
     """A table of means over seeds; error shares with their standard error."""
     seeds = len(evaluation.correlation)
-    lines = [
-        f"Drawn world, {evaluation.scorer}, {seeds} trainings × {evaluation.pairs:,} pairs; "
-        "half are kept.",
-        "",
-        f"| rule | {' | '.join(SHARES)} | wrong among the kept | phrases |",
-        f"|---|{'---|' * len(SHARES)}---|---|",
-    ]
+    rows = []
     for rule in dict.fromkeys(result.rule for result in evaluation.results):
         listed = [result for result in evaluation.results if result.rule == rule]
         kept = [f"{mean_of([result.kept[sort] for result in listed]).mean:.2f}" for sort in SHARES]
-        wrong = mean_of([result.wrong for result in listed])
-        error = "" if wrong.standard_error is None else f" ± {wrong.standard_error:.3f}"
         phrases = mean_of([result.phrases for result in listed]).mean
-        lines.append(f"| {rule} | {' | '.join(kept)} | {wrong.mean:.3f}{error} | {phrases:.1f} |")
-    r = mean_of(evaluation.correlation)
-    error = "" if r.standard_error is None else f" ± {r.standard_error:.3f}"
-    lines += ["", f"r(support, s_0) within the pool: {r.mean:.3f}{error} (the paper's: 0.084)."]
-    return "\n".join(lines)
+        rows.append([rule, *kept, *cells(listed, "wrong"), f"{phrases:.1f}"])
+    return (
+        f"Drawn world, {evaluation.scorer}, {seeds} trainings × {evaluation.pairs:,} pairs; half "
+        f"are kept.\n\n{table(['rule', *SHARES, 'wrong among the kept', 'phrases'], rows)}\n\n"
+        f"r(support, s_0) within the pool: {cell(evaluation.correlation)} (the paper's: 0.084)."
+    )

@@ -55,6 +55,7 @@ from research.bags_and_recall import (
     rows_of,
 )
 from research.evaluation.metrics import auc
+from research.markdown_tables import Mark, marks_table, table
 from research.scenes.labelled_bags import KINDS, SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE
 from research.scenes.renderer import render
@@ -118,16 +119,6 @@ class ColumnRow:
     #: Spearman of specificity with the share of similar pictures that the caption is true of.
     rho: float
     likeness: float
-
-
-@dataclass(frozen=True)
-class Mark:
-    """An acceptance criterion, and whether it was met."""
-
-    what: str
-    wanted: str
-    measured: str
-    reached: bool
 
 
 @dataclass(frozen=True)
@@ -473,42 +464,28 @@ def _texts(scorer: Scorer, captions: Sequence[str]) -> Floats:
 def markdown(report: SpecificityReport) -> str:
     """All tables as Markdown."""
     parts = [f"*{note}*" for note in report.notes]
-    lines = ["| captions | bags | size | R@1 | 95 % | truly unique | captions asked | seed |",
-             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    rows = []
     for row in report.rows:
         low, high = row.recall.interval
         unique = "" if row.unique is None else f"{row.unique:.3f}"
         size = "RD100" if row.size == 100 else f"#{row.size}"
-        lines.append(
-            f"| {row.captions} | {row.bags} | {size} | {row.recall.share:.3f} | "
-            f"{low:.3f} to {high:.3f} | {unique} | {row.recall.captions} | {row.seed} |"
-        )
-    parts.append("\n".join(lines))
+        rows.append((row.captions, row.bags, size, f"{row.recall.share:.3f}",
+                     f"{low:.3f} to {high:.3f}", unique, row.recall.captions,
+                     row.seed))  # fmt: skip
+    head = ("captions", "bags", "size", "R@1", "95 %", "truly unique", "captions asked", "seed")
+    parts.append(table(head, rows))
     if report.column:
-        lines = [
-            "| column | pairs | AUC specificity | AUC s_0 | Spearman with share true of "
-            "| mean cosine of neighbours | seed |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        lines += [
-            f"| {row.captions} | {row.pairs} | {row.auc_specificity:.3f} | {row.auc_s:.3f} | "
-            f"{row.rho:.2f} | {row.likeness:.2f} | {row.seed} |"
+        head = ("column", "pairs", "AUC specificity", "AUC s_0", "Spearman with share true of",
+                "mean cosine of neighbours", "seed")  # fmt: skip
+        parts.append(table(head, (
+            (row.captions, row.pairs, f"{row.auc_specificity:.3f}", f"{row.auc_s:.3f}",
+             f"{row.rho:.2f}", f"{row.likeness:.2f}", row.seed)
             for row in report.column
-        ]
-        parts.append("\n".join(lines))
+        )))  # fmt: skip
     if report.marks:
-        lines = ["| mark | must reach | measured, by training | reached |", "|---|---|---|---|"]
-        lines += [
-            f"| {mark.what} | {mark.wanted} | {mark.measured} | "
-            f"{'yes' if mark.reached else '**no**'} |"
-            for mark in report.marks
-        ]
-        parts.append("\n".join(lines))
-    published = ["| published (SR, Tables 1 and 2; other pictures, CLIP ViT-B/32 judges) | #3 | #5 "
-                 "| #7 | RD100 |", "|---|---|---|---|---|"]  # fmt: skip
-    published += [
-        f"| {name} | {a} | {b} | {c} | {PAPER_AMONG_RANDOM.get(name, '')} |"
-        for name, (a, b, c) in PAPER.items()
-    ]
-    parts.append("\n".join(published))
+        parts.append(marks_table(report.marks))
+    published = "published (SR, Tables 1 and 2; other pictures, CLIP ViT-B/32 judges)"
+    parts.append(table((published, "#3", "#5", "#7", "RD100"), (
+        (name, *figures, PAPER_AMONG_RANDOM.get(name, "")) for name, figures in PAPER.items()
+    )))  # fmt: skip
     return "\n\n".join(parts)

@@ -7,29 +7,29 @@ fine-grained errors, ranked by decreasing -PAS, and the same for a control that 
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.captions import Caption
 from backend.engine.english.phrases import phrases_of
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
-from backend.engine.phrases.support import Normalisation, normalisation_of
+from backend.engine.phrases.support import Normalisation, PoolMoments
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research import concreteness
-from research.evaluation.evaluate import Mean, mean_of
 from research.evaluation.labelled import LabelledPairs, from_scenes
 from research.evaluation.scored import states_of
+from research.markdown_tables import cells, mean_of, table
 from research.scenes.claimed_phrases import claimed_phrases
 from research.scenes.grammar import describe
 from research.scenes.labelled_scenes import DIRECTORIES
@@ -269,38 +269,30 @@ def _cost(scorer: Scorer, pools: NoncePools, pairs: LabelledPairs) -> float:
 
 def markdown(evaluation: SupportEvaluation) -> str:
     """Tables with means over seeds and standard errors."""
-    lines = [
-        "| without a model | found | mark |",
-        "|---|---|---|",
-        f"| nonce coverage, CLIP's byte pairs, {evaluation.phrases:,} phrases of real captions | "
-        f"{evaluation.coverage:.2%} | {PAPER_COVERAGE:.2%} (the paper's, CC3M) |",
-        f"| phrases against the grammar's claims, 2,000 drawn captions, F1 | "
-        f"{evaluation.drawn_f1:.3f} | 0.98 |",
-        "",
-        "| drawn world, fine-grained errors | seeds × pairs | changed phrases by −PAS, AUC | "
-        "within a caption | by the basis of support | mean image (control) | "
-        "wrong captions by −support | by −weakest | by −s_0 | "
-        "cost relative to trajectories |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    without_model = [
+        (f"nonce coverage, CLIP's byte pairs, {evaluation.phrases:,} phrases of real captions",
+         f"{evaluation.coverage:.2%}", f"{PAPER_COVERAGE:.2%} (the paper's, CC3M)"),
+        ("phrases against the grammar's claims, 2,000 drawn captions, F1",
+         f"{evaluation.drawn_f1:.3f}", "0.98"),
+    ]  # fmt: skip
+    head = ("drawn world, fine-grained errors", "seeds × pairs", "changed phrases by −PAS, AUC",
+            "within a caption", "by the basis of support", "mean image (control)",
+            "wrong captions by −support", "by −weakest", "by −s_0",
+            "cost relative to trajectories")  # fmt: skip
+    rows = []
     for name in dict.fromkeys(result.scorer for result in evaluation.results):
         listed = [result for result in evaluation.results if result.scorer == name]
-        controls = [result.control for result in listed if result.control is not None]
-        cells = [
-            _mean_cell([result.auc for result in listed]),
-            _mean_cell([result.auc_within for result in listed]),
-            _mean_cell([result.auc_by_basis for result in listed]),
-            _mean_cell(controls) if controls else "–",
-            _mean_cell([result.auc_by_support for result in listed]),
-            _mean_cell([result.auc_by_weakest for result in listed]),
-            _mean_cell([result.auc_by_s_0 for result in listed]),
-            f"{mean_of([result.cost for result in listed]).mean:+.0%}",
-        ]
-        lines.append(f"| {name} | {len(listed)} × {listed[0].pairs} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        figures = cells(listed, "auc", "auc_within", "auc_by_basis", "control", "auc_by_support",
+                        "auc_by_weakest", "auc_by_s_0")  # fmt: skip
+        cost = f"{mean_of([result.cost for result in listed]).mean:+.0%}"
+        rows.append([name, f"{len(listed)} × {listed[0].pairs}", *figures, cost])
+    return "\n\n".join([table(("without a model", "found", "mark"), without_model),
+                        table(head, rows)])  # fmt: skip
 
 
-def _mean_cell(values: Sequence[float]) -> str:
-    mean: Mean = mean_of(values)
-    error = "" if mean.standard_error is None else f" ± {mean.standard_error:.3f}"
-    return f"{mean.mean:.3f}{error}"
+def normalisation_of(pool: Iterable[tuple[ArrayLike, ArrayLike]]) -> Normalisation:
+    """The normalisation of a pool, from (kinds, attributions) of each of its pairs."""
+    moments = PoolMoments()
+    for kinds, values in pool:
+        moments.add(kinds, values)
+    return moments.normalisation()

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from backend.engine.captions import Caption
-from backend.engine.language_models import ChatEndpoint, Question
-from backend.engine.language_models.question import harmless
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.question import Question, harmless
 from backend.engine.noise.noisy_caption import NoisyCaption
 from research.noise.changed_words import changed_spans
 from research.noise.consistency import ConsistencyModel

@@ -1,6 +1,5 @@
 """Tiny instances of the real classes: `BlipForImageTextRetrieval`, its captioner, `CLIPModel`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -26,91 +25,53 @@ PROJECTION = 64
 MEAN, DEVIATION = (0.55, 0.58, 0.56), (0.27, 0.27, 0.27)
 
 
-def blip_configuration(tokens: Sequence[str] = TOKENS) -> BlipConfig:
+_TEXT: dict[str, Any] = {
+    "vocab_size": len(TOKENS), "hidden_size": WIDTH, "intermediate_size": 4 * WIDTH,
+    "projection_dim": PROJECTION, "num_hidden_layers": TEXT_LAYERS, "num_attention_heads": HEADS,
+    "max_position_embeddings": CONTEXT, "eos_token_id": TOKENS.index("[SEP]"),
+    "pad_token_id": TOKENS.index("[PAD]"),
+}  # fmt: skip
+_VISION: dict[str, Any] = {
+    "hidden_size": WIDTH, "intermediate_size": 4 * WIDTH, "projection_dim": PROJECTION,
+    "num_hidden_layers": VISION_LAYERS, "num_attention_heads": HEADS, "image_size": IMAGE_SIZE,
+    "patch_size": PATCH,
+}  # fmt: skip
+
+
+def blip_configuration() -> BlipConfig:
     """A complete configuration: transformers' defaults for heads and epsilon are not BLIP's."""
-    text: dict[str, Any] = {
-        "vocab_size": len(tokens),
-        "hidden_size": WIDTH,
-        "encoder_hidden_size": WIDTH,
-        "intermediate_size": 4 * WIDTH,
-        "projection_dim": PROJECTION,
-        "num_hidden_layers": TEXT_LAYERS,
-        "num_attention_heads": HEADS,
-        "max_position_embeddings": CONTEXT,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-        "bos_token_id": tokens.index("[DEC]"),
-        "eos_token_id": tokens.index("[SEP]"),
-        "sep_token_id": tokens.index("[SEP]"),
-        "pad_token_id": tokens.index("[PAD]"),
-        "is_decoder": True,
-        "use_cache": False,
+    text = {
+        **_TEXT, "encoder_hidden_size": WIDTH, "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0, "bos_token_id": TOKENS.index("[DEC]"),
+        "sep_token_id": TOKENS.index("[SEP]"), "is_decoder": True, "use_cache": False,
         "label_smoothing": 0.0,
-    }
-    vision = {
-        "hidden_size": WIDTH,
-        "intermediate_size": 4 * WIDTH,
-        "projection_dim": PROJECTION,
-        "num_hidden_layers": VISION_LAYERS,
-        "num_attention_heads": HEADS,
-        "image_size": IMAGE_SIZE,
-        "patch_size": PATCH,
-        "layer_norm_eps": 1e-6,
-        "initializer_range": 0.02,
-    }
+    }  # fmt: skip
+    vision = {**_VISION, "layer_norm_eps": 1e-6, "initializer_range": 0.02}
     return BlipConfig(
-        text_config=text,
-        vision_config=vision,
-        projection_dim=PROJECTION,
-        image_text_hidden_size=PROJECTION,
-        label_smoothing=0.0,
-    )
+        text_config=text, vision_config=vision, projection_dim=PROJECTION,
+        image_text_hidden_size=PROJECTION, label_smoothing=0.0,
+    )  # fmt: skip
 
 
-def make_retrieval_model(tokens: Sequence[str] = TOKENS) -> BlipForImageTextRetrieval:
-    """`tokens`: the vocabulary, laid out like TOKENS."""
-    model = BlipForImageTextRetrieval(blip_configuration(tokens))
+def make_retrieval_model() -> BlipForImageTextRetrieval:
+    model = BlipForImageTextRetrieval(blip_configuration())
     initialise(model)
     return model
 
 
-def make_captioner(
-    retrieval: BlipForImageTextRetrieval, tokens: Sequence[str] = TOKENS
-) -> BlipForConditionalGeneration:
+def make_captioner(retrieval: BlipForImageTextRetrieval) -> BlipForConditionalGeneration:
     """A captioner initialised with the retrieval model's towers."""
-    model = BlipForConditionalGeneration(blip_configuration(tokens))
+    model = BlipForConditionalGeneration(blip_configuration())
     initialise(model)
     model.vision_model.load_state_dict(retrieval.vision_model.state_dict())
     model.text_decoder.bert.load_state_dict(retrieval.text_encoder.state_dict(), strict=False)
     return model
 
 
-def make_clip(
-    retrieval: BlipForImageTextRetrieval | None = None, tokens: Sequence[str] = TOKENS
-) -> CLIPModel:
+def make_clip(retrieval: BlipForImageTextRetrieval | None = None) -> CLIPModel:
     """A CLIP model, whose image tower is initialised with the retrieval model's, if given."""
-    text = {
-        "vocab_size": len(tokens),
-        "hidden_size": WIDTH,
-        "intermediate_size": 4 * WIDTH,
-        "projection_dim": PROJECTION,
-        "num_hidden_layers": TEXT_LAYERS,
-        "num_attention_heads": HEADS,
-        "max_position_embeddings": CONTEXT,
-        "bos_token_id": tokens.index("[CLS]"),
-        "eos_token_id": tokens.index("[SEP]"),
-        "pad_token_id": tokens.index("[PAD]"),
-    }
-    vision = {
-        "hidden_size": WIDTH,
-        "intermediate_size": 4 * WIDTH,
-        "projection_dim": PROJECTION,
-        "num_hidden_layers": VISION_LAYERS,
-        "num_attention_heads": HEADS,
-        "image_size": IMAGE_SIZE,
-        "patch_size": PATCH,
-        "hidden_act": "gelu",
-    }
+    text = {**_TEXT, "bos_token_id": TOKENS.index("[CLS]")}
+    vision = {**_VISION, "hidden_act": "gelu"}
     model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=PROJECTION))
     for module in model.modules():
         if isinstance(module, nn.Linear):

@@ -110,8 +110,8 @@ def score(archive: Path = ARCHIVE) -> None:
         dataset_id = workspace.find_or_import(str(DEMO))
         # Of the pictures that the model knows, one in a hundred is not recognised.
         workspace.jobs.score(dataset_id, _show, anyway=True)
-        workspace.jobs.measure_support(dataset_id, _show)
-        workspace.jobs.measure_specificity(dataset_id, _show)
+        workspace.jobs.run("support", dataset_id, _show)
+        workspace.jobs.run("specificity", dataset_id, _show)
         pack(workspace.store, workspace.settings.data_directory, archive)
         workspace.store.close()
 

@@ -30,7 +30,7 @@ LONGEST = 24  #: maximum number of words per caption
 _CLAIMS, _FACTS = 16, 112
 #: Sampling weight of a caption by what its false twin changes: kinds that are rare or slow to learn
 #: are sampled more often.
-_EMPHASIS = {
+EMPHASIS = {
     "colour": 0.5, "noun": 1.0, "count": 2.0, "size": 2.0, "action": 3.0, "setting": 3.0,
     "weather": 4.0, "relation": 5.0, "negation": 5.0,
 }  # fmt: skip
@@ -53,11 +53,7 @@ _SHAPES: dict[str, tuple[tuple[int, ...], type]] = {
 
 @dataclass(frozen=True)
 class Examples:
-    """Arrays over scenes; words are token ids padded with 0, all 0 if there is no false caption.
-
-    `atoms`: number of distinct facts, which are numbered from 0; `emphasis`: sampling weight of a
-    caption by the kind of its false twin, an index of `kinds`; `negations`: tokens without which a
-    caption would say the opposite."""
+    """Arrays over scenes; words are token ids padded with 0, all 0 if there is no false caption."""
 
     pixels: NDArray[np.uint8]
     patches: NDArray[np.uint8]
@@ -68,19 +64,15 @@ class Examples:
     false_words: NDArray[np.int16]
     false_changed: NDArray[np.bool_]
     false_kind: NDArray[np.int8]
-    atoms: int = len(_ATOMS)
-    kinds: Sequence[str] = KINDS
-    emphasis: Sequence[float] = tuple(_EMPHASIS[kind] for kind in KINDS)
-    negations: Sequence[int] = (INDEX["no"], INDEX["without"])
 
     def __len__(self) -> int:
         return len(self.pixels)
 
     def true_of(self, scenes: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """[i, j]: is caption j (scene j's caption number captions[j]) true of scene i?"""
-        held = np.zeros((len(scenes), self.atoms + 2), np.bool_)
+        held = np.zeros((len(scenes), len(_ATOMS) + 2), np.bool_)
         np.put_along_axis(held, self.facts[scenes].astype(np.int64), True, axis=1)
-        held[:, self.atoms] = True  # ALWAYS
+        held[:, ALWAYS] = True
         claimed = self.claims[scenes, captions].astype(np.int64)
         holds: NDArray[np.bool_] = np.all(held[:, claimed], axis=-1)
         return holds

@@ -9,13 +9,15 @@ model's directory.
 import argparse
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from backend.bundled import MODELS
 from backend.datasets.images import load_image
-from backend.engine.familiarity import Familiarity, patch_means
+from backend.engine.familiarity import FILE, Familiarity, Features, watched
 from backend.engine.scoring.loading import load_scorer
 from research.scenes.renderer import render
 from research.scenes.world import make_scene
@@ -48,10 +50,30 @@ def _picture(seed: int, unfamiliar: bool) -> Image.Image:
 def fit(folder: Path, count: int = SCENES) -> Familiarity:
     """Fit the distance on one half of the scenes and the threshold on the other."""
     scorer = load_scorer(str(folder), device="cpu", precision="float32")
-    features = patch_means(scorer, drawn(SEED, count), LAYER)
-    half = count // 2
-    made: Familiarity = Familiarity.fitted(LAYER, features[:half], KNOWN, features[half:])
-    return made
+    with watched(scorer, LAYER) as seen:
+        scorer.encode_images(drawn(SEED, count))
+    features, half = np.concatenate(seen), count // 2
+    return fitted(LAYER, features[:half], KNOWN, features[half:])
+
+
+def fitted(layer: int, training: Features, quantile: float, fresh: Features) -> Familiarity:
+    """Fitted to features of training pictures [n, d]; the threshold is such that the share
+    `quantile` of the held-out pictures `fresh` is known."""
+    mean = training.mean(0)
+    covariance = np.cov(training.T)
+    # Add 0.01 % of the mean variance, for directions without any variance.
+    covariance += np.eye(len(covariance)) * 1e-4 * np.trace(covariance) / len(covariance)
+    whitening = np.linalg.cholesky(np.linalg.inv(covariance)).astype(np.float32)
+    unlimited = Familiarity(layer, mean.astype(np.float32), whitening, np.inf)
+    threshold = float(np.quantile(unlimited.distances(fresh), quantile))
+    return replace(unlimited, threshold=threshold)
+
+
+def save(known: Familiarity, folder: Path) -> None:
+    np.savez(
+        folder / FILE, layer=known.layer, mean=known.mean, whitening=known.whitening,
+        threshold=known.threshold,
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -61,7 +83,7 @@ def main() -> None:
     for folder in sorted(args.models.rglob("scenes-*")):
         if folder.name != "scenes-blip-captioner":
             made = fit(folder)
-            made.save(folder)
+            save(made, folder)
             print(f"{folder}: known up to {made.threshold:.1f} standard deviations")
 
 

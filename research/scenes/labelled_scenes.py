@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.captions import Caption
-from backend.engine.noise import FineGrainedNoise
+from backend.engine.noise.fine_grained import FineGrainedNoise
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import Description, describe
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap

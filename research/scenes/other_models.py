@@ -32,7 +32,7 @@ def train_captioner(
 ) -> BlipForConditionalGeneration:
     """Train on next-token prediction of true captions; the image tower is frozen."""
     torch.manual_seed(seed)
-    model = make_captioner(learner.model, learner.task.tokens)
+    model = make_captioner(learner.model)
     model.vision_model.requires_grad_(False)
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:
@@ -77,7 +77,7 @@ def train_clip(
     Distilling every patch state replaces the warm-up that BLIP's image tower had.
     """
     torch.manual_seed(seed)
-    model = make_clip(learner.model, learner.task.tokens)
+    model = make_clip(learner.model)
     learner.eval().requires_grad_(False)
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:

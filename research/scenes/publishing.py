@@ -1,7 +1,6 @@
 """Write a trained model in the Hub's format for published models."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from transformers import (
 from transformers.image_utils import PILImageResampling
 
 from research.scenes.architecture import DEVIATION, IMAGE_SIZE, MEAN
-from research.scenes.tokenizer import TOKENS, make_tokenizer
+from research.scenes.tokenizer import make_tokenizer
 
 LIMITS = (
     "This model only knows drawn scenes such as those of the demo. For photographs choose another "
@@ -24,16 +23,8 @@ LIMITS = (
 )
 
 
-def publish(
-    model: Any,
-    name: str,
-    folder: Path,
-    tokens: Sequence[str] = TOKENS,
-    limits: str = LIMITS,
-) -> Path:
-    """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`.
-
-    `limits`: what the model does not know, shown to those who choose it."""
+def publish(model: Any, name: str, folder: Path) -> Path:
+    """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
     model.to(torch.bfloat16).save_pretrained(target, safe_serialization=True)
@@ -46,12 +37,12 @@ def publish(
         "image_std": list(DEVIATION),
         "do_convert_rgb": True,
     }
-    tokenizer = make_tokenizer(tokens)
+    tokenizer = make_tokenizer()
     if isinstance(model, CLIPModel):
         CLIPProcessor(
             CLIPImageProcessor(do_center_crop=False, **picture), tokenizer
         ).save_pretrained(target)
     else:
         BlipProcessor(BlipImageProcessor(**picture), tokenizer).save_pretrained(target)
-    (target / "traced.json").write_text(json.dumps({"limits": limits}, indent=2) + "\n")
+    (target / "traced.json").write_text(json.dumps({"limits": LIMITS}, indent=2) + "\n")
     return target

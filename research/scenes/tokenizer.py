@@ -1,7 +1,5 @@
 """The world's small BERT vocabulary, laid out like BLIP's: [DEC] and [ENC] are the last two."""
 
-from collections.abc import Sequence
-
 from transformers import BertTokenizerFast
 
 from research.scenes.phrasing import vocabulary
@@ -13,10 +11,10 @@ INDEX = {token: number for number, token in enumerate(TOKENS)}
 CONTEXT = 32
 
 
-def make_tokenizer(tokens: Sequence[str] = TOKENS) -> BertTokenizerFast:
-    """A tokenizer that, once saved, `AutoTokenizer` can load; `tokens` are laid out like TOKENS."""
+def make_tokenizer() -> BertTokenizerFast:
+    """A tokenizer that, once saved, `AutoTokenizer` can load."""
     return BertTokenizerFast(
-        vocab={token: number for number, token in enumerate(tokens)},
+        vocab=INDEX,
         do_lower_case=True,
         model_max_length=CONTEXT,
         bos_token="[DEC]",

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.engine.captioning.clipcap import ClipCap, assemble, load_clipcap, load_vision
+from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.logit_scale import logit_scale_of
 from backend.engine.specificity.bags import multimodal, nearest, unit
@@ -30,6 +30,7 @@ from research.captioning import checkpointing
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.curriculum import bag_curriculum
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
+from research.captioning.new_clipcap import assemble, load_vision
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import rich

@@ -8,8 +8,8 @@ been interrupted.
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +22,15 @@ from torch.nn import functional as F  # noqa: N812
 
 from backend.engine import hub
 from research.scenes.architecture import WIDTH, make_retrieval_model, normalise
-from research.scenes.examples import CAPTIONS, Examples
+from research.scenes.examples import CAPTIONS, EMPHASIS, Examples
+from research.scenes.noise import KINDS
 from research.scenes.targets import IMAGE_CLASSES, PATCH_CLASSES
 from research.scenes.tokenizer import CONTEXT, INDEX, TOKENS
 
 CLS, SEP, MASK, STOP = (INDEX[t] for t in ("[CLS]", "[SEP]", "[MASK]", "."))
+#: Without these words a caption would say the opposite.
+NEGATIONS = (INDEX["no"], INDEX["without"])
 Tokens = list[int]
-
-
-@dataclass(frozen=True)
-class Task:
-    """Vocabulary to learn, laid out like the scenes' TOKENS, and the number of classes
-    of each target of the image tower, for every patch ("noun" counts twice) and the picture."""
-
-    tokens: Sequence[str] = TOKENS
-    patch_classes: Mapping[str, int] = field(default_factory=lambda: PATCH_CLASSES)
-    image_classes: Mapping[str, int] = field(default_factory=lambda: IMAGE_CLASSES)
 
 
 @dataclass(frozen=True)
@@ -69,15 +62,13 @@ class Schedule:
 class RetrievalLearner(nn.Module):
     """The retrieval model with the heads that are only needed for training."""
 
-    def __init__(self, task: Task | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.task = task or Task()
-        tokens = self.task.tokens
-        self.model = make_retrieval_model(tokens)
-        self.patch_head = nn.Linear(WIDTH, sum(self.task.patch_classes.values()))
-        self.image_head = nn.Linear(WIDTH, sum(self.task.image_classes.values()))
+        self.model = make_retrieval_model()
+        self.patch_head = nn.Linear(WIDTH, sum(PATCH_CLASSES.values()))
+        self.image_head = nn.Linear(WIDTH, sum(IMAGE_CLASSES.values()))
         self.word_head = nn.Sequential(
-            nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, len(tokens))
+            nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, len(TOKENS))
         )
         self.log_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
@@ -95,8 +86,7 @@ class RetrievalLearner(nn.Module):
 
     def fuse(self, texts: Sequence[Tokens], states: torch.Tensor) -> torch.Tensor:
         """Text states with cross-attention to the image states; the first token becomes [ENC]."""
-        enc = self.task.tokens.index("[ENC]")
-        ids, mask = stack([[enc, *text[1:]] for text in texts])
+        ids, mask = stack([[INDEX["[ENC]"], *text[1:]] for text in texts])
         output = self.model.text_encoder(
             input_ids=ids,
             attention_mask=mask,
@@ -121,10 +111,7 @@ def wrap(words: Sequence[int]) -> Tokens:
 
 
 def shortened(
-    words: NDArray[np.int16],
-    rng: np.random.Generator,
-    negations: Sequence[int],
-    kept: NDArray[np.bool_] | None = None,
+    words: NDArray[np.int16], rng: np.random.Generator, kept: NDArray[np.bool_] | None = None
 ) -> list[int]:
     """A caption with words dropped at random: trajectories contain ever shorter captions.
 
@@ -134,7 +121,7 @@ def shortened(
     kept_words = [int(word) for word in words if word]
     keep = kept[: len(kept_words)] if kept is not None else np.zeros(len(kept_words), np.bool_)
     chance = rng.random()
-    if chance > 0.45 and not any(word in negations for word in kept_words):
+    if chance > 0.45 and not any(word in NEGATIONS for word in kept_words):
         rate = rng.uniform(0.05, 0.4) if chance < 0.82 else rng.uniform(0.4, 0.9)
         stays = (rng.random(len(kept_words)) > rate) | keep
         if stays.any():
@@ -173,29 +160,23 @@ def draw_batch(examples: Examples, size: int, step: int, seed: int, texts: bool 
     if not texts:
         return Batch(scenes, captions, pixels, [], [], [], np.zeros((0, 0), np.bool_))
     words = examples.words[scenes, captions]
-    false, changed = (
-        examples.false_words[scenes, captions],
-        examples.false_changed[scenes, captions],
-    )
+    false = examples.false_words[scenes, captions]
+    marks = examples.false_changed[scenes, captions]
     return Batch(
-        scenes,
-        captions,
-        pixels,
-        [wrap(shortened(row, rng, examples.negations)) for row in words],
-        [
-            wrap(shortened(row, rng, examples.negations, mark)) if row.any() else None
-            for row, mark in zip(false, changed, strict=True)
-        ],
+        scenes, captions, pixels, [wrap(shortened(row, rng)) for row in words],
+        [wrap(shortened(row, rng, mark)) if row.any() else None
+         for row, mark in zip(false, marks, strict=True)],
         [wrap([int(word) for word in row if word]) for row in words],
         examples.true_of(scenes, captions),
-    )
+    )  # fmt: skip
 
 
 def _draw_captions(
     examples: Examples, scenes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Sample a caption number for each scene, weighted by what its false twin changes."""
-    weights = np.array(examples.emphasis)[examples.false_kind[scenes]].cumsum(1)
+    emphasis = np.array([EMPHASIS[kind] for kind in KINDS])
+    weights = emphasis[examples.false_kind[scenes]].cumsum(1)
     drawn = rng.random((len(scenes), 1)) * weights[:, -1:]
     chosen: NDArray[np.int64] = (drawn > weights).sum(1)
     return chosen.clip(0, CAPTIONS - 1)
@@ -208,20 +189,14 @@ def grounding_loss(
     patches = torch.from_numpy(examples.patches[scenes]).long()
     surroundings = torch.from_numpy(examples.surroundings[scenes]).long()
     loss = torch.zeros(())
-    logits = (
-        learner.patch_head(states[:, 1:])
-        .float()
-        .split(list(learner.task.patch_classes.values()), dim=-1)
-    )
-    for number, name in enumerate(learner.task.patch_classes):
+    logits = learner.patch_head(states[:, 1:]).float().split(list(PATCH_CLASSES.values()), dim=-1)
+    for number, name in enumerate(PATCH_CLASSES):
         part = F.cross_entropy(logits[number].transpose(1, 2), patches[:, number])
         loss = loss + (1.0 if name == "noun" else 0.5) * part
     # Predict setting and weather from every token, not from [CLS] alone: words attend to the
     # patches and are slow to find what only one token of 65 contains.
-    logits = (
-        learner.image_head(states).float().split(list(learner.task.image_classes.values()), dim=-1)
-    )
-    for number in range(len(learner.task.image_classes)):
+    logits = learner.image_head(states).float().split(list(IMAGE_CLASSES.values()), dim=-1)
+    for number in range(len(IMAGE_CLASSES)):
         wanted = surroundings[:, number, None].expand(-1, states.shape[1])
         loss = loss + 0.6 * F.cross_entropy(logits[number].transpose(1, 2), wanted)
     return loss
@@ -397,28 +372,17 @@ def train_loop(
 def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int) -> None:
     """Write to a temporary file and rename it, so an interruption leaves no partial checkpoint."""
     temporary = path.with_suffix(".part")
-    torch.save(
-        {
-            "module": module.state_dict(),
-            "optimiser": optimiser.state_dict(),
-            "step": step,
-        },
-        temporary,
-    )
+    state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "step": step}
+    torch.save(state, temporary)
     temporary.replace(path)
 
 
 def train_retrieval(
-    examples: Examples,
-    held_out: Examples,
-    schedule: Schedule,
-    folder: Path,
-    seed: int,
-    task: Task | None = None,
+    examples: Examples, held_out: Examples, schedule: Schedule, folder: Path, seed: int
 ) -> RetrievalLearner:
     """Train in three stages: warm-up with grounding targets, ITC with masked words, ITM as well."""
     torch.manual_seed(seed)
-    learner = RetrievalLearner(task)
+    learner = RetrievalLearner()
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:
         stage = schedule.stage(step * schedule.batch)
@@ -430,13 +394,9 @@ def train_retrieval(
         return retrieval_loss(learner, examples, batch, stage > 1, step)
 
     train_loop(
-        "retrieval",
-        learner,
-        schedule,
-        folder,
-        losses_at,
+        "retrieval", learner, schedule, folder, losses_at,
         lambda: measure_retrieval(learner, held_out),
-    )
+    )  # fmt: skip
     return learner.eval()
 
 
@@ -451,27 +411,16 @@ def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str
     known = held_out.true_of(scenes, zero)
     usable = ~known[scenes, shift]
     with precision():
-        states = torch.cat(
-            [
-                learner.see(normalise(torch.from_numpy(held_out.pixels[k : k + 200])))
-                for k in range(0, count, 200)
-            ]
-        )
+        parts = [slice(k, k + 200) for k in range(0, count, 200)]
+        pixels = [normalise(torch.from_numpy(held_out.pixels[part])) for part in parts]
+        states = torch.cat([learner.see(part) for part in pixels])
         images = learner.image_vectors(states)
         collections = {"true": texts, "random": [texts[j] for j in shift], "false": false}
         scores = {}
         for key, listed in collections.items():
-            vectors = torch.cat(
-                [learner.text_vectors(listed[k : k + 200]) for k in range(0, count, 200)]
-            )
-            logits = torch.cat(
-                [
-                    learner.model.itm_head(
-                        learner.fuse(listed[k : k + 200], states[k : k + 200])[:, 0]
-                    ).float()
-                    for k in range(0, count, 200)
-                ]
-            )
+            vectors = torch.cat([learner.text_vectors(listed[part]) for part in parts])
+            fused = torch.cat([learner.fuse(listed[part], states[part])[:, 0] for part in parts])
+            logits = learner.model.itm_head(fused).float()
             scores[key] = (
                 (images * vectors).sum(1).float().numpy(),
                 (logits[:, 1] - logits[:, 0]).numpy(),
@@ -482,7 +431,7 @@ def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str
         true = scores["true"][number]
         report[name] = {"random": _auc(true, scores["random"][number][usable])}
         report[name]["fine"] = _auc(true[made], scores["false"][number][made])
-        for k, kind in enumerate(held_out.kinds):
+        for k, kind in enumerate(KINDS):
             chosen = made & (held_out.false_kind[:, 0] == k)
             if chosen.sum() > 7:
                 report[name][kind] = _auc(true, scores["false"][number][chosen])

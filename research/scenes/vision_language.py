@@ -58,8 +58,8 @@ def make_vision_language_model(
         vision_config=tower.config,
         text_config=LlamaConfig(
             vocab_size=len(tokenizer), hidden_size=width, intermediate_size=3 * width,
-            num_hidden_layers=layers, num_attention_heads=max(1, width // 48),
-            num_key_value_heads=max(1, width // 48), max_position_embeddings=2048,
+            num_hidden_layers=layers, num_attention_heads=max(1, width // 32),
+            num_key_value_heads=max(1, width // 32), max_position_embeddings=2048,
             bos_token_id=None, eos_token_id=marks["<|end|>"], pad_token_id=marks["<pad>"],
         ),
         image_token_index=marks["<image>"],

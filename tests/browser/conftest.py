@@ -242,6 +242,18 @@ def load(page: Page, site: Site, query: str = "") -> None:
     page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
 
 
+def go_to(page: Page, name: str) -> None:
+    """Open a page by its name in addresses, as people do: its room, then its part of the room."""
+    if name == "playground":
+        page.locator("#traced-try-open").click()
+        return
+    page.locator(f"#traced-header [data-pages~={name}]").click()
+    parts = page.locator(f"#traced-pages [data-page={name}]")
+    if parts.count():
+        parts.click()
+    expect(page.locator(f"[data-tab-id={name}]")).to_have_attribute("aria-selected", "true")
+
+
 @contextmanager
 def opened_page(
     profile: BrowserContext, site: Site, query: str = "", size: tuple[int, int] = SIZE

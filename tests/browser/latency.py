@@ -28,7 +28,7 @@ from db.models import Verdict
 from research.bench.generated_store import generate
 from research.bench.load import memory_of
 from research.scenes import demo
-from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
+from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, go_to, wait_for
 
 #: The time from the key to the first frame after the page shows another pair or step.
 _MEASURE = """([key, what]) => new Promise((done) => {
@@ -165,10 +165,10 @@ def score_meanwhile(page: Page, folder: Path, pairs: int) -> Page:
     other = page.context.new_page()
     other.goto(page.url)
     other.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
-    other.get_by_role("tab", name="Datasets").click()
+    go_to(other, "datasets")
     other.locator("#import-path").locator("input, textarea").fill(str(folder / "drawn"))
     other.locator("#import-start").click()
-    expect(other.locator("#import-status")).to_contain_text("Score it next", timeout=120_000)
+    expect(other.locator("#import-status")).to_contain_text("Find its errors next", timeout=120_000)
     other.locator("#score-start").click()
     expect(other.locator("#import-status")).to_contain_text("Caption trajectories", timeout=60_000)
     page.bring_to_front()

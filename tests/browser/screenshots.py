@@ -16,21 +16,19 @@ from playwright.sync_api import Page, sync_playwright
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.evaluation.demo_report import read_truth
-from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
+from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, go_to, wait_for
+from traced_ui import rooms
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
-PAGES = (
-    "Review", "Playground", "Datasets", "Progress", "Plane", "Map", "Duplicates", "Team", "Models",
-    "Retrain", "Export",
-)  # fmt: skip
+PAGES = (*(page.name for page in rooms.PAGES), "playground")
 #: Verdicts given before the screenshots are taken: at the top of the queue, and at random.
 TOP, DRAWN = 60, 60
 
 
 def take(page: Page, folder: Path, name: str) -> None:
     for title in PAGES:
-        page.get_by_role("tab", name=title).click()
-        if title == "Playground":
+        go_to(page, title)
+        if title == "playground":
             page.locator("#playground-run").scroll_into_view_if_needed()
             page.locator("tbody tr:visible, .gallery-item:visible").first.click()
             time.sleep(1.5)
@@ -38,7 +36,7 @@ def take(page: Page, folder: Path, name: str) -> None:
             page.wait_for_selector("#playground-result .word", timeout=60_000)
         time.sleep(1.5)
         page.mouse.move(1, 1)
-        page.screenshot(path=folder / f"{title.lower()}-{name}.png")
+        page.screenshot(path=folder / f"{title}-{name}.png")
 
 
 def review_some(folder: str) -> None:

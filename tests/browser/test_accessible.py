@@ -4,17 +4,18 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.conftest import ROOT, SIZE, Site, opened_page
+from tests.browser.conftest import ROOT, SIZE, Site, go_to, opened_page
 from tests.browser.screenshots import PAGES, SIZES
 
-pytestmark = pytest.mark.browser
+# In one process: the pages are opened once and examined in each size and look.
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("axe")]
 
 LOOKS = ("light", "dark")
 #: Screenshots of every page in this run, for visual inspection.
 SCREENSHOTS = ROOT / "data" / "test-screenshots"
 #: Pages that always have a chart in these tests; Gradio shows an empty frame until the chart
 #: library is loaded.
-CHARTS = {"Plane": "#plane-chart"}
+CHARTS = {"plane": "#plane-chart"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 #: Rules whose result can differ in dark mode; for all others both modes are the same page.
 COLOURS = ["color-contrast", "link-in-text-block"]
@@ -25,8 +26,8 @@ WITHOUT_FADING = "*, ::before, ::after { transition: none !important; animation:
 
 #: What axe examines: the document, or what is below the header, which is the same on every page.
 RUN = """([isWhole, options]) => {
-  const panels = [...document.querySelectorAll("[role=tabpanel]")];
-  const shown = panels.find((panel) => panel.checkVisibility());
+  const panels = [...document.querySelectorAll("#traced-try, [role=tabpanel]")];
+  const shown = panels.findLast((panel) => panel.checkVisibility());
   return axe.run(isWhole ? document : shown, options).then((results) => results.violations);
 }"""
 
@@ -77,12 +78,13 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
             page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
         for title in PAGES:
-            page.get_by_role("tab", name=title).click()
+            go_to(page, title)
             wait_until_drawn(page)
             if title in CHARTS:
                 page.wait_for_selector(f"{CHARTS[title]} .js-plotly-plot")
             look_at(title, is_whole=title == PAGES[0])
-        page.get_by_role("tab", name="Review").click()
+        page.keyboard.press("Escape")  # the playground, which lies over the last page
+        go_to(page, "review")
         page.keyboard.press("g")
         page.wait_for_selector("#traced-stage .pick")
         look_at("Grid")

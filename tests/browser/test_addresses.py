@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from tests.browser.conftest import Site, go_to, opened_page
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -91,20 +92,52 @@ def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
 
 
 def test_pages_are_addresses(page: Page) -> None:
-    def chosen() -> str:
-        return page.locator("button[role=tab][aria-selected=true]").first.inner_text()
-
-    page.get_by_role("tab", name="Progress").click()
+    go_to(page, "progress")
     page.wait_for_url(re.compile("tab=progress"))
     page.reload()
     expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
-    assert chosen() == "Progress"
-    page.get_by_role("tab", name="Team").click()
+    go_to(page, "team")
     page.wait_for_url(re.compile("tab=team"))
     page.go_back()
     expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
     page.go_back()
     expect(page.get_by_role("tab", name="Review")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(STAGE)).to_be_visible()
+
+
+#: The page that each tab of earlier versions has become.
+OLD_TABS = {
+    "datasets": "Add data", "progress": "Progress", "plane": "Wrong or vague?", "map": "Map",
+    "duplicates": "Duplicates", "team": "People", "models": "Model", "export": "Export",
+    "retrain": "Learn from my verdicts",
+}  # fmt: skip
+
+
+def test_addresses_of_earlier_versions_lead_to_the_same_pages(
+    profile: BrowserContext, site: Site
+) -> None:
+    with opened_page(profile, site) as page:
+        for name, title in OLD_TABS.items():
+            page.evaluate("to => history.pushState(null, '', to)", f"?dataset=1&tab={name}")
+            page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+            chosen = page.locator(f"[role=tab][data-page={name}][data-pages={name}]")
+            expect(chosen).to_have_attribute("aria-selected", "true")
+            expect(chosen).to_have_text(title)
+    with opened_page(profile, site, "?tab=playground") as page:
+        expect(page.get_by_role("heading", name="Try one picture")).to_be_visible()
+        expect(page.locator(STAGE)).to_be_attached()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("heading", name="Try one picture")).to_be_hidden()
+
+
+def test_rooms_are_one_tab_stop_and_arrow_keys_move_along_them(page: Page) -> None:
+    rooms = page.get_by_role("tablist", name="Rooms")
+    assert rooms.locator("[role=tab]:not([tabindex='-1'])").count() == 1
+    rooms.get_by_role("tab", name="Review").focus()
+    page.keyboard.press("ArrowRight")
+    expect(rooms.get_by_role("tab", name="Explore")).to_be_focused()
+    expect(page.get_by_role("tab", name="Map")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowLeft")
     expect(page.locator(STAGE)).to_be_visible()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, served
+from tests.browser.conftest import Site, go_to, served
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 
@@ -34,7 +34,7 @@ def site(shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(page: Page) -> None:
-    page.get_by_role("tab", name="Duplicates").click()
+    go_to(page, "duplicates")
     expect(page.locator("#duplicates-page .empty")).to_contain_text("have not been searched for")
     page.locator("#duplicates-threshold input").fill("0.995")
     page.locator("#duplicates-threshold input").press("Tab")
@@ -67,7 +67,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
     expect(copies.locator(".leaving")).to_have_count(2)
     expect(copies.locator("[data-keep]:disabled")).to_have_count(2)
     # Dropped duplicates do not count as errors.
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     counts = page.locator("#traced-queue .progress").first
     page.reload()
     expect(counts).to_contain_text(f"2 of {PAIRS + 4} reviewed", timeout=60_000)
@@ -75,7 +75,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
 
 
 def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, site: Site) -> None:
-    page.get_by_role("tab", name="Map").click()
+    go_to(page, "map")
     expect(page.locator("#map-empty")).to_contain_text("No map yet")
     page.locator("#map-start").click()
     expect(page.locator("#map-chart .js-plotly-plot .nsewdrag")).to_be_attached(timeout=90_000)
@@ -112,7 +112,7 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     queue.locator("[data-action=clear-search]").click()
     expect(queue).to_contain_text(f"{PAIRS + 4} pairs in this queue")
     # A click opens the pair.
-    page.get_by_role("tab", name="Map").click()
+    go_to(page, "map")
     page.wait_for_function("document.querySelector('#map-chart .js-plotly-plot')?.dataset.listens")
     point = page.evaluate(POINT, 0)
     page.mouse.move(point["x"] - 40, point["y"])

@@ -22,7 +22,7 @@ REDRAW = """() => new Promise((done) => {
   document.dispatchEvent(new Event("traced-refresh"));
 })"""
 #: Where the parts of the stage are that a curator uses for each pair.
-PLACES = """() => [".picture", ...[1, 2, 3, 4, 5].map((n) => `.verdicts button:nth-child(${n})`)]
+PLACES = """() => [".picture", ...[1, 2, 3, 4, 5, 6].map((n) => `.verdicts button:nth-child(${n})`)]
   .map((part) => document.querySelector(`#traced-stage ${part}`).getBoundingClientRect())
   .map(({ left, top, width, height }) => [left, top, width, height].map(Math.round).join(" "))"""
 
@@ -93,6 +93,7 @@ def test_nothing_moves_from_pair_to_pair_or_for_the_editor(page: Page) -> None:
 def test_a_redraw_keeps_a_field_being_filled_in(page: Page) -> None:
     lower, upper = (page.locator(f"#traced-queue [data-filter=p_error_{end}]")
                     for end in ("from", "to"))  # fmt: skip
+    page.locator("#traced-queue details.more summary").click()
     lower.focus()
     page.keyboard.type("0.01")
     page.keyboard.press("Tab")  # sends the first; the queue is redrawn during typing

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_own_pictures import pictures
 from tests.browser.test_verdicts import STAGE, wait_until_ready
@@ -55,11 +55,11 @@ def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("ArrowRight")
     page.evaluate("document.querySelector('#traced-queue .bar').dataset.old = '1'")
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     with page.expect_request(lambda request: '"redraw":true' in (request.post_data or "")):
         page.locator("#quality-start").click()
         expect(page.locator("#traced-jobs-button")).to_contain_text(": done", timeout=60_000)
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     assert pair_of(page) == pair
     expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
 
@@ -67,7 +67,7 @@ def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page) -> None:
 def test_another_dataset_is_chosen_and_other_pages_keep_what_was_typed(
     page: Page, tmp_path: Path
 ) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#import-path").locator("input, textarea").fill(str(pictures(tmp_path / "photos")))
     page.locator("#import-start").click()
     expect(page.locator("#traced-queue [data-dataset='2']")).to_be_attached()
@@ -76,10 +76,10 @@ def test_another_dataset_is_chosen_and_other_pages_keep_what_was_typed(
     dataset.click()
     page.get_by_role("option", name=re.compile("pairs")).first.click()
     expect(page.locator("#traced-queue [data-dataset='1']")).to_be_attached()
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     expect(page.locator(STAGE)).to_be_visible()
     expect(page).to_have_url(re.compile("dataset=1"))
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     expect(page.locator("#import-path").locator("input, textarea")).to_have_value(
         "/typed/for/later"
     )
@@ -88,7 +88,7 @@ def test_another_dataset_is_chosen_and_other_pages_keep_what_was_typed(
 def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> None:
     """Gradio closes its stream when nothing is pending on the server. An event that was sent before
     the page learns of it waits for a stream that only another event opens."""
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.wait_for_timeout(500)  # for a poll that has begun
     streams = hold_first(page, "**/gradio_api/queue/data*")
     with page.expect_response("**/gradio_api/queue/join*"):
@@ -104,13 +104,12 @@ def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> Non
 def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page) -> None:
     wait_until_ready(page)
     late = hold_first(page, "**/review/acts")
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "guidelines")
     wait_for(page, late)
-    page.locator("#guidelines button").first.click()
     page.locator("#guidelines-text textarea").fill("Name all colours.")
     page.locator("#guidelines-save").click()
     expect(page.locator("#guidelines-shown")).to_contain_text("Name all colours.")
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     release(late)
     wait_until_ready(page)
     press(page, "j")

@@ -3,7 +3,7 @@
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.datasets.folders import malformed
 from tests.traced_ui.test_transfers import zipped_pairs
 
@@ -16,7 +16,7 @@ def open_drawer(page: Page) -> None:
 
 
 def begin_import(page: Page, path: str) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#import-path textarea, #import-path input").fill(path)
     page.locator("#import-start").click()
 
@@ -36,7 +36,7 @@ def test_a_finished_import_is_listed_in_the_drawer_and_the_page_stays(
 
 
 def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#upload [data-files]").first.set_input_files(
         {"name": "from-a-browser.zip", "mimeType": "application/zip", "buffer": zipped_pairs()}
     )
@@ -48,7 +48,7 @@ def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Pag
 
 def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, site: Site) -> None:
     """Options entered in a group that is closed again still apply."""
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     folder = site.folder / "windows"
     folder.mkdir()
     Image.new("RGB", (30, 20), "red").save(folder / "a.png")

@@ -12,6 +12,7 @@ PHONE = (390, 844)
 #: Selected options that are wider than their box, and headings that overlap.
 CUT = """() => {
   const cut = [...document.querySelectorAll("#traced-queue select")].filter((select) => {
+    if (!select.checkVisibility()) return false;
     const ruler = document.createElement("span"), style = getComputedStyle(select);
     ruler.textContent = select.selectedOptions[0].textContent;
     ruler.style.cssText = `font: ${style.font}; position: absolute; white-space: nowrap`;

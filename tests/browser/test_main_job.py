@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PAIRS, Site
+from tests.browser.conftest import PAIRS, Site, go_to
 
 pytestmark = pytest.mark.browser
 
@@ -22,7 +22,7 @@ def pair_of(page: Page) -> str:
 
 def identity_of(page: Page) -> str:
     """The id of the pair in its dataset, as shown."""
-    return page.locator("#traced-stage .facts span").last.inner_text()
+    return page.locator("#traced-stage .judged .name").inner_text()
 
 
 def press(page: Page, key: str) -> None:
@@ -71,7 +71,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     area.fill("")
     page.keyboard.type(mine)
     assert pair_of(page) == before
-    expect(page.locator("#traced-stage .editor .check")).to_contain_text("probability of error")
+    expect(page.locator("#traced-stage .editor .check")).to_contain_text("likely wrong")
     press(page, "Control+Enter")
     expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 10} of {PAIRS} reviewed")
 
@@ -85,7 +85,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     press(page, "d")
 
     # Retrain and adopt.
-    page.get_by_role("tab", name="Retrain").click()
+    go_to(page, "retrain")
     page.locator("#train-start").click()
     expect(page.locator("#train-status")).to_contain_text("Trained", timeout=180_000)
     expect(page.locator("#train-comparison")).to_contain_text("Candidate")
@@ -95,7 +95,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
 
     # Export.
     out = tmp_path / "clean"
-    page.get_by_role("tab", name="Export").click()
+    go_to(page, "export")
     expect(page.locator("#export-counts")).to_contain_text("left out, decided: wrong, drop")
     page.locator("#export-out textarea, #export-out input").fill(str(out))
     page.locator("#export-start").click()
@@ -171,6 +171,7 @@ def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
 
 
 def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> None:
+    page.locator("#traced-queue details.more summary").click()
     page.locator("[data-filter=p_error_from]").fill("7")
     page.locator("[data-filter=p_error_from]").press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
@@ -183,14 +184,14 @@ def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> N
 
 
 def test_the_playground_shows_probability_warning_and_words_of_an_example(page: Page) -> None:
-    page.get_by_role("tab", name="Playground").click()
+    go_to(page, "playground")
     page.locator(".gallery-item:visible, tbody tr:visible").first.click()
     # The example is loaded when both its fields are filled.
     field = page.locator("#playground-caption textarea, #playground-caption input")
     expect(field).not_to_have_value("")
     page.wait_for_selector(".image-frame img, [data-testid=image] img, .image-container img")
     page.locator("#playground-run").click()
-    expect(page.locator("#playground-result")).to_contain_text("probability of error")
+    expect(page.locator("#playground-result")).to_contain_text("likely wrong")
     expect(page.locator("#playground-result")).to_contain_text("only knows drawn scenes")
     expect(page.locator("#playground-result .word").first).to_be_visible()
 
@@ -200,7 +201,7 @@ def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(
 ) -> None:
     from tests.datasets.folders import GOOD, malformed
 
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#import-path textarea, #import-path input").fill(
         str(malformed(tmp_path / "mixed"))
     )
@@ -209,6 +210,6 @@ def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(
     expect(page.locator("#problems")).to_contain_text("is not an image")
     expect(page.locator("#problems")).to_contain_text("duplicate id")
     # Captions of strangers are text, never markup.
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     page.wait_for_selector("#traced-queue .pairs li")
     expect(page.locator("#traced-queue")).to_contain_text("<img src=x onerror=alert(1)>${7*6}")

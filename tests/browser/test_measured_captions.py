@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of
 
 pytestmark = pytest.mark.browser
@@ -28,23 +28,25 @@ def site(separate_site: Site) -> Site:
 
 
 def order(page: Page, name: str) -> None:
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     page.locator("#traced-queue [data-filter=order]").select_option(name)
     expect(page).to_have_url(re.compile(f"order={name}"))
 
 
 def test_phrases_are_measured_and_captions_with_little_support_come_first(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#support-start").click()
     phrases = page.locator("#traced-steps [data-phrases]")
     expect(phrases).to_have_count(1, timeout=JOB)
     order(page, "support")
     page.keyboard.press("h")
     expect(phrases).to_have_attribute("open", "")
-    expect(phrases.locator("summary")).to_contain_text(re.compile(r"support [-−]?\d"))
+    expect(phrases).to_contain_text(re.compile(r"\(support\): [-−]?\d"))
     expect(phrases.locator(".chip, .phrase").first).to_be_visible()
     # A range filter makes a queue of the captions with the least support.
-    shown = float(re.search(r"support ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-"))  # pyrefly: ignore[unsupported-operation]
+    support = re.search(r"\(support\): ([-−]?[\d.]+)", phrases.inner_text())
+    assert support is not None
+    shown = float(support[1].replace("−", "-"))
     page.locator("#traced-queue details.more summary").click()
     upper = page.locator("#traced-queue [data-filter=support_to]")
     upper.fill(str(shown + 0.01))
@@ -53,21 +55,20 @@ def test_phrases_are_measured_and_captions_with_little_support_come_first(page: 
     listed = page.locator("#traced-queue .pairs li")
     assert 1 <= listed.count() < 40
     # The Export page counts what a selection would keep.
-    page.get_by_role("tab", name="Export").click()
+    go_to(page, "export")
     page.get_by_text("Select for training, in two stages").click()
     page.locator("#use-stages input").check()
     expect(page.locator("#export-counts")).to_contain_text(re.compile(r"\d+"))
 
 
 def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#specificity-start").click()
-    sentence = page.locator("#traced-stage .specificity")
+    sentence = page.locator("#traced-steps .specificity")
     expect(sentence).to_have_count(1, timeout=JOB)
     order(page, "specificity")
-    expect(sentence).to_contain_text(
-        re.compile(r"finds its own picture as \d+\w\w of \d+ similar ones")
-    )
+    page.locator("#traced-steps summary", has_text="Looks like").click()
+    expect(sentence).to_contain_text(re.compile(r"fits \d+ similar pictures? as well or better"))
     before = pair_of(page)
     other = sentence.locator(".strip [data-action=open]").first
     target = other.get_attribute("data-target")
@@ -77,9 +78,9 @@ def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page:
 
 
 def test_pictures_are_checked_and_can_be_filtered(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#quality-start").click()
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))
     page.locator("#traced-queue details.more summary").click()

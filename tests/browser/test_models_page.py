@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from backend.engine.presets import PRESETS
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.checkpoints import random_clip
 from tests.research.scenes.other_pictures import generated
 from traced_ui.models_page import size
@@ -39,7 +39,7 @@ def model(site: Site, tmp_path: Path) -> Iterator[str]:
 
 
 def test_models_are_listed_measured_chosen_and_removed(page: Page, site: Site, model: str) -> None:
-    page.get_by_role("tab", name="Models").click()
+    go_to(page, "models")
     message = page.locator("#models-message")
     for preset in PRESETS:
         shown = row(page, preset.name)
@@ -84,7 +84,7 @@ def test_a_photograph_in_the_playground_is_checked_by_an_offered_model(
     page: Page, site: Site, model: str, tmp_path: Path
 ) -> None:
     generated(4, 1)[0][1].save(tmp_path / "holiday.png")
-    page.get_by_role("tab", name="Playground").click()
+    go_to(page, "playground")
     picture = page.locator("#playground-picture input[type=file]")
     picture.set_input_files(tmp_path / "holiday.png")
     expect(page.locator("#playground-picture img")).to_be_visible()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from research.scenes import demo
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ def page(kept_page: Page) -> Page:
 def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("n")
-    box = page.locator("#traced-stage details.note textarea")
+    box = page.locator("#traced-steps details.note textarea")
     expect(box).to_be_focused()
     page.keyboard.type("two dogs? ask Ben")
     page.keyboard.press("Escape")
@@ -52,12 +52,11 @@ def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
 
 
 def test_guidelines_are_written_and_shown_next_to_the_pair(page: Page) -> None:
-    page.get_by_role("tab", name="Datasets").click()
-    page.locator("#guidelines button").first.click()
+    go_to(page, "guidelines")
     page.locator("#guidelines-text textarea").fill("# Colours\n\n*Name* them <b>all</b>")
     page.locator("#guidelines-save").click()
     expect(page.locator("#guidelines-shown h3")).to_have_text("Colours")
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     press(page, "j")
     box = page.locator("#traced-steps [data-guidelines]")
     expect(box).to_have_count(1)
@@ -72,11 +71,11 @@ def test_guidelines_are_written_and_shown_next_to_the_pair(page: Page) -> None:
 def test_a_dataset_is_renamed_and_deleted_on_the_page(page: Page, site: Site) -> None:
     demo.write(site.folder / "extra", 4, 1, 64, seed=5)
     before = page.locator("#traced-dataset input").input_value()
-    page.get_by_role("tab", name="Datasets").click()
+    go_to(page, "datasets")
     page.locator("#import-path input, #import-path textarea").fill(str(site.folder / "extra"))
     page.locator("#import-start").click()
     expect(page.locator("#traced-dataset input")).to_have_value(re.compile("extra"))
-    page.locator("#dataset-settings button").first.click()
+    go_to(page, "settings")
     expect(page.locator("#delete-what-goes")).to_contain_text("No verdict has been given")
     page.locator("#rename-name input, #rename-name textarea").fill("gone soon")
     page.locator("#rename-start").click()

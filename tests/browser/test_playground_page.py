@@ -3,11 +3,13 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import go_to
+
 pytestmark = pytest.mark.browser
 
 
 def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
-    page.get_by_role("tab", name="Playground").click()
+    go_to(page, "playground")
     page.locator("tbody tr:visible, .gallery-item:visible").first.click()
     caption = page.locator("#playground-caption textarea")
     expect(caption).not_to_have_value("")
@@ -33,3 +35,13 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     stop.dispatch_event("click")
     expect(stop).to_be_hidden()
     expect(stale).to_be_visible()  # no result for the new caption
+
+
+def test_the_first_example_is_answered_and_each_other_by_a_click(page: Page) -> None:
+    go_to(page, "playground")
+    result = page.locator("#playground-result")
+    expect(result.locator(".word").first).to_be_visible()
+    before = result.locator(".for").inner_text()
+    page.locator("#traced-try :is(tbody tr, .gallery-item):visible").nth(2).click()
+    expect(result.locator(".for")).not_to_have_text(before)
+    expect(page.locator("#playground-stale")).to_be_hidden()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -62,7 +62,7 @@ def test_a_message_disappears_by_itself(page: Page) -> None:
 
 def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     page.keyboard.press("?")
-    change = page.get_by_role("button", name="Change the key: unsure")
+    change = page.get_by_role("button", name="Change the key: not sure")
     status = page.locator("[data-keys-say]")
     change.click()
     page.keyboard.press("d")  # already in use
@@ -115,14 +115,15 @@ def test_a_view_is_saved_and_a_link_restores_it(page: Page, site: Site) -> None:
     colleague.goto(site.address)
     colleague.wait_for_selector("#traced-stage [data-pair]")
     expect(theirs.locator("[data-filter=order]")).to_have_value("p_error")
-    theirs.locator("[data-view]").select_option("my audit")
+    theirs.locator(".views [data-name='my audit']").click()
     expect(theirs.locator("[data-filter=order]")).to_have_value("random")
-    expect(theirs.locator(".chips")).to_contain_text("Match (s) to: 0.9")
+    expect(theirs.locator(".chips.set")).to_contain_text("Match (s) to: 0.9")
+    theirs.locator("details.more summary").click()
     theirs.locator("[data-action=delete-view]").click()
     expect(colleague.locator("#traced-toast")).to_contain_text("was deleted")
-    expect(theirs.locator("[data-view]")).to_have_count(0)
+    expect(theirs.locator(".views")).to_have_count(0)
     theirs.get_by_role("button", name="Remove the filter Match").click()
-    expect(theirs.locator(".chips")).to_have_count(0)
+    expect(theirs.locator(".chips.set")).to_have_count(0)
     expect(colleague).not_to_have_url(re.compile("s_0_to"))
     colleague.close()
 
@@ -134,13 +135,13 @@ def test_progress_estimates_the_remaining_errors_from_a_random_sample(page: Page
     expect(page.locator("#traced-queue")).to_contain_text("A random sample")
     for key in "aadaa":
         press(page, key)
-    page.get_by_role("tab", name="Progress").click()
+    go_to(page, "progress")
     cards = page.locator("#progress-cards")
     expect(cards).to_contain_text("errors that remain, about")
     expect(cards).to_contain_text("95 % confidence")
     expect(page.locator("#progress-found .js-plotly-plot")).to_be_visible()
     expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
-    page.get_by_role("tab", name="Review").click()
+    go_to(page, "review")
     for _ in range(5):
         now = reviewed.text_content() or ""
         page.keyboard.press("z")
@@ -190,6 +191,7 @@ def test_one_verdict_in_the_grid_applies_to_many_pairs(page: Page) -> None:
 def test_similar_pairs_are_listed_and_the_queue_is_restored(page: Page) -> None:
     queue, before = page.locator("#traced-queue"), pair_of(page)
     word = page.locator("#traced-steps [data-action=same-word]")
+    page.locator("#traced-steps summary", has_text="Looks like").click()
     expect(word).to_be_visible()
     label = word.inner_text()
     count = int(label.rsplit("·", 1)[1])
@@ -213,6 +215,7 @@ def test_similar_pairs_are_listed_and_the_queue_is_restored(page: Page) -> None:
 def test_captions_are_searched_by_meaning(page: Page) -> None:
     page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))
+    page.locator("#traced-queue .by input").check()
     meaning = page.locator("#traced-queue [data-filter=meaning]")
     meaning.fill("somebody wearing clothes in the open country")
     meaning.press("Enter")
@@ -231,7 +234,7 @@ def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
     page.keyboard.type("a purple elephant under seven umbrellas")
     checked = page.locator("#traced-stage .editor .checked")
     expect(checked).to_contain_text("purple elephant")
-    expect(checked).to_contain_text("probability of error")
+    expect(checked).to_contain_text("likely wrong")
     expect(checked.locator(".suspect").first).to_be_visible()
     expect(checked).to_be_in_viewport()
     page.keyboard.press("Escape")
@@ -240,10 +243,10 @@ def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
 
 
 def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
-    page.get_by_role("tab", name="Plane").click()
+    go_to(page, "plane")
     chart = page.locator("#plane-chart .js-plotly-plot")
     expect(chart).to_be_visible(timeout=20_000)
-    expect(page.locator("#plane-thresholds")).to_contain_text("For abstract captions")
+    expect(page.locator("#plane-thresholds")).to_contain_text("For vague captions")
     ground = chart.locator(".nsewdrag").first.bounding_box()
     assert ground is not None
     page.mouse.move(ground["x"] + ground["width"] * 0.5, ground["y"] + 5)
@@ -254,7 +257,7 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
     page.mouse.up()
     link = page.locator("#plane-link a")
     expect(link).to_have_attribute("href", re.compile(r"p_error_from=0\.[45]"))
-    highest = page.locator("#plane-region").get_by_label("ICC to")
+    highest = page.locator("#plane-region").get_by_label("Concrete to")
     highest.fill("0.9")
     highest.press("Tab")
     expect(link).to_have_attribute("href", re.compile("icc_to=0.9"))
@@ -271,7 +274,7 @@ def test_the_words_that_make_a_caption_abstract_are_shown(page: Page) -> None:
     page.locator("#traced-queue [data-filter=order]").select_option("icc")
     expect(page).to_have_url(re.compile("order=icc"))
     page.locator("#traced-queue .pairs button").first.click()
-    expect(page.locator("#traced-stage")).to_contain_text("looks abstract")
+    expect(page.locator("#traced-stage")).to_contain_text("vague caption")
     words = page.locator("#traced-abstract .traced-words .word")
     expect(words.first).to_be_visible(timeout=20_000)
     expect(words.first).to_have_attribute("title", re.compile("without this word ICC changes by"))

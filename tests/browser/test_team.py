@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PASSWORD, Site, clean, new_page, tab_of
+from tests.browser.conftest import PASSWORD, Site, clean, go_to, new_page, tab_of
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready, wait_until_saved
 
@@ -105,7 +105,7 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     people: People, team_site: Site
 ) -> None:
     ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]
-    eve.get_by_role("tab", name="Team").click()
+    go_to(eve, "team")
     share = eve.locator("#team-share input[type=number]")
     share.fill("100")
     share.press("Tab")
@@ -119,28 +119,28 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     expect(ben.locator("#traced-steps")).not_to_contain_text("Ada")
     press(ben, "a")
 
-    eve.get_by_role("tab", name="Review").click()
+    go_to(eve, "review")
     eve.locator("#traced-queue [data-filter=review]").select_option("disputed")
     eve.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
     history = eve.locator("#traced-steps details", has_text="History")
     history.locator("summary").click()
     expect(history).to_contain_text("Ada")
     expect(history).to_contain_text("Ben")
-    eve.get_by_role("tab", name="Team").click()
+    go_to(eve, "team")
     page = eve.locator("#team-page")
     expect(page).to_contain_text("Disputed: 1")
     expect(page).to_contain_text("Ada and Ben")
-    eve.get_by_role("tab", name="Review").click()
+    go_to(eve, "review")
     eve.locator("#traced-stage .traced-caption").click()
     eve.keyboard.press("a")
     expect(eve.locator("#traced-queue")).to_contain_text("0 pairs in this queue")
-    eve.get_by_role("tab", name="Team").click()
+    go_to(eve, "team")
     expect(page).to_contain_text("No pair is waiting for an adjudicator")
 
 
 def test_only_an_adjudicator_sets_the_overlap(people: People) -> None:
     ada = people["Ada"]
-    ada.get_by_role("tab", name="Team").click()
+    go_to(ada, "team")
     ada.locator("#team-save").click()
     expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
 
@@ -149,7 +149,7 @@ def test_an_adjudicator_adds_an_account_in_the_page(
     people: People, team_site: Site, profile: BrowserContext
 ) -> None:
     eve = people["Eve"]
-    eve.get_by_role("tab", name="Team").click()
+    go_to(eve, "team")
     eve.get_by_text("Add or change accounts").click()
     eve.locator("#account-name :is(input, textarea)").fill("Flo")
     eve.locator("#account-password input").fill(PASSWORD)

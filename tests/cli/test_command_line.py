@@ -3,10 +3,8 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -49,25 +47,6 @@ def as_json(environment: dict[str, str], *arguments: str) -> Any:
     status, out, err = invoked(environment, *arguments, "--json")
     assert status == 0, err
     return json.loads(out)
-
-
-def test_every_command_has_a_help_text(environment: dict[str, str]) -> None:
-    for name in [
-        "",
-        "serve",
-        "import",
-        "score",
-        "train",
-        "export",
-        "bench",
-        "correct",
-        "distill",
-        "icc",
-    ]:
-        status, out, _ = invoked(environment, *([name] if name else []), "--help")
-        assert status == 0
-        assert "Usage" in out
-        assert "--help" in out
 
 
 #: As a user would: install it once, open another shell, press Tab after each of the lines.
@@ -203,52 +182,6 @@ def test_training_without_verdicts_says_what_is_missing(
     status, _, err = invoked(environment, "train", "few")
     assert status == 5
     assert "Decide 5 more pairs" in " ".join(err.split())
-
-
-#: Scores pairs in small batches, so that a kill can happen between batches.
-_SMALL_BATCHES = """
-import sys
-from backend.jobs import score_dataset
-score_dataset.BATCH = 4
-import app
-sys.argv[0] = "app.py"
-app.app()
-"""
-PAIRS = 16
-
-
-def test_killed_scoring_resumes_where_it_stopped(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    demo.write(tmp_path / "pairs", PAIRS, 5, 96, seed=4)
-    started = programs.start(
-        ["-c", _SMALL_BATCHES, "score", str(tmp_path / "pairs"), "--no-suggestions"], environment
-    )
-    before = 0
-    for _ in range(1200):
-        before = _scored(tmp_path / "state" / "traced.db")
-        if before or started.poll() is not None:
-            break
-        time.sleep(0.05)
-    started.send_signal(signal.SIGKILL)
-    started.wait()
-    assert before > 0
-    report = as_json(environment, "score", str(tmp_path / "pairs"), "--no-suggestions")
-    assert report["skipped"] >= before
-    assert report["scored"] + report["skipped"] == PAIRS
-    assert _scored(tmp_path / "state" / "traced.db") == PAIRS
-
-
-def _scored(path: Path) -> int:
-    import sqlite3
-
-    if not path.exists():
-        return 0
-    try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-            return int(connection.execute("select count(*) from trajectories").fetchone()[0])
-    except sqlite3.Error:
-        return 0
 
 
 @pytest.mark.parametrize(

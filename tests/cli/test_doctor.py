@@ -2,12 +2,10 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backend.cli.doctor import DoctorReport, examine
-from backend.engine.scoring.loading import load_scorer
 from backend.settings import Settings, load_settings
 from backend.store import open_database
 from backend.workspace import Workspace
@@ -114,29 +112,6 @@ def test_remembered_models_of_datasets_are_loaded_as_well(
     assert problem.what == "scorer of dataset 'pairs'"
     assert "tokenizer" in problem.message
     assert "score pairs --model" in problem.advice
-
-
-def test_a_model_that_datasets_share_is_loaded_once(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = random_clip(tmp_path / "models")
-    workspace = Workspace(with_models_of(settings, str(model)))
-    second = workspace.jobs.import_dataset(malformed(tmp_path / "second")).dataset_id
-    with workspace.store.writing() as session:
-        models = {"model": str(model), "captioner": "none"}
-        dataset_queries.remember_models(session, second, models)
-    workspace.store.close()
-    loaded: list[str] = []
-    real = load_scorer
-
-    def noted(name: str, *rest: Any) -> Any:
-        loaded.append(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr("backend.engine.scoring.loading.load_scorer", noted)
-    report = examine(settings, load_models=True)
-    assert states(report)["scorer of datasets 'pairs', 'second'"] == "ok"
-    assert loaded.count(str(model)) == 1
 
 
 def test_missing_models_are_reported_without_loading(settings: Settings, tmp_path: Path) -> None:

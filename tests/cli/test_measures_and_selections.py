@@ -1,6 +1,5 @@
 """`score --support --specificity`, `bags`, `select` and thinned exports as scripts use them."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -124,26 +123,6 @@ def test_another_detector_ranks_scored_pairs_anew(
     assert "train 'pairs' --detector" in " ".join(err.split())
 
 
-def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "bags"
-    arguments = ("bags", "pairs", "--out", str(out), "--size", "3")
-    status, printed, err = invoked(environment, *arguments)
-    assert status == 0, err
-    written = json.loads((out / "bags-3.json").read_text())
-    assert f"{len(written)} of 3. Written to {out}." in printed
-    assert "struck" not in printed
-    assert f"Contact sheet: {out / 'bags.html'}" in printed
-    assert (out / "bags.html").is_file()
-    assert all(len(set(bag)) == 3 for bag in written)
-    assert written
-    (tmp_path / "struck.txt").write_text(written[0][0])
-    report = as_json(environment, *arguments, "--strike", str(tmp_path / "struck.txt"))
-    assert (report["bags"], report["struck"]) == ({"3": len(written) - 1}, 1)
-    assert json.loads((out / "bags-3.json").read_text()) == written[1:]
-    status, printed, _ = invoked(environment, "bags", "pairs", "--out", str(out), "--size", "1")
-    assert (status, printed) == (2, "")
-
-
 @pytest.fixture
 def made(tmp_path: Path) -> dict[str, str]:
     """Variables for the dataset *pairs* with made-up scores: s decreases with the number of a pair,
@@ -250,43 +229,3 @@ def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_pat
     assert status == 0, err
     assert "(0 corrected, 0 edited in bulk, 1 enriched, 0 tagged)" in printed
     assert not (tmp_path / "3").exists()
-
-
-def test_a_table_gives_the_kind_of_each_caption(made: dict[str, str], tmp_path: Path) -> None:
-    workspace = Workspace(
-        load_settings({"data_directory": made["TRACED_DATA_DIRECTORY"], "author": "Ada"}, {})
-    )
-    with workspace.store.writing() as session:
-        pairs = list(pair_queries.iterate_pairs(session, 1))
-        suggestion_queries.save_suggestions(
-            session,
-            [
-                suggestion_queries.NewSuggestion(
-                    pairs[place].id, "boost", f"an enriched text {place}", 0.5, 0.6, kind="boost",
-                    provenance={"boost": "holistic"},
-                )
-                for place in (4, 5)
-            ],
-        )  # fmt: skip
-    (accepted,) = workspace.review.suggestions(pairs[4].id, "boost")
-    workspace.review.decide(pairs[4].id, 0, "correction", suggestion_id=accepted.id)
-    workspace.review.decide(pairs[6].id, 0, "correction", "a corrected text")
-    workspace.store.close()
-    kinds = {}
-    for captions in ("decided", "enriched"):
-        out = tmp_path / captions
-        as_json(made, "export", "pairs", str(out), "--format", "csv", "--captions", captions)
-        (table,) = out.glob("*.csv")
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = {
-                row["id"]: (row["caption"], row["caption_kind"]) for row in csv.DictReader(file)
-            }
-        assert len(rows) == COUNT
-        kinds[captions] = {name: row for name, row in rows.items() if row[1] != "human"}
-    decided = {
-        "4": ("an enriched text 4", "holistic"), "6": ("a corrected text", "corrected"),
-    }  # fmt: skip
-    assert kinds["decided"] == decided
-    assert kinds["enriched"] == decided | {
-        "3": ("a brown dog beside word003", "blend"), "5": ("an enriched text 5", "holistic"),
-    }  # fmt: skip

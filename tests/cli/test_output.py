@@ -1,7 +1,6 @@
 """Where results, messages, errors and progress go on the command line."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import app as program
 from backend.cli import output
 from backend.errors import EXIT_STATUSES, INTERRUPTED, TracedError
 from backend.progress import StageMessage
-from backend.review.queue_form import from_fields
 from tests.datasets.folders import GOOD, malformed
 
 runner = CliRunner()
@@ -22,7 +20,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
     monkeypatch.setattr(output.console, "quiet", False)
     # Whether the model recognises the pictures is not checked here: it would have to be loaded.
-    monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset_id: "")
     return tmp_path / "state"
 
 
@@ -100,10 +98,10 @@ def test_progress_in_a_log_gives_the_time_left_of_the_whole_job(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = output.Lines("Scoring", lambda: 5.0)
-    lines.update(5, 100, StageMessage("Caption trajectories", 7200.0, is_least=True))
-    lines.update(9, 9, StageMessage("Preparing corrections", 0.0))
+    lines.update(5, 100, StageMessage("Caption trajectories", 3600.0, 3600.0))
+    lines.update(9, 9, StageMessage("Preparing corrections", 60.0, 0.0))
     assert capsys.readouterr().err.splitlines() == [
-        "Caption trajectories: 5 of 100 (5%), after 0 s · at least 2.0 h left",
+        "Caption trajectories: 5 of 100 (5%), after 0 s · 2.0 h left",
         "Preparing corrections: 9 of 9 (100%), after 0 s",
     ]
 
@@ -128,35 +126,6 @@ def test_doctor_creates_nothing(tmp_path: Path, state: Path, given: str) -> None
     assert run("doctor").exit_code == 0, "a new user's is made at the first start"
     assert sorted(tmp_path.rglob("*.db")) == []
     assert not state.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        (["--accept-p", "0", "--accept-gain", "0.5"], (0.0, 0.5)),
-        ([], None),
-    ],
-)
-def test_a_rule_is_never_dropped(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], rule: tuple[float, float] | None
-) -> None:
-    seen: list[Any] = []
-
-    def correct(_filter: Any, rule: Any, *_: Any, **__: Any) -> Any:
-        seen.append(rule)
-        raise TracedError("far enough")
-
-    engine = SimpleNamespace(spending=SimpleNamespace(limit=lambda *_: None))
-    workspace = SimpleNamespace(
-        find=lambda _: 1,
-        engine=engine,
-        review=SimpleNamespace(queue_fields=lambda *_: None, filter_of=from_fields),
-        jobs=SimpleNamespace(correct=correct),
-    )
-    monkeypatch.setattr("backend.cli.correct.open_workspace", lambda _: workspace)
-    run("correct", "demo", *options)
-    (given,) = seen
-    assert (given and (given.p, given.gain)) == rule
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def imported_for_help() -> dict[str, set[str]]:
     """The modules that each command imports to print its help, by command."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input="\n".join(map(_help, HELP_OF)),
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=200,
     )  # fmt: skip
     ended = re.findall(r"^IMPORTED '(.*)' 0 (.*)$", done.stdout, re.MULTILINE)
     return {line: set(names.split()) for line, names in ended}
@@ -84,7 +84,7 @@ def test_pages_are_opened_without_importing_model_libraries() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", opened],
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=200,
     )  # fmt: skip
     workspace, server = (set(line.split()) for line in done.stdout.splitlines()[-2:])
     assert "backend.workspace" in workspace
@@ -109,7 +109,7 @@ def test_the_address_is_shown_before_the_pages_are_imported(tmp_path: Path) -> N
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0"],
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=200,
         env={**os.environ, "TRACED_DATA_DIRECTORY": str(state)},
     )  # fmt: skip
     assert re.search(r"http://127\.0\.0\.1:\d+/", done.stderr)

@@ -12,10 +12,10 @@ import typer
 from typer.testing import CliRunner
 
 import app as program
-from backend.cli import output
+from backend.cli import log_output, output
 from backend.errors import SettingsError
 from tests.datasets.folders import image_folder
-from tests.hostile.attacks import ROOT
+from tests.hostile.security import ROOT
 
 #: Clears the screen, renames the window, rings; C1's CSI; reversed text; half of a surrogate pair.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed\r"
@@ -28,7 +28,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(folder))
     monkeypatch.setattr(output.console, "quiet", False)
-    monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset_id: "")
     return folder
 
 
@@ -74,7 +74,7 @@ def test_a_name_with_a_line_break_forges_no_line(
         raise SettingsError(forged)
     output.Lines("Reading").update(1, 2, forged)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (forged,), None)
-    written = capsys.readouterr().err + output.VisibleLog().format(record)
+    written = capsys.readouterr().err + log_output.VisibleLog().format(record)
     for text in (imported.stderr, edited.stdout, gone.stderr, written):
         assert "x\\nError: forged" in text
         assert not any(line.startswith("Error: forged") for line in text.splitlines())
@@ -95,7 +95,7 @@ def test_errors_logs_progress_and_questions_are_visible(
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (HOSTILE,), None)
     log = (state / "traced.log").read_text("utf-8")
     written = capsys.readouterr()
-    assert_visible(written.out + written.err + output.VisibleLog().format(record) + log)
+    assert_visible(written.out + written.err + log_output.VisibleLog().format(record) + log)
     assert "owned" in log
 
 

@@ -1,13 +1,10 @@
 """Whatever a table contains: each row becomes a pair, stored unchanged, or a problem with its
 place; no row affects another."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,54 +77,6 @@ def check(path: Path, rows: int, root: Path) -> None:
 def test_any_json_lines_become_pairs_or_problems(folder: Path, rows: list[dict[str, Any]]) -> None:
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    check(path, len(rows), folder)
-
-
-@given(content=st.binary(max_size=400))
-def test_any_bytes_are_read_or_refused(folder: Path, content: bytes) -> None:
-    for name in ("rows.jsonl", "rows.csv", "rows.json", "rows.parquet", "rows.tar", "rows.zip"):
-        path = folder / name
-        path.write_bytes(content)
-        try:
-            reader = read_dataset(path, ReadOptions(image_root=folder))
-            list(reader)
-            assert all(problem.message for problem in reader.problems)
-        except DatasetError:
-            pass
-        path.unlink()
-
-
-@given(rows=ROWS, encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"]))
-def test_any_csv_becomes_pairs_or_problems(
-    folder: Path, rows: list[dict[str, Any]], encoding: str
-) -> None:
-    path = folder / "rows.csv"
-    with path.open("w", encoding=encoding, errors="replace", newline="") as file:
-        writer = csv.DictWriter(file, ["file_name", "caption", "id", "split", "more"])
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: str(value) for name, value in row.items()})
-    try:
-        reader = read_dataset(path, ReadOptions(image_root=folder))
-        pairs = list(reader)
-    except DatasetError:
-        return
-    assert len(pairs) <= len(rows)
-    assert all(problem.message for problem in reader.problems)
-
-
-@given(rows=ROWS)
-def test_any_parquet_becomes_pairs_or_problems(folder: Path, rows: list[dict[str, Any]]) -> None:
-    path = folder / "rows.parquet"
-    pq.write_table(
-        pa.table(
-            {
-                "file_name": pa.array([row["file_name"] for row in rows], pa.string()),
-                "caption": pa.array([row["caption"] for row in rows], pa.string()),
-            }
-        ),
-        path,
-    )
     check(path, len(rows), folder)
 
 

@@ -19,7 +19,7 @@ def test_results_are_yielded_in_order_as_soon_as_available() -> None:
     hold = threading.Event()
 
     def square(number: int) -> int:
-        assert number != 2 or hold.wait(30)
+        assert number != 2 or hold.wait(250)
         return number**2
 
     with DaemonPool(4) as pool:
@@ -36,15 +36,15 @@ def test_an_error_is_raised_in_order_after_running_work_has_finished() -> None:
     def work(name: str) -> str:
         calls.append(name)
         if name == "bad":
-            assert begun.wait(30)
+            assert begun.wait(250)
             hold.set()
             raise OSError("the disk is full")
         if name == "slow":
             begun.set()
-            assert hold.wait(30)
+            assert hold.wait(250)
             calls.append("slow is done")
         if name == "later":
-            time.sleep(0.001)
+            time.sleep(0.01)
         return name
 
     with DaemonPool(2) as pool, pytest.raises(OSError, match="full"):
@@ -79,7 +79,7 @@ def test_an_interrupted_caller_does_not_wait_for_running_work() -> None:
 
     def work(_: int) -> None:
         begun.set()
-        hold.wait(30)
+        hold.wait(250)
         done.set()
 
     def walk() -> Iterator[None]:
@@ -91,7 +91,7 @@ def test_an_interrupted_caller_does_not_wait_for_running_work() -> None:
     next(walked)
 
     def press() -> None:
-        assert begun.wait(30)
+        assert begun.wait(250)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press).start()

@@ -17,7 +17,6 @@ import webdataset
 from PIL import Image
 from pycocotools.coco import COCO
 
-from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
 from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import ExportRow
@@ -28,6 +27,7 @@ from backend.datasets.writing import FORMATS, write_dataset
 from tests.datasets.folders import picture
 from tests.datasets.test_shards import encoded, make_tar
 from tests.datasets.test_writing import COUNTS, CREATED
+from tests.fixtures.sizes import Sizes
 
 CAPTIONS = ["A dog.", "=1+1", " two  spaces ", "new\nline", "犬 🐕", "2020-01-01", "<b>", "A cat."]
 #: Columns of a source that collide with ours, or with names that a loader interprets.
@@ -121,24 +121,6 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
             check_pictures(list(each[split]["image"]), wanted)
 
 
-def test_an_imagefolder_without_splits_is_loaded_as_train(source: Path, tmp_path: Path) -> None:
-    every = [ExportRow(row.id, row.image_path, row.caption, "") for row in rows(source)]
-    out = write(source, tmp_path / "out", "imagefolder", every)
-    loaded = datasets.load_dataset("imagefolder", data_dir=str(out))
-    assert set(loaded) == {"train"}
-    assert loaded["train"]["caption"][:] == CAPTIONS
-
-
-def test_an_imagefolder_of_an_unknown_split_is_loaded(tmp_path: Path) -> None:
-    image = picture(tmp_path / "source" / "test_1.png")
-    every = [ExportRow("1", image, "A dog.", "A dog.", split="holdout")]
-    out = write(tmp_path / "source", tmp_path / "out", "imagefolder", every)
-    loaded = datasets.load_dataset("imagefolder", data_dir=str(out))
-    assert [row["caption"] for split in loaded.values() for row in split] == ["A dog."]
-    assert set(datasets.load_dataset(str(out))) == {"holdout"}
-    assert "skips: " not in (out / "README.md").read_text("utf-8"), "it finds all of them"
-
-
 def test_the_imagefolder_card_names_splits_that_the_loader_skips(tmp_path: Path) -> None:
     image = picture(tmp_path / "source" / "a.png")
     splits = ("train", "dev", "zebra", "test", "holdout")
@@ -215,9 +197,9 @@ def test_parquet_has_an_image_feature(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shard", [1, 3, 10_000])
 def test_a_webdataset_of_mixed_images_is_loaded(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int
+    source: Path, tmp_path: Path, sizes: Sizes, shard: int
 ) -> None:
-    monkeypatch.setattr(shard_writing, "SHARD", shard)
+    sizes(SHARD=shard)
     out = write(source, tmp_path / "out", "webdataset")
     wanted = of_split(rows(source), "train", None)
     shards = [str(path) for path in sorted(out.glob("train-*.tar"))]
@@ -329,8 +311,9 @@ TABLES = (".csv", ".jsonl", ".parquet")
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_value_survives_and_the_card_says_what_was_changed(
-    source: Path, tmp_path: Path, format: str
+    source: Path, tmp_path: Path, format: str, sizes: Sizes
 ) -> None:
+    sizes(SHARD=3)
     # Not a sibling of the source, so that relative paths between them are distinguishable.
     out = write(source, tmp_path / "far" / "away" / "out", format)
     by_id = {pair.id: pair for pair in read_again(out, format, source)}

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -22,7 +23,9 @@ from tests.datasets.test_shards import encoded
 from tests.datasets.test_untrusted_images import EPS
 from tests.fixtures import programs
 
-INSIDE = Limits(seconds=2, bytes=100_000, allow_private=True)
+#: So long that a busy machine is no reason to give up.
+INSIDE = Limits(seconds=200, bytes=100_000, allow_private=True)
+BRIEF = replace(INSIDE, seconds=1)
 Answer = Callable[[socket.socket], None]
 
 
@@ -104,10 +107,10 @@ NONSENSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", NONSENSE)
-def test_any_invalid_address_raises_a_fetch_error(url: str) -> None:
-    with pytest.raises(FetchError):
-        Fetcher(Limits(seconds=0.5)).fetch(url)
+def test_any_invalid_address_raises_a_fetch_error() -> None:
+    for url in NONSENSE:
+        with pytest.raises(FetchError):
+            Fetcher(BRIEF).fetch(url)
 
 
 def test_bad_rows_do_not_end_a_run(tmp_path: Path) -> None:
@@ -115,7 +118,7 @@ def test_bad_rows_do_not_end_a_run(tmp_path: Path) -> None:
         odd = [7, [address], {"a": 1}, None]
         urls: list[Any] = [f"{address}/ä.png", *NONSENSE, *odd, f"{address}/b.png"]
         rows = [{"url": url, "caption": f"number {n}"} for n, url in enumerate(urls)]
-        report = download(a_table(tmp_path, rows), tmp_path / "out", INSIDE)
+        report = download(a_table(tmp_path, rows), tmp_path / "out", replace(INSIDE, seconds=30))
     assert (report.rows, report.written) == (len(urls), 2)
     assert [pair.caption for pair in read_dataset(tmp_path / "out")] == [
         "number 0", f"number {len(urls) - 1}",
@@ -176,7 +179,7 @@ def test_ctrl_c_ends_a_download_at_once(tmp_path: Path) -> None:
     assert started.stdout.readline() == "fetching\n"
     started.send_signal(signal.SIGINT)
     try:
-        _, err = started.communicate(timeout=50)  # the threads would sleep for 600 seconds
+        _, err = started.communicate(timeout=250)  # the threads would sleep for 600 seconds
     finally:
         started.kill()
     assert started.returncode == 130
@@ -219,16 +222,16 @@ HEADERS = b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 5000 + b"\r\n\r\n"
 )
 def test_the_deadline_covers_every_phase_of_a_response(answer: Answer) -> None:
     with raw_server(answer) as (address, _), pytest.raises(FetchError, match="too long"):
-        Fetcher(INSIDE).fetch(address)
+        Fetcher(BRIEF).fetch(address)
 
 
 def test_a_chain_of_slow_redirects_shares_one_deadline() -> None:
     def answer(connection: socket.socket) -> None:
-        time.sleep(0.8)
+        time.sleep(0.4)
         connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /on\r\nContent-Length: 0\r\n\r\n")
 
     with raw_server(answer) as (address, _), pytest.raises(FetchError, match="too long"):
-        Fetcher(INSIDE).fetch(address)
+        Fetcher(BRIEF).fetch(address)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +303,7 @@ def test_redirects_to_internal_addresses_are_refused(
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
         monkeypatch.setattr(socket, "create_connection", connect)
         with pytest.raises(FetchError, match="not public"):
-            Fetcher(Limits(seconds=3)).fetch("http://public.example/")
+            Fetcher(Limits(seconds=200)).fetch("http://public.example/")
     assert connected == ["93.184.215.14"]
     assert len(requests) == 1
 
@@ -319,7 +322,7 @@ def test_fetched_content_is_opened_as_an_untrusted_image(
 
 
 def test_pixels_of_a_download_are_limited(tmp_path: Path) -> None:
-    limits = Limits(seconds=2, allow_private=True, pixels=50)
+    limits = replace(INSIDE, pixels=50)
     with raw_server(sends(http(encoded()))) as (address, _):
         table = a_table(tmp_path, [{"url": address, "caption": "x"}])
         assert download(table, tmp_path / "out", limits).failed == 1

@@ -175,21 +175,6 @@ def test_binary_captions_are_never_taken_for_paths(tmp_path: Path) -> None:
     assert ["binary" in problem.message for problem in reader.problems] == [True]
 
 
-def test_a_damaged_row_group_does_not_affect_the_others(store: Store, tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    path = tmp_path / "rows.parquet"
-    captions = [f"caption number {n} of many" for n in range(30)]
-    table = pa.table({"file_name": ["a.png"] * 30, "caption": captions})
-    pq.write_table(table, path, row_group_size=10, compression="none", use_dictionary=False)
-    content = bytearray(path.read_bytes())
-    place = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
-    content[place : place + 30] = b"\xff" * 30
-    path.write_bytes(content)
-    report, pairs = imported(store, path)
-    assert [pair.caption for pair in pairs] == captions[:10] + captions[20:]
-    assert "rows 11 to 20" in report.first_problems[0].message
-
-
 def test_a_subfolder_whose_name_is_not_utf8_is_a_problem(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     for place, name in ((folder, "a.png"), (tmp_path / "train", "b.png")):
@@ -362,8 +347,23 @@ def in_a_tar(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def as_list(content: bytes) -> bytes:
+    return b"[%s]" % content.replace(b"\n", b",")
+
+
+def as_coco(content: bytes) -> bytes:
+    listed = as_list(content)
+    return b'{"images": %s, "annotations": %s}' % (listed, listed)
+
+
+def as_karpathy(content: bytes) -> bytes:
+    return b'{"images": %s}' % as_list(content)
+
+
+#: How lines of JSON are written, by the name of the file.
 FORMS: dict[str, Callable[[bytes], bytes]] = {
-    "rows.jsonl": bytes, "rows.csv": bytes, "rows.json": bytes, "rows.zip": in_a_zip,
+    "rows.jsonl": bytes, "list.json": as_list, "captions_coco.json": as_coco,
+    "dataset_karpathy.json": as_karpathy, "rows.csv": bytes, "rows.zip": in_a_zip,
     "rows.tar": in_a_tar, "rows.parquet": bytes, "rows.arrow": bytes,
 }  # fmt: skip
 
@@ -375,10 +375,8 @@ def test_any_rows_are_imported_or_refused_by_all_text_readers(
     picture(tmp_path / "a.png")
     # Python refuses to write the longest numbers; other programs do not.
     lines = [json.dumps(row).replace('"5,000 digits"', DIGITS).encode() for row in rows]
-    content = b"\n".join(lines)
-    whole = b'{"images": [%s], "annotations": [%s]}' % (b",".join(lines), b",".join(lines))
     for name, form in FORMS.items():
-        (tmp_path / name).write_bytes(form(whole if name == "rows.json" else content))
+        (tmp_path / name).write_bytes(form(b"\n".join(lines)))
         check(store, tmp_path, tmp_path / name)
 
 
@@ -398,6 +396,59 @@ def test_any_parquet_and_arrow_columns_are_imported_or_refused(
         stream.write_table(table)
     for name in ("rows.parquet", "rows.arrow"):
         check(store, tmp_path, tmp_path / name)
+
+
+TABLE = pa.table({"file_name": ["a.png"] * 3, "caption": ["One.", "Two.", "Three."]})
+
+
+def as_parquet(_: bytes) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(TABLE, buffer, row_group_size=2)
+    return buffer.getvalue()
+
+
+def as_arrow(_: bytes) -> bytes:
+    buffer = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(buffer, TABLE.schema, options=options) as writer:
+        writer.write_table(TABLE)
+    return buffer.getvalue()
+
+
+DAMAGE = st.lists(
+    st.tuples(
+        st.floats(0, 1), st.sampled_from(["replace", "insert", "delete", "end"]),
+        st.binary(min_size=1, max_size=8),
+    ),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+def damaged(content: bytes, damage: list[tuple[float, str, bytes]]) -> bytes:
+    """The content with changes, each at a share of its length."""
+    changed = bytearray(content)
+    for share, kind, piece in damage:
+        at = int(share * len(changed))
+        if kind == "end":
+            del changed[at:]
+        else:
+            length = 0 if kind == "insert" else len(piece)
+            changed[at : at + length] = b"" if kind == "delete" else piece
+    return bytes(changed)
+
+
+@given(damage=DAMAGE, form=st.sampled_from([*FORMS, "captions.csv"]))
+def test_a_damaged_file_is_imported_or_refused(
+    store: Store, tmp_path: Path, damage: list[tuple[float, str, bytes]], form: str
+) -> None:
+    picture(tmp_path / "a.png")
+    lines = b"\n".join(json.dumps(row).encode() for row in GOOD)
+    write = {
+        **FORMS, "rows.parquet": as_parquet, "rows.arrow": as_arrow,
+        "captions.csv": lambda _: b'file_name,caption\na.png,One.\na.png,"Two, three."\n',
+    }[form]  # fmt: skip
+    (tmp_path / form).write_bytes(damaged(write(lines), damage))
+    check(store, tmp_path, tmp_path / form)
 
 
 @given(content=st.binary(max_size=300))

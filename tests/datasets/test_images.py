@@ -9,6 +9,7 @@ from PIL import Image
 from backend.datasets.images import cached_thumbnail, image_size, load_image
 from backend.errors import ImageError
 from tests.datasets.folders import picture
+from tests.fixtures.sizes import Sizes
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "LA", "1", "I;16"])
@@ -100,9 +101,9 @@ def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
         load_image(tmp_path / "x.jpg")
 
 
-def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, sizes: Sizes) -> None:
     path = picture(tmp_path / "x.png", (200, 200))
-    monkeypatch.setattr("backend.datasets.images.MOST_PIXELS", 10_000)
+    sizes(MOST_PIXELS=10_000)
     with pytest.raises(ImageError, match="pixels"):
         load_image(path)
 

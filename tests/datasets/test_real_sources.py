@@ -182,14 +182,6 @@ def test_joined_tars_are_read_to_their_end(tmp_path: Path) -> None:
     assert ([text for _, text in pairs], len(reader.problems)) == (["Caption 0"], 1)
 
 
-def test_an_unsorted_tar_is_called_unsorted(tmp_path: Path) -> None:
-    image = content(tmp_path / "a.png")
-    members = {"1.png": image, "2.png": image, "1.txt": b"One", "2.txt": b"Two"}
-    pairs, reader = read(tar(tmp_path / "t.tar", members))
-    assert pairs == []
-    assert sum("not sorted" in problem.message for problem in reader.problems) == 2
-
-
 def test_numbers_that_json_lacks_are_read_as_in_json_lines(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     row = '{"file_name": "a.png", "caption": "NaN, [NaN]", "x": NaN, "y": [-Infinity, Infinity]}'
@@ -367,13 +359,6 @@ def test_a_missing_file_is_reported_with_the_most_similar_name(tmp_path: Path) -
     problems = {problem.row: problem for problem in reader.problems}
     assert "'cat_0001.png'" in problems[1].message
     assert [problems[n].kind for n in (2, 3)] == ["missing image", "unsafe path"]
-
-
-def test_a_refused_link_is_called_a_link(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "a.png").symlink_to(picture(tmp_path / "a.png"))
-    _, reader = read(table(tmp_path / "d", "a.png"))
-    assert [(p.kind, " link" in p.message) for p in reader.problems] == [("unsafe path", True)]
 
 
 # Several tables in a folder

@@ -1,21 +1,25 @@
 """A name that is exchanged for a link between its check and its opening is not followed."""
 
 import io
+import json
 import os
-import threading
-import time
+import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from random import random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.containers import ProvedFile, locate
+from backend.datasets.containers import Member, ProvedFile, locate, proved
 from backend.datasets.earlier_export import write_checksums
+from backend.datasets.export_images import ImageCopies
+from backend.datasets.reading import read_dataset
 from backend.datasets.regular_files import LeadsOut, read_regular, read_within
 from backend.datasets.zip_stream import zipped
+from backend.errors import DatasetFormatError, ExportError, ImageError
+from tests.datasets.test_shards import encoded
 
 SECRET = b"what lies outside"
 
@@ -29,41 +33,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@contextmanager
-def swapping(place: Path, outside: Path) -> Iterator[None]:
-    """Exchange what is at `place` for a link to `outside`, and back, all the time."""
-    ours, link, stop = place.with_name("ours"), place.with_name("link"), threading.Event()
-
-    def swap() -> None:
-        while not stop.is_set():
-            os.symlink(outside, link)
-            os.rename(place, ours)
-            os.rename(link, place)
-            os.unlink(place)
-            os.rename(ours, place)
-            time.sleep(random() / 2000)  # in step with the reader it would always be away
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        swapper.join()
-
-
 @pytest.mark.parametrize("name", ["inner/a.txt", "inner"])
 def test_a_text_of_a_dataset_is_read_through_no_link(folder: Path, name: str) -> None:
-    inside, path = 0, folder / "inner" / "a.txt"
-    outside = folder.parent / "private" / ("a.txt" if name.endswith("txt") else "")
-    with swapping(folder / name, outside):
-        for _ in range(4000):
-            try:
-                assert read_within(folder, path, 100) == b"inside"
-                inside += 1
-            except OSError:
-                continue  # a link, or nothing, at this moment
-    assert inside
+    path = folder / "inner" / "a.txt"
+    assert read_within(folder, path, 100) == b"inside"
+    (folder / name).rename(folder / "ours")
+    (folder / name).symlink_to(folder.parent / "private" / name.removeprefix("inner").lstrip("/"))
+    with pytest.raises(LeadsOut):
+        read_within(folder, path, 100)
 
 
 def test_a_link_within_a_dataset_is_followed(folder: Path) -> None:
@@ -101,6 +78,84 @@ def test_what_was_checked_is_not_opened_through_a_link(
     exchange(folder / "inner" / "a.txt", folder.parent / "private" / "a.txt")
     with pytest.raises(LeadsOut):
         read()
+
+
+def written(path: Path, picture: bytes, caption: str) -> Path:
+    """A dataset of one pair in the format of the path's ending, with the picture inside if that
+    holds pictures."""
+    row = {"file_name": "a.png", "text": caption}
+    cells = pa.table({"image": [{"bytes": picture, "path": None}], "text": [caption]})
+    path.parent.mkdir(exist_ok=True)
+    match path.suffix:
+        case ".csv":
+            path.write_text(f"file_name,text\na.png,{caption}\n")
+        case ".jsonl":
+            path.write_text(json.dumps(row))
+        case ".json":
+            path.write_text(json.dumps([row]))
+        case ".parquet":
+            pq.write_table(cells, path)
+        case ".arrow":
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, cells.schema) as out:
+                out.write_table(cells)
+        case ".zip":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("a.png", picture)
+                archive.writestr("metadata.jsonl", json.dumps(row))
+        case ".tar":
+            with tarfile.open(path, "w") as archive:
+                for name, content in (("a.png", picture), ("a.txt", caption.encode())):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "metadata.csv",
+        "metadata.jsonl",
+        "captions_all.json",
+        "t.parquet",
+        "t.arrow",
+        "t.zip",
+        "t.tar",
+    ],
+)
+def test_a_table_is_read_through_no_link(folder: Path, name: str) -> None:
+    (folder / "a.png").write_bytes(encoded())
+    table = written(folder / name, encoded(), "a dog")
+    outside = written(folder.parent / "private" / name, encoded(), "a secret")
+    source = folder if table.suffix not in (".arrow", ".zip") else table
+    assert [pair.caption for pair in read_dataset(source)] == ["a dog"]
+    reader = read_dataset(source)  # has checked the table
+    exchange(table, outside)
+    with pytest.raises(DatasetFormatError, match="leads out of the dataset's folder"):
+        list(reader)
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"),
+    [("t.parquet", "0/image"), ("t.arrow", "0/image"), ("t.zip", "a.png"), ("t.tar", "512+64/a")],
+)
+def test_a_container_is_opened_through_no_link(folder: Path, name: str, inner: str) -> None:
+    written(folder / name, encoded(), "a dog")
+    outside = written(folder.parent / "private" / name, encoded(), "a secret")
+    member = locate(folder, f"{name}!/{inner}")
+    assert isinstance(member, Member)
+    exchange(folder / name, outside)
+    with pytest.raises(ImageError, match="has become a link"):
+        member.read()
+
+
+def test_an_export_copies_through_no_link(folder: Path, tmp_path: Path) -> None:
+    picture = proved(folder / "inner" / "a.txt")
+    copies = ImageCopies(tmp_path / "out", folder)
+    assert (tmp_path / "out" / copies.flat(picture, "images")).read_bytes() == b"inside"
+    exchange(folder / "inner" / "a.txt", folder.parent / "private" / "a.txt")
+    with pytest.raises(ExportError):
+        copies.flat(picture, "images")
 
 
 def test_an_export_downloads_with_its_times_and_sizes(folder: Path) -> None:

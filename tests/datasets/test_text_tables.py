@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from backend.datasets import parquet_groups, text_files
-from backend.datasets.containers import Member
-from backend.datasets.images import load_image
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
-from backend.errors import DatasetFormatError, ImageError
-from research.bench.process_cost import peak_mebibytes
+from backend.errors import DatasetFormatError
 from tests.datasets.folders import csv_file, image_folder, picture
+from tests.fixtures.sizes import Sizes
 
 GERMAN = ["Ein grüner Fußball liegt auf der Straße.", "Mädchen spielen hübsch im Garten"]
 RUSSIAN = ["Собака бежит по пляжу", "Красный автобус в городе", "Девочка с воздушным шаром"]
@@ -242,8 +239,8 @@ def test_folders_with_their_own_metadata_are_splits(tmp_path: Path, split: str, 
 # ---------------------------------------------------------------- memory
 
 
-def test_an_overlong_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
+def test_an_overlong_line_is_skipped(tmp_path: Path, sizes: Sizes) -> None:
+    sizes(LONGEST_LINE=1000)
     for name, encoding in (("t.csv", "utf-8"), ("t.csv", "utf-16")):
         lines = ["a.png,One", "a.png," + "x" * 5000, "a.png,Two"]
         pairs, reader = read(table(tmp_path, lines, encoding, name))
@@ -271,87 +268,9 @@ def test_utf16_and_utf32_without_a_bom_are_refused(tmp_path: Path, encoding: str
     assert [pair.caption for pair in pairs] == ["Ön"]
 
 
-def reset_peak() -> None:
-    """Reset the peak of memory, in a process that may have used more before. Linux only."""
-    clear = Path("/proc/self/clear_refs")
-    if clear.exists():
-        clear.write_text("5", encoding="ascii")
-
-
-def test_a_zip_of_one_long_line_takes_little_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """100 KB that unpack into one line of 100 MB, of which 8 MB may be read."""
-    monkeypatch.setattr(text_files, "LONGEST_LINE", 8_000_000)
-    picture(tmp_path / "a.png")
-    with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(tmp_path / "a.png", "a.png")
-        with archive.open("metadata.jsonl", "w") as member:
-            member.write(b'{"file_name": "a.png", "caption": "A dog."}\n{"caption": "')
-            for _ in range(100):
-                member.write(b"x" * 1_000_000)
-    reset_peak()
-    before = peak_mebibytes()
-    pairs, reader = read(tmp_path / "t.zip")
-    grown = (peak_mebibytes() - before) * 2**20
-    assert [pair.caption for pair in pairs] == ["A dog."]
-    assert [problem.row for problem in reader.problems] == [2]
-    assert grown < 50_000_000
-
-
-def test_a_zip_that_unpacks_beyond_the_limit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.datasets.containers.MOST_BYTES", 100)
+def test_a_zip_that_unpacks_beyond_the_limit_is_refused(tmp_path: Path, sizes: Sizes) -> None:
+    sizes(MOST_BYTES=100)
     with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("metadata.jsonl", "\n" * 101)
     with pytest.raises(DatasetFormatError, match="unpacks into 101 bytes"):
         read(tmp_path / "t.zip")
-
-
-@pytest.mark.parametrize("repeated", [True, False])
-def test_a_row_group_that_unpacks_beyond_the_limit_is_refused(
-    tmp_path: Path, repeated: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """20 KB that unpack into 120 MB, where 100 MB may be read at once. A value shared by all rows
-    is stored once: the group is read and each row refused. If it is only compressed, the group is
-    refused."""
-    most = 100_000_000
-    monkeypatch.setattr(parquet_groups, "MOST_BYTES", most)
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    picture(tmp_path / "a.png")
-    path = tmp_path / "t.parquet"
-    small = pa.table({"file_name": ["a.png"], "caption": ["A dog."]})
-    rows, length = (400, 300_000) if repeated else (60, 2_000_000)
-    value = pa.array(["x" * length])
-    bomb = pa.table(
-        {
-            "file_name": pa.DictionaryArray.from_arrays(pa.array([0] * rows), pa.array(["a.png"])),
-            "caption": pa.DictionaryArray.from_arrays(pa.array([0] * rows), value)
-            if repeated
-            else pa.array(["x" * length] * rows),
-        }
-    )
-    small = small.cast(bomb.schema) if not repeated else small
-    with pq.ParquetWriter(path, small.schema, compression="zstd",
-                          use_dictionary=repeated) as writer:  # fmt: skip
-        writer.write_table(small)
-        writer.write_table(bomb.cast(small.schema))
-    del bomb, value
-    assert path.stat().st_size < 200_000
-    reset_peak()
-    before = peak_mebibytes()
-    pairs, reader = read(path)
-    grown = (peak_mebibytes() - before) * 2**20
-    assert [pair.caption for pair in pairs] == ["A dog."]
-    messages = [problem.message for problem in reader.problems]
-    if repeated:
-        assert len(messages) == rows
-        assert all(f"The caption has {length} characters" in message for message in messages)
-    else:
-        assert f"at most {most:,}" in messages[0]
-    assert grown < most / 2
-    with pytest.raises(ImageError):
-        load_image(Member(path, "1/caption"))

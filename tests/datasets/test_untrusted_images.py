@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from backend.datasets.containers import Member, file_of
+from backend.datasets.containers import file_of
 from backend.datasets.images import (
     ImageLimits,
     cached_thumbnail,
@@ -58,14 +58,6 @@ def test_only_regular_files_are_opened(tmp_path: Path, make: Callable[[Path], No
         cached_thumbnail(path, 104, tmp_path / "cache")
     with pytest.raises(ExportError, match="not a regular file"):
         image_and_ending(path)
-
-
-@pytest.mark.parametrize("ending", [".tar", ".zip", ".parquet", ".arrow"])
-def test_a_fifo_is_not_opened_as_a_container(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"x{ending}"
-    os.mkfifo(path)
-    with pytest.raises(ImageError):
-        load_image(Member(path, "0+3/a.jpg"))
 
 
 def test_a_fifo_among_the_images_costs_only_its_row(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from backend.datasets import uploads as module
 from backend.datasets.uploads import ABANDONED, Uploads, place_of
 from backend.errors import NotFound, SettingsError, UnsafePath
+from tests.fixtures.sizes import Sizes
 
 ROOM = 1000
 
@@ -87,10 +88,10 @@ def test_no_file_is_overwritten(uploads: Uploads) -> None:
 
 
 def test_the_number_of_files_and_the_disk_are_limited(
-    uploads: Uploads, monkeypatch: pytest.MonkeyPatch
+    uploads: Uploads, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     name = uploads.begin()
-    monkeypatch.setattr(module, "MOST_FILES", 2)
+    sizes(MOST_FILES=2)
     for path in ("a", "b"):
         send(uploads, name, path, b"x")
     with pytest.raises(SettingsError, match="upload an archive"):

@@ -1,22 +1,19 @@
 """Exports: complete or not at all, and readable again."""
 
 import hashlib
-import json
 import os
 import socket
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
-from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
@@ -24,6 +21,7 @@ from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError
 from backend.jobs.reports import ExportCounts
 from tests.datasets.folders import picture
+from tests.fixtures.sizes import Sizes
 
 COUNTS = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
@@ -47,32 +45,18 @@ def rows(source: Path) -> list[ExportRow]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_an_export_can_be_read_again(source: Path, tmp_path: Path, format: str) -> None:
-    out = tmp_path / "out"
-    dataset = write_dataset(rows(source), out, format=format, card="# Card", source_root=source)
-    assert dataset == len(HOSTILE)
-    assert (out / "README.md").read_text().startswith("# Card\n")
-    alone = next(out.glob("data.*"), None)
-    reader = read_dataset(alone or out, ReadOptions(image_root=source if alone else None))
-    pairs = list(reader)
-    assert reader.problems == []
-    assert [pair.caption for pair in pairs] == HOSTILE
-    assert [pair.id for pair in pairs] == [f"id {i}" for i in range(len(HOSTILE))]
-    assert [image_and_ending(p.image_path)[0] for p in pairs] == [
-        image_and_ending(row.image_path)[0] for row in rows(source)
-    ]
-
-
-def test_columns_of_the_source_never_overwrite_ours(source: Path, tmp_path: Path) -> None:
-    write_dataset(rows(source), tmp_path / "o", format="jsonl", card="", source_root=source)
-    line = json.loads((tmp_path / "o" / "data.jsonl").read_text().splitlines()[0])
-    assert line["caption"] == "A dog."
-    assert line["source_caption"] == "taken"
-    assert line["p_error"] == 0.25
-    write_dataset(rows(source), tmp_path / "p", format="parquet", card="", source_root=source)
-    table = pq.read_table(tmp_path / "p" / "data.parquet")
-    assert json.loads(table["extra"][1].as_py()) == {"source_caption": "taken", "width": 1}
+def export(
+    source: Path,
+    out: Path,
+    format: str = "csv",
+    card: str = "x",
+    every: Iterable[ExportRow] | None = None,
+) -> int:
+    """Export the rows, or these; replaces an earlier export."""
+    return write_dataset(
+        rows(source) if every is None else every, out, format=format, card=card, overwrite=True,
+        source_root=source,
+    )  # fmt: skip
 
 
 def test_an_interrupted_export_leaves_nothing(source: Path, tmp_path: Path) -> None:
@@ -81,26 +65,22 @@ def test_an_interrupted_export_leaves_nothing(source: Path, tmp_path: Path) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_dataset(broken(), tmp_path / "o", format="jsonl", card="", source_root=source)
+        export(source, tmp_path / "o", "jsonl", card="", every=broken())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["source"]
 
 
 def test_a_failed_export_keeps_the_earlier_one(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
-    write_dataset(rows(source), out, format="jsonl", card="first", source_root=source)
+    export(source, out, "jsonl", card="first")
 
     def failing() -> Iterator[ExportRow]:
         yield rows(source)[0]
         raise ExportError("verdicts changed meanwhile")
 
     with pytest.raises(ExportError, match="meanwhile"):
-        write_dataset(
-            failing(), out, format="jsonl", card="second", overwrite=True, source_root=source
-        )
+        export(source, out, "jsonl", card="second", every=failing())
     assert (out / "README.md").read_text().startswith("first\n")
-    write_dataset(
-        rows(source)[:2], out, format="csv", card="third", overwrite=True, source_root=source
-    )
+    export(source, out, card="third", every=rows(source)[:2])
     assert (out / "README.md").read_text().startswith("third\n")
     assert not (out / "data.jsonl").exists()
 
@@ -126,7 +106,7 @@ def test_only_an_export_is_ever_replaced(source: Path, tmp_path: Path) -> None:
 
 def test_foreign_files_survive_the_next_export(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
-    write_dataset(rows(source), out, format="imagefolder", card="first", source_root=source)
+    export(source, out, "imagefolder", card="first")
     mine = {
         "notes.txt": b"mine", "train/images/deep 0/mine.png": b"a picture", "own/deep/x.bin": b"\0",
         "back\\slash\nline": b"odd",
@@ -138,9 +118,7 @@ def test_foreign_files_survive_the_next_export(source: Path, tmp_path: Path) -> 
     (out / "link").symlink_to(source)
     for number, format in enumerate(("csv", "webdataset", "imagefolder")):
         card = f"card {number}"
-        write_dataset(
-            rows(source), out, format=format, card=card, overwrite=True, source_root=source
-        )
+        export(source, out, format, card=card)
         assert {name: (out / name).read_bytes() for name in mine} == mine
         assert (out / "link").is_symlink()
         assert (out / "empty").is_dir()
@@ -156,9 +134,7 @@ def test_a_changed_or_conflicting_file_stops_the_export(source: Path, tmp_path: 
     out = tmp_path / "o"
 
     def again(format: str = "csv") -> None:
-        write_dataset(
-            rows(source), out, format=format, card="x", overwrite=True, source_root=source
-        )
+        export(source, out, format)
 
     again()
     (out / "data.jsonl").write_text("mine")
@@ -203,13 +179,11 @@ def test_a_conflicting_file_stays_and_no_partial_export_is_left(
     (tmp_path / "victim" / "thesis.txt").write_text("years of work")
     out = tmp_path / "o"
     name, make, format = IN_THE_WAY[kind]
-    write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+    export(source, out)
     make(out / name)
     for _ in range(2):
         with pytest.raises(ExportError, match=f"'{name}.* is not part of the earlier export"):
-            write_dataset(
-                rows(source), out, format=format, card="x", overwrite=True, source_root=source
-            )
+            export(source, out, format)
     assert (out / "data.csv").is_file()
     assert os.path.lexists(out / name)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source", "victim"]
@@ -222,25 +196,23 @@ def test_an_exported_file_replaced_by_a_pipe_or_link_stops_the_export(
 ) -> None:
     for number, make in enumerate((os.mkfifo, lambda path: path.symlink_to(tmp_path / "same"))):
         out = tmp_path / f"o{number}"
-        write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+        export(source, out)
         (out / "data.csv").rename(tmp_path / "same")
         make(out / "data.csv")
         with pytest.raises(ExportError, match=r"data\.csv.*was changed"):
-            write_dataset(
-                rows(source), out, format="jsonl", card="x", overwrite=True, source_root=source
-            )
+            export(source, out, "jsonl")
         assert os.path.lexists(out / "data.csv")
 
 
 def test_regenerated_checksums_do_not_expose_foreign_files(source: Path, tmp_path: Path) -> None:
     """`sha256sum * > SHA256SUMS` also lists files that are not the export's."""
     out = tmp_path / "o"
-    write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+    export(source, out)
     (out / "notes.txt").write_text("mine")
     with (out / "SHA256SUMS").open("a") as sums:
         sums.write(f"{hashlib.sha256(b'mine').hexdigest()}  notes.txt\n")
     with pytest.raises(ExportError, match=r"'SHA256SUMS' in .* was changed"):
-        write_dataset(rows(source), out, format="csv", card="x", overwrite=True, source_root=source)
+        export(source, out)
     assert (out / "notes.txt").read_text() == "mine"
 
 
@@ -254,10 +226,7 @@ def test_folders_that_only_look_like_leftovers_are_kept(source: Path, tmp_path: 
     notes = tmp_path / f".o.notes-999999999-{host}"
     folder(notes)
     for format in ("csv", "webdataset"):
-        write_dataset(
-            rows(source), tmp_path / "o", format=format, card="x", overwrite=True,
-            source_root=source,
-        )  # fmt: skip
+        export(source, tmp_path / "o", format)
     assert [p.name for p in victim.iterdir()] == ["mine"]
     assert (notes / "mine").is_file()
     assert all((tmp_path / name).is_symlink() for name in links)
@@ -269,7 +238,7 @@ def test_column_names_with_lone_surrogates_are_exported(
 ) -> None:
     every = [replace(row, extra={"half \ud83d": "\udcff", "width": 7}) for row in rows(source)]
     out = tmp_path / "o"
-    write_dataset(every, out, format=format, card="x", source_root=source)
+    export(source, out, format, every=every)
     alone = next(out.glob("data.*"), None)
     reader = read_dataset(alone or out, ReadOptions(image_root=source if alone else None))
     assert {str(pair.extra["half \ufffd"]) for pair in reader} == {"\ufffd"}
@@ -279,12 +248,12 @@ def test_column_names_with_lone_surrogates_are_exported(
 def test_a_killed_replacement_loses_no_foreign_files(source: Path, tmp_path: Path) -> None:
     """Killed after the renaming: the earlier export, with foreign files, is next to the new one."""
     out = tmp_path / "o"
-    write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+    export(source, out)
     (out / "notes.txt").write_text("mine")
     out.rename(tmp_path / f".o.old-999999999-{socket.gethostname()}")
-    write_dataset(rows(source), tmp_path / "p", format="jsonl", card="x", source_root=source)
+    export(source, tmp_path / "p", "jsonl")
     (tmp_path / "p").rename(out)
-    write_dataset(rows(source), out, format="parquet", card="x", overwrite=True, source_root=source)
+    export(source, out, "parquet")
     assert (out / "notes.txt").read_text() == "mine"
     assert not (out / "data.csv").exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
@@ -294,7 +263,7 @@ def test_a_missing_image_stops_the_export(source: Path, tmp_path: Path) -> None:
     every = rows(source)
     (source / "deep 2" / "same.png").unlink()
     with pytest.raises(ExportError, match="is gone"):
-        write_dataset(every, tmp_path / "o", format="imagefolder", card="", source_root=source)
+        export(source, tmp_path / "o", "imagefolder", card="", every=every)
     assert not (tmp_path / "o").exists()
 
 
@@ -311,9 +280,9 @@ def test_the_card_says_what_was_removed_and_why() -> None:
 
 @pytest.mark.parametrize("format", ["webdataset", "parquet-images", "huggingface"])
 def test_an_interrupted_sharded_export_resumes(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes, format: str
 ) -> None:
-    monkeypatch.setattr(shard_writing, "SHARD", 1)
+    sizes(SHARD=1)
     read: list[str] = []
     whole = shard_writing.image_and_ending
 
@@ -329,20 +298,20 @@ def test_an_interrupted_sharded_export_resumes(
 
     out = tmp_path / "o"
     with pytest.raises(KeyboardInterrupt):
-        write_dataset(stopped(), out, format=format, card="", source_root=source)
+        export(source, out, format, card="", every=stopped())
     assert not out.exists()
     assert len(read) == 2
     # As if another process had been killed: no running process has this id.
     (half,) = (p for p in tmp_path.iterdir() if p.name.startswith("."))
     half.rename(half.with_name(half.name.replace(f"-{os.getpid()}-", "-999999999-")))
     every = rows(source)
-    assert write_dataset(every, out, format=format, card="", source_root=source) == len(every)
+    assert export(source, out, format, card="", every=every) == len(every)
     assert len(read) == len(every)  # none of them twice
     names = {path.name for path in out.rglob("*")}
     assert not [name for name in names if name.endswith((".half", ".finished"))]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
     fresh = tmp_path / "fresh"
-    write_dataset(every, fresh, format=format, card="", source_root=source)
+    export(source, fresh, format, card="", every=every)
     sums = [(f / "SHA256SUMS").read_text().splitlines() for f in (out, fresh)]
     # Hugging Face's library gives every dataset that it writes a new fingerprint.
     resumed, other = ([line for line in of if "state.json" not in line] for of in sums)
@@ -350,9 +319,9 @@ def test_an_interrupted_sharded_export_resumes(
 
 
 def test_rows_changed_since_the_interruption_are_written_again(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(shard_writing, "SHARD", 1)
+    sizes(SHARD=1)
 
     def stopped() -> Iterator[ExportRow]:
         yield from rows(source)
@@ -360,9 +329,9 @@ def test_rows_changed_since_the_interruption_are_written_again(
 
     out = tmp_path / "o"
     with pytest.raises(KeyboardInterrupt):
-        write_dataset(stopped(), out, format="webdataset", card="", source_root=source)
+        export(source, out, "webdataset", card="", every=stopped())
     fewer = [replace(rows(source)[0], caption="Another caption.")]
-    write_dataset(fewer, out, format="webdataset", card="", source_root=source)
+    export(source, out, "webdataset", card="", every=fewer)
     (shard,) = out.glob("*.tar")
     with tarfile.open(shard) as archive:
         text = archive.extractfile("000000000.txt")

@@ -1,6 +1,10 @@
 """Datasets for tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import event
 
 from db import Store
 from db.queries import datasets, detections, pairs, runs
@@ -46,3 +50,34 @@ def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
             parameters={"batch": 8},
             code_version="0.1",
         ).id
+
+
+Statements = list[tuple[str, Any]]
+
+
+@contextmanager
+def watching(store: Store) -> Iterator[Statements]:
+    """The statements that run meanwhile, and their parameters."""
+    statements: Statements = []
+
+    def add(_connection: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
+        statements.append((statement, given))
+
+    event.listen(store.engine, "before_cursor_execute", add)
+    try:
+        yield statements
+    finally:
+        event.remove(store.engine, "before_cursor_execute", add)
+
+
+def plans(store: Store, statements: Statements, having: str = "FROM pairs") -> list[str]:
+    """How SQLite carries out each of the statements with this text."""
+    with store.engine.connect() as connection:
+        return [
+            " / ".join(
+                str(step[3])
+                for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)
+            )
+            for statement, given in statements
+            if having in statement
+        ]

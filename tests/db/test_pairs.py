@@ -1,11 +1,10 @@
 import pytest
-from sqlalchemy import event
 
 from db import Store
 from db.errors import MissingRow, UnstorableText
 from db.queries import pairs, verdicts
 from db.queries.pairs import AddedPairs, NewPair
-from tests.db.building import add_dataset
+from tests.db.building import add_dataset, watching
 
 CAPTIONS = [
     "A dog, running.",
@@ -121,17 +120,8 @@ def test_counts_include_what_curators_decided(store: Store) -> None:
 def test_many_pairs_are_added_with_few_statements(sqlite_store: Store) -> None:
     dataset_id, _ = add_dataset(sqlite_store, 0)
     rows = [NewPair(f"photo-{i}", f"images/{i}.jpg", f"photo number {i}") for i in range(5000)]
-    statements: list[str] = []
-
-    def remember(
-        _connection: object, _cursor: object, statement: str, _given: object, *_: object
-    ) -> None:
-        statements.append(statement)
-
-    event.listen(sqlite_store.engine, "before_cursor_execute", remember)
-    with sqlite_store.writing() as session:
+    with watching(sqlite_store) as statements, sqlite_store.writing() as session:
         pairs.add_pairs(session, dataset_id, rows)
-    event.remove(sqlite_store.engine, "before_cursor_execute", remember)
     assert len(statements) <= len(rows) / 20
 
 

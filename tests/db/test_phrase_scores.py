@@ -3,10 +3,8 @@
 import numpy as np
 
 from db import Store
-from db.queries import datasets as dataset_queries
-from db.queries import pairs, phrase_scores, queue, runs
+from db.queries import phrase_scores, runs
 from db.queries.phrase_scores import PhraseRow
-from db.queries.queue import QueueFilter, Range
 from tests.db.building import add_dataset, start_run
 
 ROW = PhraseRow(2, 9, 5, 9, 1, 0.25, 0.125, -0.5)
@@ -49,23 +47,6 @@ def test_selection_columns_contain_every_pair_of_the_dataset(store: Store) -> No
         assert (len(nothing.ids), nothing.split_names) == (0, ())
 
 
-def test_the_queue_orders_by_support_and_filters_a_range(store: Store) -> None:
-    dataset, ids = add_dataset(store, 4)
-    with store.writing() as session:
-        phrase_scores.save_support(
-            session, {ids[0]: (0.5, 0.1), ids[1]: (-2.0, -3.0), ids[3]: (0.25, -4.0)}
-        )
-    with store.reading() as session:
-
-        def order(column: str, *ranges: Range) -> list[int]:
-            filter = QueueFilter(dataset, order=column, descending=False, ranges=ranges)
-            return [row.pair_id for row in queue.page(session, filter, None, 9).rows]
-
-        assert order("support") == [ids[1], ids[3], ids[0], ids[2]]
-        assert order("weakest") == [ids[3], ids[1], ids[0], ids[2]]
-        assert order("support", Range("support", -1.0, 0.4)) == [ids[3]]
-
-
 def test_latest_runs_in_one_statement_equal_those_queried_separately(store: Store) -> None:
     dataset, _ = add_dataset(store, 1)
     for revision in ("1", "2"):
@@ -76,16 +57,3 @@ def test_latest_runs_in_one_statement_equal_those_queried_separately(store: Stor
         wanted = {kind: runs.latest_run(session, dataset, kind) for kind in kinds}
     assert latest == {kind: run for kind, run in wanted.items() if run is not None}
     assert latest
-
-
-def test_deleting_a_dataset_deletes_its_phrases(store: Store) -> None:
-    dataset, ids = add_dataset(store, 2)
-    run = start_run(store, dataset)
-    with store.writing() as session:
-        phrase_scores.save_phrase_scores(session, run, {pair: [ROW] for pair in ids})
-    with store.writing() as session:
-        dataset_queries.delete_dataset(session, dataset)
-    with store.reading() as session:
-        assert phrase_scores.phrases_of(session, ids[0]) is None
-        assert list(phrase_scores.iterate(session, run)) == []
-        assert pairs.totals(session, dataset) == (0, 0)

@@ -1,5 +1,7 @@
 """How much each curator decided, and up to which point queue and audit have no undecided pair."""
 
+import pytest
+
 from db import Store
 from db.queries import pairs, progress, verdicts
 from db.queries.pairs import random_key
@@ -81,3 +83,13 @@ def test_no_point_remains_when_everything_is_decided(store: Store) -> None:
     for i in ids:
         decide(store, i, "correct")
     assert reached(store, dataset_id) == progress.Reached(None, 3, 0, 3, 0)
+
+
+def test_chances_are_counted_by_split_and_tenth(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 5)
+    set_probabilities(store, ids, [0.0, 0.1, 0.15, 1.0, None])
+    with store.reading() as session:
+        rows = progress.chances(session, dataset_id)
+    assert [(row.tenth, row.pairs) for row in rows] == [(0, 1), (1, 2), (9, 1)]
+    assert rows[1].expected == pytest.approx(0.25)
+    assert rows[1].variance == pytest.approx(0.09 + 0.1275)

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sqlalchemy import event
 
 from db import Store
 from db.decisions import ORDERS
@@ -26,7 +25,7 @@ from db.queries.pairs import PairRow
 from db.queries.queue import Cursor, QueueFilter, QueueRow, Range
 from db.queries.specificity import RetrievalRow
 from db.queries.trajectories import TrajectoryRow
-from tests.db.building import add_dataset, set_probabilities, start_run
+from tests.db.building import add_dataset, plans, set_probabilities, start_run, watching
 
 SIZE = 36
 
@@ -290,32 +289,17 @@ def test_an_invalid_filter_is_refused(wrong: dict[str, str]) -> None:
         (QueueFilter(1, order="random", descending=False), "ix_pairs_random_key"),
     ],
 )
-@pytest.mark.parametrize("after", [None, Cursor(0.5, 7), Cursor(None, 7)])
 def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
-    sqlite_store: Store, filter: QueueFilter, index: str, after: Cursor | None
+    sqlite_store: Store, filter: QueueFilter, index: str
 ) -> None:
-    statements: list[tuple[str, object]] = []
-
-    def remember(
-        _connection: object, _cursor: object, statement: str, given: object, *_: object
-    ) -> None:
-        if "FROM pairs" in statement:
-            statements.append((statement, given))
-
-    event.listen(sqlite_store.engine, "before_cursor_execute", remember)
-    with sqlite_store.reading() as session:
-        queue.page(session, filter, after)
-    event.remove(sqlite_store.engine, "before_cursor_execute", remember)
-    bounded = bool(filter.ranges) and after == Cursor(None, 7)
-    assert statements or bounded
-    with sqlite_store.engine.connect() as connection:
-        for statement, given in statements:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
-            steps = " / ".join(str(step[3]) for step in plan)
-            assert steps.startswith("SEARCH pairs USING INDEX"), f"{steps}\n{statement}"
-            assert "B-TREE" not in steps, f"{steps}\n{statement}"
-            if "IS NOT NULL ORDER BY" in " ".join(statement.split()) or filter.order == "position":
-                assert index in steps, f"{steps}\n{statement}"
+    for after in (None, Cursor(0.5, 7), Cursor(None, 7)):
+        with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+            queue.page(session, filter, after)
+        steps = plans(sqlite_store, statements)
+        assert all(step.startswith("SEARCH pairs USING INDEX") for step in steps), steps
+        assert not any("B-TREE" in step for step in steps), steps
+        if after is None:
+            assert index in steps[0]
 
 
 def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:

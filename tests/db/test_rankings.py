@@ -1,7 +1,6 @@
 """Two columns for the probability of error: one is in use, the next ranking goes to the other."""
 
 import pytest
-from sqlalchemy import event
 
 from db import Store
 from db.queries import (
@@ -18,7 +17,7 @@ from db.queries import (
 from db.queries.near_duplicates import DuplicateRow
 from db.queries.picture_map import PlaceRow
 from db.queries.queue import QueueFilter, Range
-from tests.db.building import add_dataset, set_probabilities
+from tests.db.building import add_dataset, plans, set_probabilities, watching
 
 VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
 
@@ -119,22 +118,10 @@ def test_either_column_has_the_indexes_of_its_orders(
     with sqlite_store.reading() as session:
         # The first page after a change of rankings may assume the one before it.
         queue.page(session, filter, queue.Cursor(0.5, 7))
-    statements: list[tuple[str, object]] = []
-
-    def remember(
-        _connection: object, _cursor: object, statement: str, given: object, *_: object
-    ) -> None:
-        if "FROM pairs" in statement:
-            statements.append((statement, given))
-
-    event.listen(sqlite_store.engine, "before_cursor_execute", remember)
-    with sqlite_store.reading() as session:
+    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
         queue.page(session, filter, queue.Cursor(0.5, 7))
-    event.remove(sqlite_store.engine, "before_cursor_execute", remember)
-    with sqlite_store.engine.connect() as connection:
-        for statement, given in statements:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
-            steps = " / ".join(str(step[3]) for step in plan)
-            assert steps.startswith(f"SEARCH pairs USING INDEX {index} "), f"{steps}\n{statement}"
-            assert "B-TREE" not in steps, f"{steps}\n{statement}"
-    assert statements
+    steps = plans(sqlite_store, statements)
+    assert steps
+    for step in steps:
+        assert step.startswith(f"SEARCH pairs USING INDEX {index} "), step
+        assert "B-TREE" not in step, step

@@ -196,16 +196,6 @@ def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
         assert detections.get_detection(session, 999) is None
 
 
-def test_concreteness_is_stored(store: Store) -> None:
-    _, ids = add_dataset(store, 2)
-    with store.writing() as session:
-        signals.save_icc(session, {ids[1]: 0.125})
-        signals.save_icc(session, {})
-        assert [pairs.get_pair(session, i).icc for i in ids] == [None, 0.125]
-        with pytest.raises(ValueError, match="finite"):
-            signals.save_icc(session, {ids[0]: float("nan")})
-
-
 def test_suggestions_are_sorted_best_first_and_keep_their_ids(store: Store) -> None:
     _, (pair_id,) = add_dataset(store, 1)
     long = "x" * 20_000

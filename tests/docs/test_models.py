@@ -29,7 +29,7 @@ CONTRACTS = {
 ELSEWHERE = {
     r"FILE\.pth|lavis:.*": "tests/engine/scoring/lavis/test_lavis.py",
     r"--scorer lemon": "tests/engine/scoring/test_lemon.py",
-    r"moranyanuka/icc": "tests/engine/concreteness/test_concreteness.py",
+    r"moranyanuka/icc": "tests/engine/scoring/contracts/test_concreteness.py",
 }
 #: Not models: presets, values of options, and forms such as `NAME@FILE`.
 _NAME = re.compile(r"[\w-]+/[\w.-]+|(?:open_clip|vqa|lavis):\S+|FILE\.pth|--scorer lemon")

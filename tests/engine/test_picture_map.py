@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.engine import picture_map
 from backend.engine.picture_map import layout
 from backend.engine.specificity.bags import unit
 
@@ -64,10 +63,3 @@ def test_few_pictures_are_laid_out_too(count: int) -> None:
 def test_copies_of_one_picture_lie_in_the_middle(count: int) -> None:
     vectors = np.tile(clusters(1)[0], (count, 1))
     np.testing.assert_allclose(layout(count, lambda rows: vectors[rows]), 0.5, atol=1e-6)
-
-
-def test_a_picture_is_not_its_own_neighbour_among_copies() -> None:
-    vectors = np.repeat(clusters(6)[0], 20, axis=0)
-    near, distances = picture_map._neighbours(vectors, 30)
-    assert near.shape == distances.shape == (120, 30)
-    assert not (near == np.arange(120)[:, None]).any()

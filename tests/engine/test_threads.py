@@ -11,7 +11,6 @@ import torch
 from backend.engine import threads
 from backend.loaded_models import Engine
 from backend.settings import load_settings
-from research.bench.busy import score_drawn_pairs
 from tests.checkpoints import drawn_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,13 +56,5 @@ def test_a_small_model_gets_one_thread_and_a_large_one_the_idle_cores(
         monkeypatch.setattr(threads, "SMALL", 0)
         engine.encode([drawn_pairs(1)[0][0]])
         assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_score_drawn_pairs_scores_every_pair() -> None:
-    before = torch.get_num_threads()
-    try:
-        assert score_drawn_pairs(2) == 2
     finally:
         torch.set_num_threads(before)

@@ -6,34 +6,38 @@ same work ends where it would have ended without a kill.
 """
 
 import hashlib
+import io
 import json
 import os
 import random
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
+import pytest
+from huggingface_hub import constants
 from PIL import Image
 
+from backend.datasets.fetching import Limits
+from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
+from backend.jobs import download_images, model_download
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_trajectories import scored_batches
 from backend.settings import MODELS, load_settings
-from backend.store import open_database
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifiers, pairs, runs, trajectories, verdicts
-from research.bench.generated_store import generate
-from research.chat_server import chat_server
-from research.evaluation.boosting import answers, picture_digest
-from research.scenes import blending, demo
-from research.scenes.grammar import describe
-from research.scenes.renderer import render
-from research.scenes.world import make_scene
+from research.scenes import demo
+from tests.datasets.hub_server import PublishedModel, hub_server, use_hub
 
 FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
 
@@ -140,7 +144,7 @@ class Scoring(Scenario):
         opened.store.close()
 
     def work(self, folder: Path) -> None:
-        import backend.jobs.score_dataset as scoring
+        import backend.jobs.trajectory_stages as scoring
 
         scoring.BATCH = 2  # so that a kill finds more than one moment between commits
         opened = workspace(folder)
@@ -173,58 +177,6 @@ class Scoring(Scenario):
             stored = dict(connection.execute("SELECT pair_id, scores FROM trajectories").fetchall())
         connection.close()
         return stored
-
-
-class Supporting(Scenario):
-    """Support of phrases. What is stored is not computed again, and until the end the column is
-    complete or absent."""
-
-    name = "support"
-
-    def __init__(self) -> None:
-        self._kept: dict[int, bytes] = {}
-        self._wanted: list[tuple[float | None, float | None]] = []
-
-    def prepare(self, folder: Path) -> None:
-        demo.write(folder / "pairs", 12, 1, 96, seed=4)
-        opened = workspace(folder)
-        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
-        opened.jobs.score(dataset, suggestions=False)
-        opened.store.close()
-
-    def work(self, folder: Path) -> None:
-        import backend.jobs.support as supporting
-
-        supporting.BATCH = 2  # so that a kill finds more than one moment between commits
-        opened = workspace(folder)
-        opened.jobs.measure_support(opened.find("pairs"))
-
-    def check(self, folder: Path) -> None:
-        check_database(folder)
-        self._kept = self._stored(folder)
-
-    def check_end(self, folder: Path) -> None:
-        stored = self._stored(folder)
-        assert len(stored) == 12
-        assert {pair: stored[pair] for pair in self._kept} == self._kept
-        opened = workspace(folder)
-        dataset = opened.find("pairs")
-        with opened.store.reading() as session:
-            result = [
-                (pair.support, pair.weakest) for pair in pairs.iterate_pairs(session, dataset)
-            ]
-        opened.store.close()
-        self._wanted = self._wanted or result
-        np.testing.assert_allclose(
-            np.array(result, float), np.array(self._wanted, float), atol=1e-5
-        )
-
-    def _stored(self, folder: Path) -> dict[int, bytes]:
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            rows = connection.execute("SELECT pair_id, phrases FROM phrase_scores").fetchall()
-        connection.close()
-        assert len(dict(rows)) == len(rows)
-        return dict(rows)
 
 
 class ColdStarting(Scenario):
@@ -350,7 +302,7 @@ class Retraining(Scenario):
 
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
-        report = opened.jobs.train(opened.find("pairs"))
+        report = opened.jobs.run("train", opened.find("pairs"))
         opened.jobs.adopt(report.classifier_id)
 
     def check(self, folder: Path) -> None:
@@ -450,135 +402,122 @@ class Migrating(Scenario):
         store.close()
 
 
-class BackingUp(Scenario):
-    """Copies of the database: each is whole, or not there."""
+class DownloadingModel(Scenario):
+    """A model of the hub: what is not whole is not on this machine, and what came stays."""
 
-    name = "backup"
-    copies = 10
-
-    def prepare(self, folder: Path) -> None:
-        opened = workspace(folder)
-        generate(opened.store, 500)
-        for pair_id in range(1, 101):
-            opened.review.decide(pair_id, 0, "drop", author="Ada")
-        opened.store.close()
-
-    def work(self, folder: Path) -> None:
-        store = open_database(f"sqlite:///{folder}/state/traced.db")
-        for number in range(self.copies):
-            if not (folder / f"{number}.db").exists():
-                store.backup(folder / f"{number}.db")
-        store.close()
-
-    def check(self, folder: Path) -> None:
-        check_database(folder)
-        for copy in folder.glob("*.db"):
-            with sqlite3.connect(copy) as connection:
-                (state,) = connection.execute("PRAGMA integrity_check").fetchone()
-                (acts,) = connection.execute("SELECT count(*) FROM verdicts").fetchone()
-            connection.close()
-            assert (state, acts) == ("ok", 100)
-
-    def check_end(self, folder: Path) -> None:
-        self.check(folder)
-        assert len(list(folder.glob("*.db"))) == self.copies
-
-
-class Boosting(Scenario):
-    """Richer captions by a server: no question is paid for twice, no offer is stored twice."""
-
-    name = "boost"
-    _SCENES = 3
+    name = "model download"
+    _NAME, _COMMIT = "somebody/tiny-clip", "0123456789abcdef0123456789abcdef01234567"
 
     def __init__(self) -> None:
-        self._wanted: list[tuple[Any, ...]] = []
+        self._came = 0
 
     def prepare(self, folder: Path) -> None:
-        rng = random.Random(5)
-        scenes = [make_scene(rng) for _ in range(self._SCENES)]
-        (folder / "pairs").mkdir()
-        rows, visuals = [], {}
-        for i, scene in enumerate(scenes):
-            file = folder / "pairs" / f"{i}.png"
-            render(scene, 96).save(file)
-            visuals[picture_digest(file)] = blending.visual(scene, rng).text
-            rows += [
-                {"file_name": file.name, "id": f"{i}-{n}", "caption": describe(scene, rng).text}
-                for n in range(2)
-            ]
-        lines = "\n".join(map(json.dumps, rows))
-        (folder / "pairs/metadata.jsonl").write_text(lines, encoding="utf-8")
-        (folder / "visuals.json").write_text(json.dumps(visuals), encoding="utf-8")
-        # Below the range of ephemeral ports; answers are cached by address.
-        (folder / "port").write_text(str(20_000 + os.getpid() % 10_000), encoding="ascii")
-        opened = workspace(folder)
-        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
-        opened.jobs.score(dataset, suggestions=False)
-        opened.jobs.measure_specificity(dataset)
-        opened.store.close()
+        published = folder / "published"
+        published.mkdir()
+        (published / "config.json").write_text("{}", encoding="utf-8")
+        (published / "model.safetensors").write_bytes(random.Random(6).randbytes(8_000_000))
 
     def work(self, folder: Path) -> None:
-        by_rule = answers(json.loads((folder / "visuals.json").read_text(encoding="utf-8")))
-
-        def respond(body: dict[str, Any]) -> tuple[int, str]:
-            with (folder / "asked").open("a", encoding="ascii", buffering=1) as file:
-                file.write(_sha256(json.dumps(body, sort_keys=True)).hex() + "\n")
-            return by_rule(body)
-
-        port = int((folder / "port").read_text(encoding="ascii"))
-        with chat_server(respond, port) as served:
-            opened = workspace(folder, corrector="by rule", corrector_url=served.url)
-            dataset = opened.find("pairs")
-            booster = opened.jobs.booster(["blend", "holistic"])
-            opened.jobs.boost(QueueFilter(dataset, review="all", order="position"), booster)
-            opened.store.close()
+        files = {path.name: path.read_bytes() for path in (folder / "published").iterdir()}
+        with self._hub(folder), hub_server() as hub, pytest.MonkeyPatch.context() as patch:
+            hub.models[self._NAME] = PublishedModel(self._COMMIT, files)
+            use_hub(patch, hub.url, folder / "hub")
+            patch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+            model_download.download(self._NAME)
+            starts = [start for name, start in hub.ranges if name == "model.safetensors"]
+            assert all(start >= self._came for start in starts), "downloaded again"
 
     def check(self, folder: Path) -> None:
-        check_database(folder)
-        digests = self._request_digests(folder)
-        kept = list((folder / "state/answers").rglob("*.json"))
-        # One may have been in flight; earlier answers are cached.
-        assert len(set(digests)) <= len(kept) + 1
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            suggestions = connection.execute(
-                "SELECT pair_id, proposer, caption FROM suggestions"
-            ).fetchall()
-            attempts = connection.execute("SELECT pair_id FROM correction_attempts").fetchall()
-        connection.close()
-        assert len(set(suggestions)) == len(suggestions)
-        assert len(set(attempts)) == len(attempts)
-        assert {pair for pair, *_ in suggestions} <= {pair for (pair,) in attempts}
+        with self._hub(folder):
+            snapshot = hub_cache.snapshot_of(self._NAME)
+            parts = list((hub_cache.folder_of(self._NAME) / "blobs").glob("*.part"))
+        self._came = max((part.stat().st_size for part in parts), default=0)
+        if snapshot is not None:
+            for path in (folder / "published").iterdir():
+                assert (snapshot / path.name).read_bytes() == path.read_bytes()
 
     def check_end(self, folder: Path) -> None:
         self.check(folder)
-        digests = self._request_digests(folder)
-        assert len(digests) <= len(set(digests)) + 1, "a question was paid for twice"
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            stored = connection.execute(
-                "SELECT pair_id, outcome, detail FROM correction_attempts UNION ALL "
-                "SELECT pair_id, proposer, caption FROM suggestions ORDER BY 1, 2, 3"
-            ).fetchall()
-        connection.close()
-        assert len({pair for pair, *_ in stored}) == 2 * self._SCENES
-        self._wanted = self._wanted or stored  # every later end must equal the first
-        assert stored == self._wanted
+        with self._hub(folder):
+            assert hub_cache.commit_of(self._NAME) == self._COMMIT
+        assert not [path for path in (folder / "hub").rglob("*") if path.suffix == ".part"]
 
-    def _request_digests(self, folder: Path) -> list[str]:
-        path = folder / "asked"
-        return path.read_text(encoding="ascii").split() if path.exists() else []
+    @contextmanager
+    def _hub(self, folder: Path) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
+            yield
+
+
+class DownloadingImages(Scenario):
+    """The pictures of a table of addresses: each row once, with its own picture."""
+
+    name = "image download"
+    _ROWS = 150
+
+    def prepare(self, folder: Path) -> None:
+        port = 30_000 + os.getpid() % 2_000
+        (folder / "port").write_text(str(port), encoding="ascii")
+        lines = [f"http://127.0.0.1:{port}/{row},A {row}" for row in range(1, self._ROWS + 1)]
+        (folder / "table.csv").write_text("\n".join(["url,caption", *lines]), encoding="ascii")
+
+    def work(self, folder: Path) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:  # the name that http.server calls
+                row = int(self.path[1:])
+                self.send_response(404 if row % 50 == 0 else 200)
+                self.end_headers()
+                if row % 50:
+                    self.wfile.write(picture_of(row))
+
+            def log_message(self, format: str, *_: Any) -> None:
+                pass
+
+        port = int((folder / "port").read_text(encoding="ascii"))
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        Thread(target=server.serve_forever, daemon=True).start()
+        limits = Limits(allow_private=True)
+        report = download_images.download(folder / "table.csv", folder / "out", limits)
+        assert report.rows == self._ROWS
+
+    def check(self, folder: Path) -> None:
+        for line in self._whole_lines(folder / "out/metadata.jsonl"):
+            picture = (folder / "out" / line["file_name"]).read_bytes()
+            assert picture == picture_of(int(line["caption"].split()[1]))
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        good = self._whole_lines(folder / "out/metadata.jsonl")
+        bad = self._whole_lines(folder / "out/failures.jsonl")
+        first = min(line["row"] for line in good)  # the header is a line
+        rows = [line["row"] for line in [*good, *bad]]
+        assert sorted(rows) == list(range(first, first + self._ROWS))
+        assert [line["url"].rpartition("/")[2] for line in bad] == ["50", "100", "150"]
+        assert not [path for path in (folder / "out").rglob("*") if path.suffix == ".part"]
+        assert len(list((folder / "out/images").rglob("*.png"))) == len(good)
+
+    def _whole_lines(self, path: Path) -> list[dict[str, Any]]:
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+
+def picture_of(row: int) -> bytes:
+    """A picture of its own for each row."""
+    file = io.BytesIO()
+    Image.new("RGB", (16, 16), (row, 255 - row, 7)).save(file, "PNG")
+    return file.getvalue()
 
 
 SCENARIOS = (
     Importing,
     Scoring,
-    Supporting,
     ColdStarting,
     Deciding,
     Retraining,
     Exporting,
-    Boosting,
     Migrating,
-    BackingUp,
+    DownloadingModel,
+    DownloadingImages,
 )
 
 

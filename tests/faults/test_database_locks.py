@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from backend.datasets import regular_files
 from backend.datasets.images import check_image
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.regular_files import (
@@ -92,19 +91,6 @@ def test_reading_files_leaves_the_locks_of_the_database(
     assert database.with_name("traced.db-wal").exists()
     create_table(workspace, "confirmed")
     assert has_table(database, "confirmed")
-
-
-def test_a_link_that_changes_after_the_check_leaves_the_locks(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = tmp_path / "state" / "traced.db"
-    link = by_link(database, tmp_path)
-    answers = iter([False, True])  # what the link led to before and after
-    monkeypatch.setattr(regular_files, "is_database", lambda _file: next(answers))
-    with pytest.raises(DatabaseFile):
-        RegularFile(link)
-    run_other_program(database)
-    assert database.with_name("traced.db-wal").exists()
 
 
 def test_a_backup_is_not_part_of_a_dataset(workspace: Workspace, tmp_path: Path) -> None:

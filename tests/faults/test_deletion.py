@@ -4,13 +4,19 @@ deleted."""
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from backend.errors import TracedError
-from backend.settings import load_settings
+from backend.errors import NotFound, TracedError
+from backend.jobs import trajectory_stages
+from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.review.progress import progress_of
+from backend.settings import MODELS, load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from research.bench.generated_store import generate
+from research.scenes import demo
 
 PAIRS = 400
 
@@ -33,7 +39,7 @@ def pages(workspace: Workspace, _folder: Path) -> Iterator[None]:
     for _ in range(PAIRS):
         workspace.review.queue_page(QueueFilter(1))
         workspace.review.open_pair(1)
-        workspace.review.progress(1)
+        progress_of(workspace.store, 1)
         yield
 
 
@@ -48,7 +54,7 @@ def test_who_uses_a_deleted_dataset_is_told(
     workspace: Workspace, tmp_path: Path, uses: Callable[[Workspace, Path], Iterator[None]]
 ) -> None:
     problems: list[Exception] = []
-    out = tmp_path / "out"
+    out, is_busy = tmp_path / "out", threading.Event()
     out.mkdir()
     confirmed = 0
 
@@ -57,14 +63,16 @@ def test_who_uses_a_deleted_dataset_is_told(
         try:
             for _ in uses(workspace, out):
                 confirmed += 1
+                if confirmed == 3:
+                    is_busy.set()
         except Exception as problem:
             problems.append(problem)
 
     user = threading.Thread(target=run)
     user.start()
-    user.join(0.6)
+    assert is_busy.wait(200)
     gone = workspace.delete_dataset(1)
-    user.join(120)
+    user.join()
     assert all(isinstance(problem, TracedError) for problem in problems), problems
     assert workspace.datasets() == []
     if uses is verdicts:
@@ -80,14 +88,44 @@ def test_a_dataset_is_not_deleted_while_a_job_works_on_it(workspace: Workspace) 
 
     def work(progress: object) -> dict[str, object]:
         begun.set()
-        go_on.wait(60)
+        go_on.wait(200)
         return {}
 
     workspace.jobs.background.start("score", 1, work)
-    assert begun.wait(30)
+    assert begun.wait(200)
     with pytest.raises(TracedError, match="is working on"):
         workspace.delete_dataset(1)
     go_on.set()
-    assert workspace.jobs.background.wait(30)
+    assert workspace.jobs.background.wait(200)
     workspace.delete_dataset(1)
     assert workspace.datasets() == []
+
+
+@pytest.mark.nightly
+def test_a_dataset_that_another_program_deletes_ends_its_scoring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a command does, beside which a page deletes it: commands are no jobs of the server."""
+    demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
+    settings = {
+        "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
+        "detector": "logistic",
+    }  # fmt: skip
+    scoring = Workspace(load_settings(settings, {}))
+    scoring.jobs.import_dataset(tmp_path / "pairs")
+    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
+    save, another = TrajectoryStage.save, Workspace(load_settings(settings, {}))
+
+    def saved(*arguments: Any) -> None:
+        save(*arguments)
+        if another.datasets():
+            another.delete_dataset(1)
+
+    monkeypatch.setattr(TrajectoryStage, "save", saved)
+    with pytest.raises(NotFound, match="was deleted"):
+        scoring.jobs.score(1, suggestions=False)
+    with another.store.reading() as session:
+        for table in ("datasets", "pairs", "runs", "trajectories", "import_problems"):
+            assert session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
+    for workspace in (scoring, another):
+        workspace.store.close()

@@ -1,20 +1,27 @@
 """Full and read-only disks: real ones, small enough to fill quickly."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from backend.engine.detection.classifier import Calibration, Classifier
+from backend.engine.detection.families import S_0
+from backend.engine.detection.features import NAMES
 from backend.errors import ExportError, StoreError, explain
 from backend.jobs.reports import ExportChoice
+from backend.jobs.retrain import RENEWED
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store
 from db.errors import StoreProblem
-from db.queries import pairs, verdicts
+from db.queries import classifiers, pairs, runs, verdicts
+from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.faults.scenarios import FIRST_RELEASE
 
@@ -45,6 +52,30 @@ def fill(disk: Path) -> Path:
         except OSError:
             pass
     return ballast
+
+
+def add_classifier(workspace: Workspace, weight: float) -> int:
+    """A classifier of the generated dataset, by the score of the whole caption alone."""
+    features = np.random.default_rng(0).normal(size=(200, len(NAMES)))
+    labels = (features[:, S_0.columns[0]] < 0).astype(np.int64)
+    model = S_0.fit(features, labels, np.ones(len(labels)))
+    with workspace.store.writing() as session:
+        run = runs.latest_run(session, 1, "score")
+        assert run is not None
+        row = classifiers.add_classifier(
+            session, 1, name=f"Weight {weight}", kind=model.kind, basis="verdicts",
+            payload=Classifier(model, Calibration(weight, 0.0, 0.5)).to_bytes(),
+            report={"run": run.id},
+        )  # fmt: skip
+    return row.id
+
+
+def ranking(workspace: Workspace) -> tuple[int, list[float | None]]:
+    """The classifier in use, and the probabilities that are shown."""
+    with workspace.store.reading() as session:
+        active = classifiers.active(session, 1)
+        assert active is not None
+        return active.id, [pair.p_error for pair in pairs.iterate_pairs(session, 1)]
 
 
 def opened(state: Path) -> Workspace:
@@ -97,6 +128,54 @@ def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
     view = workspace.review.open_pair(ids[0])
     assert workspace.review.decide(ids[0], view.version, "unsure").decision == "unsure"
     workspace.store.close()
+
+
+def test_adopting_on_a_full_disk_keeps_the_classifier_in_use(disk: Path, tmp_path: Path) -> None:
+    """The disk becomes full at many moments: each lets the adoption come some pages further."""
+    prepared = opened(tmp_path / "state")
+    generate(prepared.store, 200)
+    first, second, third = (add_classifier(prepared, weight) for weight in (1.0, 0.3, 0.6))
+    rankings = []
+    for classifier in (second, third, first):  # the values of the second are nowhere left
+        prepared.jobs.adopt(classifier)
+        rankings.append(ranking(prepared))
+    adopted, _, before = rankings
+    assert before[1] != adopted[1]
+    prepared.store.close()
+    refused = 0
+    for free in range(0, 400 << 10, 40 << 10):
+        for leftover in disk.iterdir():
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        shutil.copytree(tmp_path / "state", disk / "state")
+        workspace = opened(disk / "state")
+        assert ranking(workspace) == before
+        ballast = fill(disk)
+        os.truncate(ballast, max(0, ballast.stat().st_size - free))
+        problem = problem_of_adopting(workspace, second)
+        in_use = ranking(workspace)
+        assert in_use in (before, adopted), "half adopted"
+        again = opened(disk / "state")
+        assert ranking(again) == in_use, "others see something else"
+        again.store.close()
+        refused += in_use == before
+        if problem:
+            assert "the disk is full" in problem
+            ballast.unlink()
+            workspace.jobs.adopt(second)
+        assert ranking(workspace) == adopted
+        with workspace.store.reading() as session:
+            report = classifiers.get_classifier(session, second).report
+        assert report["suspects"] == RENEWED
+        workspace.store.close()
+    assert refused > 2
+
+
+def problem_of_adopting(workspace: Workspace, classifier: int) -> str:
+    try:
+        workspace.jobs.adopt(classifier)
+    except StoreError as problem:
+        return explain(problem)
+    return ""
 
 
 def test_a_read_only_disk_is_reported(disk: Path, tmp_path: Path) -> None:

@@ -3,15 +3,23 @@ what was confirmed is lost."""
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from backend.errors import StoreError
+from backend.jobs import runner, trajectory_stages
+from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
-from db.queries import verdicts
+from backend.workspace import Workspace
+from db.queries import pairs, runs, trajectories, verdicts
 from research.bench.generated_store import generate
+from research.scenes import demo
+from tests.fixtures.postgresql import Server, find_binaries, restartable_server
 from tests.fixtures.stores import fresh_database
 
 PAIRS = 40
@@ -57,7 +65,7 @@ def test_a_server_that_became_read_only_takes_no_verdict_and_says_so(url: str) -
 
 
 def test_a_statement_timeout_is_reported(url: str) -> None:
-    store = open_database(with_option(url, "statement_timeout=300"))
+    store = open_database(with_option(url, "statement_timeout=3000"))
     other = open_database(url)
     with other.writing() as session:
         session.execute(text("LOCK TABLE pairs IN ACCESS EXCLUSIVE MODE"))
@@ -71,28 +79,20 @@ def test_a_statement_timeout_is_reported(url: str) -> None:
 
 def test_verdicts_survive_the_end_of_all_connections(url: str) -> None:
     """As when the server restarts: each connection ends, and new ones are accepted."""
-    store, confirmed, stop = open_database(url), [], threading.Event()
-    administrator = open_database(url)
-
-    def cut() -> None:
-        query = (
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        while not stop.wait(0.05):
+    store, administrator, confirmed = open_database(url), open_database(url), []
+    query = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    for pair_id in range(1, PAIRS + 1):
+        if pair_id % 4 == 0:
             with administrator.reading() as session:
                 session.execute(text(query))
-
-    cutter = threading.Thread(target=cut)
-    cutter.start()
-    for pair_id in range(1, PAIRS + 1):
         try:
             decide(store, pair_id)
         except StoreError:
             continue
         confirmed.append(pair_id)
-    stop.set()
-    cutter.join()
     with store.reading() as session:
         held = {row.pair_id for row in verdicts.iterate_verdicts(session, 1)}
     assert set(confirmed) <= held
@@ -136,3 +136,89 @@ def test_five_connections_are_enough_or_the_shortage_is_named(
         connection.execute(text("DROP ROLE few"))
         connection.commit()
     administrator.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server of its own, which writes what it confirms at once."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("no PostgreSQL is installed")
+    with restartable_server(binaries) as started:
+        yield started
+
+
+def stored(workspace: Workspace) -> dict[int, bytes]:
+    """The trajectory of each pair that has one."""
+    with workspace.store.reading() as session:
+        run = runs.latest_run(session, 1, "score")
+        assert run is not None
+        ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
+        known = trajectories.trajectories_of(session, run.id, ids)
+        (count,) = session.execute(text("SELECT count(*) FROM trajectories")).one()
+    assert count == len(known)
+    return {pair: row.scores.tobytes() for pair, row in known.items()}
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("when", ["between batches", "before a commit", "for a while"])
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_scoring_job_outlives_a_restart(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, mode: str
+) -> None:
+    """The server really stops and starts again; "immediate" is like a crash."""
+    demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
+    settings = {
+        "data_directory": str(tmp_path / "state"), "database": server.url,
+        "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+    }  # fmt: skip
+    workspace = Workspace(load_settings(settings, {}))
+    workspace.jobs.import_dataset(tmp_path / "pairs")
+    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
+    monkeypatch.setattr(runner, "_TRY_EVERY", 0.1)
+    save = trajectories.save_trajectories
+    kept: dict[int, bytes] = {}
+    stopped = threading.Event()
+
+    def saved(*arguments: Any) -> None:
+        save(*arguments)
+        if kept or stopped.is_set():
+            return
+        if when == "before a commit":
+            stopped.set()
+            server.stop(mode)
+            server.start()
+
+    def saved_whole(*arguments: Any) -> None:
+        save_whole(*arguments)
+        if not stopped.is_set():
+            kept.update(stored(workspace))
+            stopped.set()
+            server.stop(mode)
+            if when == "between batches":
+                server.start()
+
+    monkeypatch.setattr(trajectories, "save_trajectories", saved)
+    save_whole = TrajectoryStage.save
+    if when != "before a commit":
+        monkeypatch.setattr(TrajectoryStage, "save", saved_whole)
+    job = workspace.jobs.start("score", 1, suggestions=False)
+    assert stopped.wait(900)
+    if when == "for a while":
+        assert not workspace.jobs.background.wait(3), "its end is not stored yet"
+        server.start()
+    assert workspace.jobs.background.wait(900)
+    ended = workspace.jobs.job(job)
+    assert ended.status == ("done" if when == "between batches" else "failed")
+    assert len(kept) == (0 if when == "before a commit" else 2)
+    if ended.status == "failed":
+        assert "everything confirmed before is kept" in ended.message or "Start it" in ended.message
+        assert stored(workspace) == kept
+        again = workspace.jobs.retry(job)
+        assert workspace.jobs.background.wait(900)
+        assert workspace.jobs.job(again).status == "done"
+    whole = stored(workspace)
+    assert len(whole) == 6
+    assert {pair: whole[pair] for pair in kept} == kept
+    workspace.store.close()

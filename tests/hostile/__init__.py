@@ -1,4 +1,4 @@
-"""All tests with hostile files, rows and servers in one command: `python -m tests.hostile`.
+"""The tests that SECURITY.md names, in one command: `python -m tests.hostile`.
 
-The tests are next to those of the code that they attack; `attacks` lists them by what is tried.
+They are next to those of the code that they attack.
 """

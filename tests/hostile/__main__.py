@@ -1,4 +1,5 @@
-"""Run all attacks and report which were withstood: `python -m tests.hostile`"""
+"""Run the tests that SECURITY.md names and report which threats were withstood:
+`python -m tests.hostile`"""
 
 import argparse
 import sys
@@ -6,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.hostile.attacks import ATTACKS, ROOT, Attack
+from tests.hostile.security import ROOT, Threat, threats
 
 
 class Outcomes:
@@ -17,52 +18,34 @@ class Outcomes:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
-            self.by_test[report.nodeid] = (
-                "failed" if "failed" in (report.outcome, self.by_test.get(report.nodeid))
-                else report.outcome
-            )  # fmt: skip
+            has_failed = "failed" in (report.outcome, self.by_test.get(report.nodeid))
+            self.by_test[report.nodeid] = "failed" if has_failed else report.outcome
 
-    def of(self, attack: Attack) -> Counter[str]:
+    def of(self, threat: Threat) -> Counter[str]:
         return Counter(
             outcome
             for test, outcome in self.by_test.items()
-            if any(within(test.removeprefix("tests/"), wanted) for wanted in attack.tests)
+            if any(test.startswith((name, f"{name}[")) for name in threat.tests)
         )
-
-
-def within(test: str, wanted: str) -> bool:
-    """Whether a test, by its path below tests/, is or belongs to an entry of `Attack.tests`."""
-    return test == wanted or test.startswith((f"{wanted}::", f"{wanted}[", f"{wanted}/"))
-
-
-def table(outcomes: Outcomes, attacks: tuple[Attack, ...]) -> tuple[str, bool]:
-    """The table in Markdown, and whether everything that could be tried was withstood."""
-    lines = ["| tried | cases | held | did not hold | not tried |", "|---|---|---|---|---|"]
-    all_held = True
-    for attack in attacks:
-        counts = outcomes.of(attack)
-        total, failed = counts.total(), counts["failed"]
-        all_held &= failed == 0 and total > 0
-        cells = (attack.tried, total, counts["passed"], failed, counts["skipped"])
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines), all_held
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="attacks whose line holds this text")
-    args = parser.parse_args()
-    attacks = tuple(attack for attack in ATTACKS if args.only in attack.tried)
-    if not attacks:
-        parser.error(f"No attack is called '{args.only}'.")
+    parser.add_argument("--only", default="", help="threats whose line holds this text")
+    only = parser.parse_args().only
+    chosen = [threat for threat in threats() if only in threat.name]
+    if not chosen:
+        parser.error(f"No threat is called '{only}'.")
     outcomes = Outcomes()
-    tests = dict.fromkeys(str(ROOT / "tests" / test) for attack in attacks for test in attack.tests)
-    status = pytest.main(
-        ["-q", "--no-header", f"--rootdir={ROOT}", "-p", "no:cacheprovider", *tests], [outcomes]
-    )
-    text, all_held = table(outcomes, attacks)
-    print(f"\n{text}")
-    return 0 if all_held and status == 0 else 1
+    tests = dict.fromkeys(str(ROOT / test) for threat in chosen for test in threat.tests)
+    options = ["-q", "--no-header", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
+    status = pytest.main([*options, *tests], [outcomes])
+    print("\n| threat | held | did not hold | not tried |\n|---|---|---|---|")
+    for threat in chosen:
+        counts = outcomes.of(threat)
+        cells = (threat.name, counts["passed"], counts["failed"], counts["skipped"])
+        print("| " + " | ".join(map(str, cells)) + " |")
+    return int(status)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,12 @@
 """Stories of sources whose captions name the colour of their pictures: they are imported, changed,
 imported again and exported, and no caption may end beside another colour.
-
-    python -m tests.jobs.coloured_pairs --minutes 20 --seed 1 [--database URL]
 """
 
-import argparse
 import io
 import itertools
 import json
 import shutil
 import tarfile
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -448,41 +442,3 @@ def is_beside_its_colour(image: ImageFile, caption: str) -> bool:
     colour = NAMES[pixel[0], pixel[1], pixel[2]]
     assert colour == caption.partition(":")[0], f"'{caption}' is beside {colour}"
     return True
-
-
-def tell(teller: Teller, count: int, seed: int) -> None:
-    """Live `count` stories. Raises the error of the simplest one that fails."""
-
-    @hypothesis.seed(seed)
-    @settings(
-        max_examples=count, deadline=None, database=None, print_blob=False,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(STORIES)
-    def live(story: Story) -> None:
-        teller.live(story)
-
-    live()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--database")
-    options = parser.parse_args()
-    end = time.monotonic() + 60 * options.minutes
-    with tempfile.TemporaryDirectory() as folder:
-        teller = Teller(Path(folder), options.database)
-        seed = options.seed
-        while time.monotonic() < end:
-            tell(teller, 50, seed)
-            print(
-                f"seed {seed}: {teller.count} stories, no caption beside another colour", flush=True
-            )
-            seed += 1
-        teller.close()
-
-
-if __name__ == "__main__":
-    main()

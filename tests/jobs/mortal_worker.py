@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from backend.jobs.ray_worker import ScoringWorker
+from backend.jobs.ray_cluster import ScoringWorker
 from backend.settings import Settings
 
 

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,22 +100,6 @@ def test_external_captions_and_bags_in_the_published_form_are_evaluated(
     assert any("1 rows are of no picture here" in note for note in report.notes)
 
 
-def test_truncated_captions_are_counted(folder: Path, tmp_path: Path) -> None:
-    bags = tmp_path / "bags.json"
-    bags.write_text(json.dumps([["p0", "p1", "p2"]]))
-    captions = tmp_path / "long.jsonl"
-    texts = ["A dog.", "A dog " + "and a dog " * 40, "A cat " + "and a cat " * 40]
-    lines = [json.dumps({"id": f"p{i}", "caption": text}) + "\n" for i, text in enumerate(texts)]
-    captions.write_text("".join(lines))
-    notes = evaluate_dataset(
-        folder, None, MODEL, "clip", [3], bags=bags, captions=captions
-    ).notes  # fmt: skip
-    expected = "2 captions are truncated by the model; their ends do not count"
-    assert [note for note in notes if "truncated" in note] == [expected]
-    notes = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags).notes
-    assert not any("truncated" in note for note in notes)
-
-
 def test_invalid_options_and_files_are_refused(
     workspace: Workspace, folder: Path, tmp_path: Path
 ) -> None:
@@ -164,30 +147,6 @@ def test_a_bad_file_of_captions_is_refused_before_pictures_are_read(
             progress=lambda done, total, stage: seen.append(stage),
         )  # fmt: skip
     assert seen == []
-
-
-def test_a_caption_may_contain_other_line_separators(folder: Path, tmp_path: Path) -> None:
-    bags = tmp_path / "bags.json"
-    bags.write_text(json.dumps([["p0", "p1", "p2"]]))
-    captions = tmp_path / "captions.jsonl"
-    rows = [{"id": f"p{i}", "caption": "A dog\u2028and\x85a cat."} for i in range(3)]
-    lines = [json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows]
-    captions.write_text("".join(lines), encoding="utf-8")
-    report = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags, captions=captions)
-    (counted,) = [
-        row.recall.captions
-        for row in report.rows
-        if row.captions == "captions.jsonl" and row.size == 3
-    ]
-    assert counted == 3
-
-
-def test_rows_that_cannot_be_read_are_counted(folder: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "pairs"
-    shutil.copytree(folder, broken)
-    (broken / "5.png").write_bytes(b"no picture")
-    notes = evaluate_dataset(broken, None, MODEL, "clip", [3]).notes
-    assert any(note.startswith("1 rows cannot be read, left out: ") for note in notes)
 
 
 @pytest.mark.timeout(60)

@@ -4,7 +4,7 @@ import pytest
 
 from backend.engine.specificity.bags import Bag
 from backend.errors import ImageError
-from backend.jobs.bags_sheet import TEMPLATES, Picture, contact_sheet
+from backend.jobs.bags import TEMPLATES, Picture, contact_sheet
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
 BAGS = {2: [Bag((0, 1), 0.875)]}

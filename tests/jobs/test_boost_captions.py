@@ -11,12 +11,11 @@ import pytest
 from sqlalchemy import delete, select, update
 from typer.testing import CliRunner, Result
 
-from backend.engine.correction import boosting
-from backend.engine.correction.boosting import Booster
-from backend.engine.language_models import Budget
-from backend.errors import ModelUnavailable, NotScored, SettingsError
+from backend.engine.language_models.spending import Budget
+from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
+from backend.review.progress import progress_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -24,12 +23,11 @@ from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.probabilities import p_error_of
+from research.chat_server import chat_server
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
-from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
 
 SCENES = 12
@@ -56,7 +54,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.raises(NotScored, match="--specificity"):
         named.jobs.boost(everything(), named.jobs.booster(["blend"]))
     named.store.close()
-    workspace.jobs.measure_specificity(dataset)
+    workspace.jobs.run("specificity", dataset)
     workspace.store.close()
     return base
 
@@ -153,7 +151,7 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     chosen = made[0]
     Actions(workspace).decide(chosen.pair_id, 0, "correction", suggestion_id=chosen.id)
     assert workspace.summary(1).errors_found == 0
-    assert workspace.review.progress(1).by_decision == {"enriched": 1}
+    assert progress_of(workspace.store, 1).by_decision == {"enriched": 1}
     workspace.store.close()
 
 
@@ -177,27 +175,6 @@ def test_the_sources_of_an_enrichment_are_stored(enriched: Enriched) -> None:
         assert captions == made["sources"][: len(captions)]
         assert made["visual"] == ("A purple umbrella." if made["boost"] == "holistic" else None)
     assert {"blend"} < kinds
-    workspace.store.close()
-
-
-def test_the_enrichment_that_adds_most_comes_first(enriched: Enriched) -> None:
-    workspace = opened(enriched.state)
-    by_pair: dict[int, list[suggestion_queries.SuggestionRow]] = {}
-    for suggestion in boosts(workspace):
-        made = suggestion.provenance
-        assert made is not None
-        assert made["worth"] == pytest.approx(
-            made["gain"] - boosting.UNSUPPORTED_COST * made["unsupported"], abs=2e-3
-        )
-        by_pair.setdefault(suggestion.pair_id, []).append(suggestion)
-    for pair_id, suggestions in by_pair.items():
-        worths = [suggestion.provenance["worth"] for suggestion in suggestions]  # pyrefly: ignore[unsupported-operation]
-        assert worths == sorted(worths, reverse=True)
-        view = workspace.review.open_pair(pair_id)
-        assert [shown.id for shown in view.enrichments] == [row.id for row in suggestions]
-        assert [row.id for row in workspace.review.suggestions(pair_id, "boost")] == [
-            row.id for row in suggestions
-        ]
     workspace.store.close()
 
 
@@ -255,18 +232,6 @@ def test_boosting_keeps_measured_specificity(state: Path) -> None:
         workspace.store.close()
 
 
-def test_a_wrong_address_is_reported_before_the_guard_is_calibrated(state: Path) -> None:
-    workspace = opened(state, corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
-    stages: list[str] = []
-    with pytest.raises(ModelUnavailable):
-        workspace.jobs.boost(
-            everything(), workspace.jobs.booster(["visual"]),
-            progress=lambda done, total, stage: stages.append(stage),
-        )  # fmt: skip
-    assert "Calibrating the guard" not in stages
-    workspace.store.close()
-
-
 def invoked(state: Path, *arguments: str, **environment: str) -> Result:
     """`boost` on the command line."""
     import app as program
@@ -318,41 +283,25 @@ def test_a_queue_without_an_order_begins_with_the_most_generic_captions(state: P
     assert first("--queue", "order=p_error&specificity_to=-2") == (2 * SCENES - 1, numbers[5])
 
 
+SEES, JOINS = "http://sees:1/v1", "http://joins:2/v1"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "environment", "message"),
+    ("arguments", "pictures_to", "captions_to"),
     [
-        (("--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
-         "Pictures go to http://sees:1/v1. Captions go to http://sees:1/v1."),
-        ((), {"TRACED_CORRECTOR": "v", "TRACED_CORRECTOR_URL": "http://sees:1/v1"},
-         "Pictures go to http://sees:1/v1. Captions go to http://sees:1/v1."),
-        (("--kinds", "blend", "--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
-         "No picture leaves this machine. Captions go to http://sees:1/v1."),
-        (("--kinds", "visual", "--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
-         "Pictures go to http://sees:1/v1. No caption leaves this machine."),
-        (("--kinds", "holistic", "--vlm", "v", "--vlm-url", "http://sees:1/v1", "--llm", "l",
-          "--llm-url", "http://joins:2/v1"), {},
-         "Pictures go to http://sees:1/v1. Captions go to http://joins:2/v1."),
-        (("--kinds", "blend", "--llm", "l", "--llm-url", "http://joins:2/v1"), {},
-         "No picture leaves this machine. Captions go to http://joins:2/v1."),
+        (("--vlm", "v", "--vlm-url", SEES), SEES, SEES),
+        (("--kinds", "blend", "--vlm", "v", "--vlm-url", SEES), None, SEES),
+        (("--kinds", "visual", "--vlm", "v", "--vlm-url", SEES), SEES, None),
+        (("--kinds", "holistic", "--vlm", "v", "--vlm-url", SEES, "--llm", "l", "--llm-url", JOINS),
+         SEES, JOINS),
+        (("--kinds", "blend", "--llm", "l", "--llm-url", JOINS), None, JOINS),
     ],
 )  # fmt: skip
 def test_a_dry_run_names_each_server_and_what_is_sent_to_it(
-    state: Path, arguments: tuple[str, ...], environment: dict[str, str], message: str
+    state: Path, arguments: tuple[str, ...], pictures_to: str | None, captions_to: str | None
 ) -> None:
-    done = invoked(state, "--dry-run", *arguments, **environment)
-    assert message in " ".join(done.stdout.split())
-
-
-def test_a_local_model_sends_nothing_to_a_server(state: Path) -> None:
-    workspace = opened(state)
-
-    class Local:
-        name = "local"
-
-    booster = Booster(Local(), None)  # pyrefly: ignore[bad-argument-type]
-    preview = workspace.jobs.boost_dry_run(everything(), booster)
-    assert (preview.pictures_to, preview.captions_to) == (None, None)
-    workspace.store.close()
+    preview = json.loads(invoked(state, "--dry-run", "--json", *arguments).stdout)
+    assert (preview["pictures_to"], preview["captions_to"]) == (pictures_to, captions_to)
 
 
 def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[str]]:
@@ -409,38 +358,6 @@ def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
         workspace.review.undo(1)
         assert workspace.jobs.enrich(first) != "asked before"
         assert served.requests
-        workspace.store.close()
-
-
-def test_a_dry_run_leaves_out_captions_that_look_wrong(state: Path) -> None:
-    workspace = opened(state, corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
-    set_columns(workspace, {n: {"p_error": 0.9} for n in range(2 * SCENES)})
-    preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["visual"]))
-    assert preview.questions == ()
-    workspace.store.close()
-
-
-def test_r_on_the_page_requests_enrichments_that_can_be_accepted(state: Path) -> None:
-    with chat_server(rule) as served:
-        workspace = opened(state, corrector="vlm", corrector_url=served.url)
-        set_columns(workspace, {n: {"p_error": 0.45} for n in range(2 * SCENES)})
-        page = Page(workspace)
-        with workspace.store.reading() as session:
-            ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-        for pair_id in ids[:16:2]:  # the generic captions
-            page.press("open", target=pair_id)
-            message = page.press("richer")
-            assert served.requests
-            if "enrich-1" in page.shown["stage"]:
-                break
-            assert "No richer caption:" in message
-        assert message == ""
-        assert page.pair == pair_id
-        best = workspace.review.open_pair(pair_id).enrichments[0]
-        assert "Saved" in page.press("enrich-1")
-        view = workspace.review.open_pair(pair_id)
-        assert (view.enriches, view.corrected_caption) == (True, best.caption)
-        assert workspace.summary(1).errors_found == 0
         workspace.store.close()
 
 

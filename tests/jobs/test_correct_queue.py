@@ -2,23 +2,23 @@
 
 import json
 import re
-import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from backend.engine.language_models import Budget
+from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
-from backend.jobs import correct_queue
 from backend.jobs.correct_queue import MODEL_FREE, Rule
+from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.queries.suggestions import SuggestionRow
+from research.chat_server import chat_server
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
 from tests.fixtures.interrupting import Hanging
 
 PAIRS = 10
@@ -148,19 +148,9 @@ def test_ctrl_c_waits_for_no_answer(opened: Any, hanging: Hanging) -> None:
         hanging.end()
 
 
-def test_a_model_in_this_process_is_called_in_the_calling_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A leftover thread would use it at the same time as the next job."""
-    monkeypatch.setattr(correct_queue, "propose", lambda *_: threading.get_ident())
-    local: Any = SimpleNamespace(model=object())
-    ((*_, thread),) = correct_queue._proposals([("row", "context")], local, 1)  # pyrefly: ignore[bad-argument-type]
-    assert thread == threading.get_ident()
-
-
 def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
     workspace = opened()
-    before = workspace.review.progress(1)
+    before = progress_of(workspace.store, 1)
     report = workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6))
     assert report.accepted > 0
     decided = workspace.review.queue_page(QueueFilter(1, review="decided")).rows
@@ -168,16 +158,27 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
     view = workspace.review.open_pair(decided[0].pair_id)
     assert view.decision == "correction"
     assert view.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
-    assert workspace.review.progress(1).calibration == before.calibration
+    assert progress_of(workspace.store, 1).calibration == before.calibration
     assert workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6)).accepted == 0
 
 
-def test_a_rule_respects_its_thresholds(opened: Any) -> None:
-    workspace = opened()
-    assert workspace.jobs.correct(everything(), rule=Rule(p=0.0, gain=2.0)).accepted == 0
-    for p, gain in ((1.1, 0.1), (0.5, 0.0)):
-        with pytest.raises(SettingsError):
-            Rule(p, gain)
+@pytest.mark.parametrize(
+    ("p_after", "s_after", "is_accepted"),
+    [(0.2, 0.6, True), (0.2, 0.5999, False), (0.21, 0.9, False), (None, 0.9, False)],
+)
+def test_a_rule_accepts_only_what_is_both_likely_right_and_better(
+    p_after: float | None, s_after: float, is_accepted: bool
+) -> None:
+    suggestion = SuggestionRow(
+        1, "a rule", "A dog", 0.5, s_after, 0.9, p_after, id=1, created_at=datetime.now(UTC)
+    )
+    assert Rule(p=0.2, gain=0.1).accepts(suggestion) is is_accepted
+
+
+@pytest.mark.parametrize(("p", "gain"), [(1.1, 0.1), (-0.1, 0.1), (0.5, 0.0)])
+def test_a_rule_without_meaning_is_refused(p: float, gain: float) -> None:
+    with pytest.raises(SettingsError):
+        Rule(p, gain)
 
 
 def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:

@@ -16,8 +16,8 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
-from backend.jobs.ray_worker import QUESTIONS, ScoringWorker
-from backend.loaded_models import Engine, ModelCache, model_cache_for
+from backend.jobs.ray_cluster import QUESTIONS, ScoringWorker
+from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
@@ -26,6 +26,7 @@ from research.scenes import demo
 from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
 from tests.engine.concreteness.test_concreteness import classifier
+from tests.fixtures.sizes import Sizes
 from tests.research.scenes.other_pictures import generated
 
 
@@ -185,25 +186,6 @@ def test_the_least_recently_used_model_is_released_first() -> None:
     assert get("huge", 1000) is get("huge", 1000)
 
 
-def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
-    other = random_clip(pairs / "other", seed=2)
-
-    def held(gigabytes: float) -> int:
-        """Models in memory after two of them have been used in turn."""
-        engine = Engine(settings({"data_directory": str(pairs), "model": str(clip),
-                                  "model_memory": gigabytes}))  # fmt: skip
-        first = engine.scorer
-        beside = engine.with_settings(engine.settings.chosen(str(other)))
-        assert beside.scorer is not first
-        assert (engine.scorer is first) == (gigabytes == 1)
-        return len(engine._model_cache)
-
-    assert model_cache_for(settings({"model_memory": 1.5})).budget == 1.5e9
-    assert model_cache_for(settings({})).budget > 0
-    assert held(1) == 2
-    assert held(1e-6) == 1  # too little for two: the unused one is released
-
-
 def test_engines_with_equal_settings_are_reused_and_all_share_a_lock(tmp_path: Path) -> None:
     engine = Engine(settings({"data_directory": str(tmp_path)}))
     other = engine.with_settings(settings({"data_directory": str(tmp_path), "explorer": "gcd"}))
@@ -328,7 +310,7 @@ def test_a_dataset_opens_at_once_and_its_job_refuses(
     workspace = opened(pairs)
     dataset = workspace.prepare(str(photographs(pairs / "photographs")))
     (job,) = workspace.jobs.recent()
-    assert workspace.jobs.background.wait(100)
+    assert workspace.jobs.background.wait(250)
     job = workspace.jobs.job(job.id)
     assert looking == [
         f"job {job.id}"
@@ -345,7 +327,7 @@ def test_a_dataset_opens_at_once_and_its_job_refuses(
     last = workspace.jobs.last_scoring(drawn)
     assert last is not None
     assert last.id == workspace.jobs.recent()[0].id
-    assert workspace.jobs.background.wait(100)
+    assert workspace.jobs.background.wait(250)
     assert workspace.jobs.recent()[0].status == "done"
     workspace.store.close()
 
@@ -368,14 +350,14 @@ def left_out(workspace: Workspace, dataset: int) -> list[str]:
 
 
 def test_single_pictures_unknown_to_the_model_are_left_out(
-    pairs: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
+    pairs: Path, clip: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 6)
+    sizes(BATCH=6)
     workspace = opened(pairs, detector="logistic")
     dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
     names = ["images/other-0-0.png", "images/other-0-1.png"]
     assert workspace.prepare("mixed") == dataset
-    assert workspace.jobs.background.wait(300)
+    assert workspace.jobs.background.wait(250)
     (started,) = workspace.jobs.recent()
     done = started.result
     assert (started.status, done["scored"], done["unknown"]) == ("done", MIXED, 4)
@@ -399,26 +381,6 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     assert left_out(workspace, dataset) == []
     anyway = workspace.jobs.score(dataset, suggestions=False, model="embedded", anyway=True)
     assert (anyway.scored, anyway.skipped, anyway.unknown) == (4, MIXED, 0)
-    workspace.store.close()
-
-
-def test_stopped_scoring_resumes_after_the_pictures_left_out(
-    pairs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 16)
-    workspace = opened(pairs, detector="logistic")
-    dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
-
-    def stop(done: int, total: int, message: str) -> None:
-        if message == "Caption trajectories" and done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):  # names begin with "other": they are in the first batch
-        workspace.jobs.score(dataset, stop, suggestions=False)
-    assert len(left_out(workspace, dataset)) == 2
-    report = workspace.jobs.score(dataset, suggestions=False)
-    assert (report.scored, report.skipped, report.unknown) == (MIXED - 12, 12, 4)
-    assert len(left_out(workspace, dataset)) == 2
     workspace.store.close()
 
 

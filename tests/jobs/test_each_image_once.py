@@ -10,8 +10,11 @@ import pytest
 from PIL import Image
 
 from backend.engine.familiarity import Familiarity
-from backend.jobs import image_batches, score_dataset
-from backend.jobs.scoring_stages import TRAJECTORIES
+from backend.engine.trajectories.depth import ALL, parse_depth
+from backend.jobs import image_batches
+from backend.jobs.score_dataset import run_of
+from backend.jobs.stage import Scoring
+from backend.jobs.trajectory_stages import BATCH, Trajectories
 from backend.jobs.workers import Workers
 from backend.progress import no_progress
 from backend.settings import load_settings
@@ -19,7 +22,7 @@ from backend.workspace import Workspace
 from tests.checkpoints import drawn_pairs
 
 IMAGES = 3
-CAPTIONS = score_dataset.BATCH // IMAGES + 5
+CAPTIONS = BATCH // IMAGES + 5
 
 
 def test_each_image_is_decoded_and_encoded_once(
@@ -52,23 +55,28 @@ def test_each_image_is_decoded_and_encoded_once(
 
     monkeypatch.setattr(image_batches, "open_picture", opened)
     monkeypatch.setattr(engine, "encode", encode)
-    run = score_dataset._run(workspace.store, engine, dataset)
+    run = run_of(workspace.store, engine, dataset)
     total = IMAGES * CAPTIONS + 1
     # Images unknown to the model are recognised without encoding any image again.
     known = Familiarity.of_model(engine.settings.model)
     assert known is not None
 
-    def compute(known: Familiarity | None) -> score_dataset._Done:
-        store = workspace.store
-        waiting = score_dataset._unscored(store, run, score_dataset.BATCH)
-        work = score_dataset._Work(TRAJECTORIES, engine.exploring, waiting, total, known=known)
+    def compute(known: Familiarity | None) -> Trajectories:
         workers = Workers(engine, folder)
-        return score_dataset._trajectories(store, run, work, workers, None, no_progress)
+        stage = Trajectories(
+            Scoring(
+                workspace.store, engine, dataset, folder, total, parse_depth(ALL), run, workers,
+                familiarity=known,
+            )
+        )  # fmt: skip
+        stage.run(no_progress)
+        return stage
 
     scored = compute(known)
     assert (scored.scored, scored.unreadable, scored.unknown) == (total, 0, 0)
     assert decoded == {f"{number}.png": 1 for number in range(IMAGES)}
     assert sum(encoded) == IMAGES
     # A second run has nothing to do.
-    assert compute(None).pairs == 0
+    again = compute(None)
+    assert (again.remaining(), again.scored) == (0, 0)
     workspace.store.close()

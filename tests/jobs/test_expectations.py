@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.jobs import expectations
+from backend.jobs.expectations import Expectations
 from backend.jobs.stored_trajectories import scored_pairs
-from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, detections, pairs, runs
 from research.scenes import demo
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 
 COUNT = 24
 
@@ -55,7 +56,7 @@ def readers(workspace: Workspace, dataset: int) -> list[str]:
 
 
 def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_training(
-    scored: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+    scored: tuple[Path, int], sizes: Sizes
 ) -> None:
     folder, dataset = scored
     workspace = opened(folder, str(MODELS / "scenes-blip-captioner"))
@@ -63,23 +64,18 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     before = workspace.review.open_pair(1)
     assert before.reasons is not None
     assert not any("captioner" in reason.sign for reason in before.reasons.listed)
-    monkeypatch.setattr(expectations, "BATCH", 10)
-    texts_read: list[str] = []
-    plain = Engine.expectations
-
-    def counted(self: Engine, wanted):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
-        texts_read.extend(text for _, text in wanted)
-        if len(texts_read) == 20:
-            raise KeyboardInterrupt
-        return plain(self, wanted)
-
-    monkeypatch.setattr(Engine, "expectations", counted)
+    sizes(BATCH=10)
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.score(dataset, suggestions=False)
+        workspace.jobs.score(dataset, stop_at(10, Expectations.name), suggestions=False)
     assert sum(name != "" for name in readers(workspace, dataset)) == 10
-    texts_read.clear()
-    workspace.jobs.score(dataset, suggestions=False)
-    assert len(texts_read) == COUNT - 10, "nothing is read twice"
+    read: list[int] = []
+
+    def note(done: int, total: int, message: str) -> None:
+        if message == Expectations.name:
+            read.append(done)
+
+    workspace.jobs.score(dataset, note, suggestions=False)
+    assert read == [10, 20, COUNT], "it begins where the other stopped"
     captioner = workspace.engine.captioner
     assert captioner is not None
     assert readers(workspace, dataset) == [captioner.identity] * COUNT
@@ -91,7 +87,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert view.trajectory.expectation.alternatives[0]
     for pair in range(1, 9):
         workspace.review.decide(pair, 0, "correct" if pair % 2 else "drop")
-    candidate = workspace.jobs.train(dataset)
+    candidate = workspace.jobs.run("train", dataset)
     assert candidate.report["captioner"] == captioner.identity
     with workspace.store.reading() as session:
         old = detections.detections_of(session, range(1, COUNT + 1))
@@ -102,7 +98,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert row.report["suspects"] == "renewed"
     assert {row.classifier_id for row in new.values()} == {candidate.classifier_id}
     assert any(new[i].suspects != old[i].suspects for i in new), "suspect words follow the detector"
-    texts_read.clear()
-    workspace.jobs.score(dataset, suggestions=False)
-    assert texts_read == []
+    read.clear()
+    workspace.jobs.score(dataset, note, suggestions=False)
+    assert read == []
     workspace.store.close()

@@ -51,28 +51,6 @@ def test_generic_captions_are_tagged_and_left_out_only_on_request(
     assert outcome.left_out_because == "specificity below -2"
 
 
-def test_specificity_of_the_original_does_not_apply_to_a_corrected_caption() -> None:
-    strict = ExportChoice(specificity_below=-2, generic="leave out")
-    outcome = decide_export(strict, "A dog", "correction", "A red dog", 0.1, -2.5)
-    assert (outcome.left_out_because, outcome.tags) == ("", ())
-    assert decide_export(strict, "A dog", "drop", None, 0.1, -2.5).left_out_because == (
-        "decided: wrong, drop"
-    )
-
-
-@pytest.mark.parametrize(
-    "choice",
-    [
-        ExportChoice(specificity_below=0.1),
-        ExportChoice(specificity_below=float("nan")),
-        ExportChoice(generic="drop"),
-    ],
-)
-def test_invalid_choices_for_generic_captions_are_refused(choice: ExportChoice) -> None:
-    with pytest.raises(SettingsError, match=r"at most 0|not a choice for generic"):
-        check_choice(choice)
-
-
 def test_a_correction_replaces_the_caption() -> None:
     decided = decide_export(ExportChoice(), "A dog", "correction", "A cat", 0.9)
     assert (decided.caption, decided.kind) == ("A cat", "corrected")
@@ -109,28 +87,14 @@ def test_suggested_enrichments_are_exported_unless_decided_otherwise(
     assert as_decided.kind == ("corrected" if decision == "correction" else "human")
 
 
-def test_an_unknown_choice_of_captions_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"not a choice for captions; use one of: decided"):
-        check_choice(ExportChoice(captions="longer"))
-
-
-def test_wrong_or_abstract_captions_can_be_kept_with_a_tag() -> None:
-    assert decide_export(ExportChoice(dropped="tag"), "A dog", "drop", None, 0.9).tags == ("wrong",)
-    assert decide_export(ExportChoice(abstract="tag"), "Joy", "abstract", None, 0.9).tags == (
-        "abstract",
-    )
-    assert decide_export(ExportChoice(abstract="keep"), "Joy", "abstract", None, 0.9).tags == ()
-
-
 @pytest.mark.parametrize(
     "choice",
     [
-        ExportChoice(abstract="burn"),
-        ExportChoice(dropped="keep"),
-        ExportChoice(unsure="tag"),
-        ExportChoice(drop_above=1.5),
+        ExportChoice(abstract="burn"), ExportChoice(dropped="keep"), ExportChoice(unsure="tag"),
+        ExportChoice(drop_above=1.5), ExportChoice(generic="drop"), ExportChoice(captions="longer"),
+        ExportChoice(specificity_below=0.1), ExportChoice(specificity_below=float("nan")),
     ],
-)
+)  # fmt: skip
 def test_unknown_choices_are_refused(choice: ExportChoice) -> None:
     with pytest.raises(SettingsError):
         check_choice(choice)

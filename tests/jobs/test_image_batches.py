@@ -49,8 +49,8 @@ def test_the_next_batch_is_decoded_while_the_current_one_is_processed(
     assert [pair.image_path for pair in pairs] == ["0.png", "1.png"]
     assert all(isinstance(image, Image.Image) for image in opened.values())
     # The second batch has not been requested yet.
-    assert begun["2.png"].wait(5)
-    assert begun["3.png"].wait(5)
+    assert begun["2.png"].wait(200)
+    assert begun["3.png"].wait(200)
     assert not begun["4.png"].is_set()
     assert len(list(walk)) == 2
 

@@ -1,21 +1,23 @@
 """If a program ends during a job, the next one reports and resumes it."""
 
 import socket
-import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
-from backend.jobs.jobs import MOST_ATTEMPTS
+from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
+from backend.jobs.workspace_jobs import MOST_ATTEMPTS
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.models import Job
 from db.queries import jobs as queries
 from tests.datasets.folders import malformed
+from tests.jobs.test_runner import MODELS, PATIENCE, Work
 
 ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # larger than any process id on Linux
 
@@ -39,10 +41,9 @@ def reopened(tmp_path: Path) -> Workspace:
 def interrupted(
     workspace: Workspace, kind: str, dataset: int | None, attempts: int = 0, **arguments: Any
 ) -> int:
-    """A job as a program that was killed leaves it, started as pages start jobs."""
-    workspace.jobs.background._run_in_thread = lambda job: None
-    job = workspace.jobs._start(kind, dataset, arguments, attempts)
+    """A job as a program that was killed leaves it. `arguments`: as JSON."""
     with workspace.store.writing() as session:
+        job = queries.create_job(session, kind, dataset, arguments=arguments, attempts=attempts).id
         queries.update_job(session, job, status="running", done=2, total=9)
         session.execute(update(Job).where(Job.id == job).values(owner=ENDED))
     return job
@@ -55,7 +56,7 @@ def test_an_import_resumes_with_its_arguments(
     again = reopened(tmp_path)
     (message,) = again.jobs.resume()
     assert f"import (job {job}) was interrupted at 2 of 9" in message
-    assert again.jobs.background.wait(60)
+    assert again.jobs.background.wait(250)
     (dataset,) = again.datasets()
     assert dataset.name == "mine"
     before, after = again.jobs.job(job), again.jobs.job(job + 1)
@@ -68,12 +69,12 @@ def test_an_import_resumes_with_its_arguments(
 
 def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     workspace.jobs.import_dataset(folder)
-    choice = ExportChoice(decided_only=True)
+    choice = asdict(ExportChoice(decided_only=True))
     out = str(tmp_path / "out")
     interrupted(workspace, "export", 1, choice=choice, out=out, format="jsonl")
     again = reopened(tmp_path)
     again.jobs.resume()
-    assert again.jobs.background.wait(60)
+    assert again.jobs.background.wait(250)
     assert again.jobs.job(2).status == "failed"
     assert "nothing would be exported" in again.jobs.job(2).message, "no pair has a verdict"
 
@@ -91,27 +92,32 @@ def test_a_job_that_keeps_ending_the_program_is_not_restarted_forever(
 
 
 def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
-    workspace: Workspace, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path, tmp_path: Path
 ) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slowly(_path: str, _name: str | None, progress: Any, *_: Any) -> None:
-        while True:
-            begun.set()
-            go_on.wait(30)
-            progress(1, 9, "Reading")
-
-    monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
-    job = workspace.jobs.start("import", None, path=str(folder))
-    queued = workspace.jobs.start("import", None, path=str(folder))
-    assert begun.wait(30)
-    assert not workspace.jobs.background.stop(0.1)
-    go_on.set()
-    assert workspace.jobs.background.stop(30)
-    assert [workspace.jobs.job(job_id).status for job_id in (job, queued)] == ["running", "queued"]
+    work, background = Work(), workspace.jobs.background
+    given = {"path": str(folder)}
+    ids = [background.start("import", None, work, given, uses=MODELS) for _ in range(2)]
+    assert work.begun.wait(PATIENCE)
+    assert background.stop(PATIENCE)
+    assert [workspace.jobs.job(job_id).status for job_id in ids] == ["running", "queued"]
     with workspace.store.writing() as session:
         session.execute(update(Job).values(owner=ENDED))
     again = reopened(tmp_path)
     assert len(again.jobs.resume()) == 2
-    assert again.jobs.background.wait(60)
+    assert again.jobs.background.wait(250)
     assert [again.jobs.job(job_id).status for job_id in (3, 4)] == ["done", "done"]
+
+
+def test_a_cancelled_job_is_retried_with_its_arguments(workspace: Workspace, folder: Path) -> None:
+    work = Work()
+    given = {"path": str(folder), "name": "mine"}
+    job = workspace.jobs.background.start("import", None, work, given)
+    assert work.begun.wait(PATIENCE)
+    workspace.jobs.cancel(job)
+    assert workspace.jobs.background.wait(PATIENCE)
+    again = workspace.jobs.retry(job)
+    assert workspace.jobs.background.wait(250)
+    assert [dataset.name for dataset in workspace.datasets()] == ["mine"]
+    assert workspace.jobs.job(again).subject == "mine"
+    with pytest.raises(SettingsError):
+        workspace.jobs.retry(again)

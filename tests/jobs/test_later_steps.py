@@ -9,24 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend import loaded_models
-from backend.datasets.images import load_image
-from backend.engine.correction import judge
 from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import EIGHT_SIGNS, S_0, Model, NineSigns
-from backend.engine.trajectories import depth, driver
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
-from backend.jobs import classifiers as judged_by
-from backend.jobs import noisy_copies, score_dataset
+from backend.jobs import trajectory_stages
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
-from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.noisy_copies import STAGE
 from backend.loaded_models import Engine
-from backend.review import ask_models
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifiers, pairs, runs, suggestions, trajectories
+from db.queries import classifiers, pairs, trajectories
 from tests.checkpoints import drawn_folder, random_clip
+from tests.fixtures.sizes import Sizes
 
 COUNT = 24
 
@@ -89,7 +84,7 @@ def probabilities(workspace: Workspace) -> list[float | None]:
 
 
 def test_first_steps_rank_the_pairs_and_are_completed_in_the_same_run(
-    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path
 ) -> None:
     report = score(workspace, folder, "first-step")
     assert (report.scored, report.completed, report.trajectories) == (COUNT, 0, "first-step")
@@ -134,9 +129,9 @@ def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, fold
 
 
 def test_a_killed_job_resumes_where_it_stopped(
-    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(score_dataset, "BATCH", 5)
+    sizes(BATCH=5)
     made: list[Sequence[int]] = []
     compute = Engine.trajectories
 
@@ -147,12 +142,12 @@ def test_a_killed_job_resumes_where_it_stopped(
             made.append(keys)
         return compute(self, requests, keys, exploring)
 
-    monkeypatch.setattr(Engine, "trajectories", dying)
-    with pytest.raises(KeyboardInterrupt):
-        score(workspace, folder, "top:50%")
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "trajectories", dying)
+        with pytest.raises(KeyboardInterrupt):
+            score(workspace, folder, "top:50%")
     done = {key for keys in made for key in keys}
     assert len(done) == 10
-    monkeypatch.setattr(Engine, "trajectories", compute)
     report = score(workspace, folder)
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
@@ -171,7 +166,7 @@ def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
 def test_corrections_are_proposed_from_whole_trajectories(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_dataset, "likely_wrong", lambda store, dataset: [2, 5])
+    monkeypatch.setattr(trajectory_stages, "likely_wrong", lambda store, dataset: [2, 5])
     report = score(workspace, folder, "first-step", suggestions=True)
     whole = {number for number, row in stored(workspace, report.run_id).items() if row.whole}
     assert {2, 5} <= whole
@@ -179,17 +174,17 @@ def test_corrections_are_proposed_from_whole_trajectories(
 
 
 def test_large_datasets_get_first_steps_unless_already_scored(
-    tmp_path: Path, model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model: Path, folder: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT - 1)
+    sizes(FIRST_STEP_ABOVE=COUNT - 1)
     for detector, which in (("best", "first-step"), ("logistic", "all")):
         opened = reopened(tmp_path / detector, model, detector=detector)
         assert score(opened, folder).trajectories == which
         opened.store.close()
-    monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT)
+    sizes(FIRST_STEP_ABOVE=COUNT)
     opened = reopened(tmp_path / "small", model)
     assert score(opened, folder).trajectories == "all"
-    monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT - 1)
+    sizes(FIRST_STEP_ABOVE=COUNT - 1)
     assert score(opened, folder).trajectories == "all", "as before"
     opened.store.close()
 
@@ -243,17 +238,20 @@ def test_a_detector_of_first_steps_is_trained_on_existing_whole_copies(
     ranked = probabilities(earlier)
     earlier.store.close()
 
-    def computed(*_: object, **__: object) -> None:
-        raise AssertionError("a copy is computed again")
+    copies: list[int] = []
 
-    monkeypatch.setattr(noisy_copies, "score_copies", computed)
+    def note(done: int, total: int, message: str) -> None:
+        if message == STAGE:
+            copies.append(done)
+
     workspace = reopened(tmp_path, model, detector="eight signs")
-    report = score(workspace, folder)
+    report = score(workspace, folder, progress=note)
     assert (report.scored, report.detector["detector"]) == (0, kind)
+    assert set(copies) <= {0}, "no copy is computed again"
     assert probabilities(workspace) == ranked, "the classifier in use stays"
     for number in range(1, 9):
         workspace.review.decide(number, 0, "drop" if number % 2 else "correct")
-    candidate = workspace.jobs.train(1)
+    candidate = workspace.jobs.run("train", 1)
     with workspace.store.reading() as session:
         payload = classifiers.get_payload(session, candidate.classifier_id)
     assert Classifier.from_bytes(payload).first_step
@@ -275,54 +273,6 @@ def test_an_estimate_distinguishes_first_steps_from_whole_trajectories(
     ranked.store.close()
     assert (rest.pairs, rest.whole) == (0, COUNT)
     assert rest.whole_seconds > 0
-
-
-def test_new_captions_are_judged_by_first_steps_if_the_detector_uses_no_more(
-    ranked: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace = ranked
-    dataset = workspace.find_or_import(str(folder))
-    far: list[bool] = []
-    explore = driver.run_trajectories
-
-    def run(scorer: Any, requests: Any, exploring: Exploring, **more: Any) -> Any:
-        far.append(exploring.whole)
-        return explore(scorer, requests, exploring, **more)
-
-    monkeypatch.setattr(judge, "run_trajectories", run)
-    monkeypatch.setattr(loaded_models, "run_trajectories", run)
-    suggested = [offer for pair in range(1, COUNT + 1) for offer in workspace.review.suggest(pair)]
-    # Corrections are proposed from whole trajectories, and judged by first steps.
-    assert suggested
-    assert far.count(True) == COUNT
-    assert far.count(False) > 0
-    far.clear()
-    typed = "A green boat on a table"
-    check = workspace.review.check_caption(1, typed)
-    assert far == [False]
-
-    # Whole trajectories give the same probability and suspect words.
-    monkeypatch.setattr(ask_models, "steps_needed_by", lambda _, exploring, words=False: exploring)
-    again = workspace.review.check_caption(1, typed)
-    assert far == [False, True]
-    assert (again.p_error, again.suspects) == (check.p_error, check.suspects)
-    classifier = classifier_in_use(workspace.store, dataset)
-    assert classifier is not None
-    assert not classifier.needs_steps
-    with workspace.store.reading() as session:
-        run_row = runs.latest_run(session, dataset, "score")
-        assert run_row is not None
-        rows = [
-            (pair, row)
-            for pair in range(1, COUNT + 1)
-            for row in suggestions.list_suggestions(session, pair, run_row.id)
-        ]
-    for pair, row in rows:
-        state = workspace.engine.encode([load_image(workspace.review.image_path(pair))])[0]
-        whole = workspace.engine.trajectories(
-            [(state, row.caption)], exploring=exploring_of(run_row)
-        )
-        assert judged_by.probabilities(classifier, whole) == pytest.approx([row.p_after], abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["s_0 alone", "eight signs", "nine signs"])

@@ -14,7 +14,7 @@ from backend.engine import hub_cache, presets
 from backend.engine.presets import PRESETS, Checkpoint, Preset
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import ModelMissing, ModelUnavailable, NotFound, SettingsError, explain
-from backend.jobs.model_download import PART, download
+from backend.jobs.model_download import download
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
@@ -60,7 +60,7 @@ def test_a_missing_model_is_refused_without_a_request_to_the_hub(hub: Hub) -> No
         load_scorer(NAME, None, "cpu")
     assert hub.requests == []
     assert f"models download {NAME}" in explain(refused.value, "terminal")
-    assert "Models page" in explain(refused.value, "page")
+    assert "page Model" in explain(refused.value, "page")
     with pytest.raises(ModelMissing) as refused:
         load_scorer("Salesforce/blip-itm-base-coco", None, "cpu")
     assert "models download thorough" in explain(refused.value, "terminal")
@@ -83,28 +83,6 @@ def test_a_download_fetches_only_the_files_that_are_loaded(hub: Hub) -> None:
     assert hub.requests == []
 
 
-def test_a_stopped_download_resumes(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
-    weights = hub.models[NAME].files["model.safetensors"]
-    wanted = len(weights)
-
-    def stop(done: int, total: int, message: str) -> None:
-        if hub.ranges and hub.ranges[-1][0] == "model.safetensors":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        download(NAME, _after(3, stop))
-    assert hub_cache.commit_of(NAME) == ""
-    with pytest.raises(ModelMissing, match="has not been downloaded"):
-        load_scorer(NAME, None, "cpu")
-    (part,) = (hub_cache.folder_of(NAME) / "blobs").glob(f"*{PART}")
-    part.write_bytes(weights[: wanted // 2])  # as if half of it had been downloaded
-    hub.ranges.clear()
-    download(NAME)
-    assert [start for name, start in hub.ranges if name == "model.safetensors"] == [wanted // 2]
-    load_scorer(NAME, None, "cpu")
-
-
 def test_an_incomplete_download_is_reported_with_how_to_complete_it(hub: Hub) -> None:
     """Another program that shares the cache was interrupted before it stored the weights."""
     download(NAME)
@@ -116,18 +94,6 @@ def test_an_incomplete_download_is_reported_with_how_to_complete_it(hub: Hub) ->
     shown = explain(refused.value, "terminal")
     assert f"The model '{NAME}' has only been downloaded in part. Download it: " in shown
     assert shown.endswith(f"models download {NAME}")
-
-
-def _after(calls: int, then: Any) -> Any:
-    count = 0
-
-    def tick(*arguments: Any) -> None:
-        nonlocal count
-        count += 1
-        if count > calls:
-            then(*arguments)
-
-    return tick
 
 
 def test_a_broken_connection_is_resumed(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,8 +131,7 @@ def test_a_pinned_revision_is_what_is_loaded(hub: Hub, monkeypatch: pytest.Monke
 def test_without_a_hub_the_message_says_what_to_copy_where(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
+    use_hub(monkeypatch, "http://127.0.0.1:9", hub_cache.cache_folder())
     with pytest.raises(ModelUnavailable) as refused:
         download(NAME)
     text = str(refused.value)
@@ -298,13 +263,3 @@ def test_removing_the_default_model_resets_the_default(
     assert workspace.models.default() == "embedded"
     with pytest.raises(NotFound, match="not on this machine"):
         workspace.models.deletion_preview(NAME)
-
-
-def test_removing_part_of_the_default_preset_resets_the_default(
-    hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pin(monkeypatch, COMMIT)
-    download("fast")
-    workspace.models.set_default("fast")
-    assert workspace.models.remove(NAME).was_default
-    assert workspace.models.default() == "embedded"

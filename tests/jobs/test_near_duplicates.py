@@ -9,12 +9,14 @@ import pytest
 
 from backend.datasets.address_proofs import split_proof
 from backend.errors import SettingsError
-from backend.jobs import picture_vectors
-from backend.jobs.picture_map import draw_map
+from backend.jobs.picture_vectors import draw_map
+from backend.review.near_duplicates import groups_of
+from backend.review.picture_map import map_of, region_of
 from backend.review.views import DuplicatePicture
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder
+from tests.fixtures.sizes import Sizes
 from tests.jobs.copied_pictures import PAIRS, opened, score_copies
 
 
@@ -43,17 +45,15 @@ def name_of(picture: DuplicatePicture) -> str:
 
 
 def pictures(workspace: Workspace, only_open: bool = False) -> list[list[str]]:
-    view = workspace.review.duplicates(1, only_open)
+    view = groups_of(workspace.store, 1, only_open)
     assert view is not None
     return [[name_of(picture) for picture in group.pictures] for group in view.groups]
 
 
-def test_the_same_picture_is_found_in_any_file_format(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(picture_vectors, "BLOCK", 5)
-    assert workspace.review.duplicates(1) is None
-    report = workspace.jobs.find_near_duplicates(1, threshold=0.995)
+def test_the_same_picture_is_found_in_any_file_format(workspace: Workspace, sizes: Sizes) -> None:
+    sizes(BLOCK=5)
+    assert groups_of(workspace.store, 1) is None
+    report = workspace.jobs.run("duplicates", 1, threshold=0.995)
     assert (report.pictures, report.without) == (PAIRS + 3, 0)
     groups = pictures(workspace)
     assert ["2.png", "same.png", "copy.jpg"] in groups
@@ -65,9 +65,9 @@ def test_the_same_picture_is_found_in_any_file_format(
     assert {name.partition("-")[2] for name in ids} == wanted
     assert len(listed(workspace, "review=all&duplicates=no")) == PAIRS + 4 - len(ids)
     # New groups replace the earlier ones.
-    assert workspace.jobs.find_near_duplicates(1, threshold=1).groups <= report.groups
+    assert workspace.jobs.run("duplicates", 1, threshold=1).groups <= report.groups
     with pytest.raises(SettingsError, match=r"0\.8 to 1"):
-        workspace.jobs.find_near_duplicates(1, threshold=0.5)
+        workspace.jobs.run("duplicates", 1, threshold=0.5)
     with pytest.raises(SettingsError, match=r"no duplicates 'maybe'"):
         listed(workspace, "duplicates=maybe")
 
@@ -75,8 +75,8 @@ def test_the_same_picture_is_found_in_any_file_format(
 def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     workspace: Workspace,
 ) -> None:
-    workspace.jobs.find_near_duplicates(1, threshold=0.995)
-    view = workspace.review.duplicates(1)
+    workspace.jobs.run("duplicates", 1, threshold=0.995)
+    view = groups_of(workspace.store, 1)
     assert view is not None
     group = next(g for g in view.groups if name_of(g.pictures[0]) == "2.png")
     first, same, copy = group.pictures
@@ -104,19 +104,19 @@ def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
 
 @pytest.mark.parametrize("way", ["first", "sharpest", "best"])
 def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, way: str) -> None:
-    workspace.jobs.find_near_duplicates(1, threshold=0.995)
+    workspace.jobs.run("duplicates", 1, threshold=0.995)
     groups = pictures(workspace)
     if way == "sharpest":
         with pytest.raises(SettingsError, match="quality"):
             workspace.review.keep_in_all(1, way)
-        workspace.jobs.measure_pictures(1)
+        workspace.jobs.run("quality", 1)
     planned = workspace.review.keep_in_all(1, way, dry_run=True)
     assert pictures(workspace, only_open=True) == groups
     done = workspace.review.keep_in_all(1, way)
     assert done == planned
     assert done.groups == len(groups)
     assert pictures(workspace, only_open=True) == []
-    view = workspace.review.duplicates(1)
+    view = groups_of(workspace.store, 1)
     assert view is not None
     for group in view.groups:
         (kept,) = (picture for picture in group.pictures if picture.stays)
@@ -134,8 +134,8 @@ def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, wa
 
 
 def test_pairs_called_correct_by_a_person_are_kept(workspace: Workspace) -> None:
-    workspace.jobs.find_near_duplicates(1, threshold=0.995)
-    view = workspace.review.duplicates(1)
+    workspace.jobs.run("duplicates", 1, threshold=0.995)
+    view = groups_of(workspace.store, 1)
     assert view is not None
     group = next(g for g in view.groups if name_of(g.pictures[0]) == "2.png")
     right = group.pictures[2].rows[0].pair_id
@@ -146,10 +146,10 @@ def test_pairs_called_correct_by_a_person_are_kept(workspace: Workspace) -> None
 
 
 def test_a_region_of_the_map_is_a_queue_until_the_map_is_redrawn(workspace: Workspace) -> None:
-    assert workspace.review.map(1) is None
-    report = workspace.jobs.draw_map(1)
+    assert map_of(workspace.store, 1) is None
+    report = workspace.jobs.run("map", 1)
     assert (report.pictures, report.pairs, report.without) == (PAIRS + 3, PAIRS + 4, 0)
-    view = workspace.review.map(1)
+    view = map_of(workspace.store, 1)
     assert view is not None
     assert len(view.pairs) == PAIRS + 4
     assert view.p_error.dtype == np.float32
@@ -157,12 +157,12 @@ def test_a_region_of_the_map_is_a_queue_until_the_map_is_redrawn(workspace: Work
     second = view.pairs.tolist().index(PAIRS + 4)
     assert (view.x[7], view.y[7]) == (view.x[second], view.y[second])  # captions of one picture
     middle = float(np.median(view.x))
-    left = workspace.review.map_region(view.run_id, [(0, 0), (middle, 0), (middle, 1), (0, 1)])
+    left = region_of(view.run_id, [(0, 0), (middle, 0), (middle, 1), (0, 1)])
     ids = listed(workspace, f"review=all&map={left}")
     edge = round(middle, 3)
     assert len(ids) == int((view.x < edge).sum()) > 5
     with pytest.raises(SettingsError, match="encloses no picture"):
-        workspace.review.map_region(view.run_id, [(0.1, 0.1), (0.1, 0.1)])
+        region_of(view.run_id, [(0.1, 0.1), (0.1, 0.1)])
     with pytest.raises(SettingsError, match="not a region of a map"):
         listed(workspace, "map=somewhere")
     assert draw_map(workspace.store, workspace.engine, 1).run_id != report.run_id
@@ -175,19 +175,19 @@ def test_both_run_in_the_background_and_a_cancelled_map_keeps_the_old_one(
 ) -> None:
     workspace.jobs.start("duplicates", 1, threshold=0.995)
     workspace.jobs.start("map", 1)
-    assert workspace.jobs.background.wait(120)
+    assert workspace.jobs.background.wait(250)
     assert [job.status for job in workspace.jobs.recent()] == ["done", "done"]
-    before = workspace.review.map(1)
+    before = map_of(workspace.store, 1)
     assert before is not None
 
     def stop(done: int, total: int, message: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.draw_map(1, stop)
+        workspace.jobs.run("map", 1, stop)
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.find_near_duplicates(1, stop)
-    after = workspace.review.map(1)
+        workspace.jobs.run("duplicates", 1, stop)
+    after = map_of(workspace.store, 1)
     assert after is not None
     assert after.run_id == before.run_id
     assert pictures(workspace) != []
@@ -197,7 +197,7 @@ def test_a_dataset_without_vectors_must_be_scored_first(tmp_path: Path) -> None:
     image_folder(tmp_path / "pairs", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
     workspace = opened(tmp_path / "state")
     workspace.find_or_import(str(tmp_path / "pairs"))
-    for job in (workspace.jobs.find_near_duplicates, workspace.jobs.draw_map):
+    for kind in ("duplicates", "map"):
         with pytest.raises(SettingsError, match="score NAME"):
-            job(1)
+            workspace.jobs.run(kind, 1)
     workspace.store.close()

@@ -5,16 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import backend.jobs.noisy_copies as noisy_copies
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.stored_trajectories import exploring_of
 from backend.jobs.workers import Workers
-from backend.loaded_models import Engine
+from backend.progress import Progress
 from backend.workspace import Workspace
-from db.queries import pairs, runs
+from db.queries import datasets, pairs, runs
 from research.scenes import demo
 from tests.faults.scenarios import workspace
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 
 
 @pytest.fixture
@@ -36,50 +37,33 @@ def same(first: Trajectory, second: Trajectory) -> bool:
 
 
 def test_copies_scored_before_a_kill_are_not_scored_again(
-    scored: tuple[Workspace, int], monkeypatch: pytest.MonkeyPatch
+    scored: tuple[Workspace, int], sizes: Sizes
 ) -> None:
     opened, dataset = scored
-    monkeypatch.setattr(noisy_copies, "BATCH", 4)
+    sizes(BATCH=4)
     with opened.store.reading() as session:
         run = runs.latest_run(session, dataset, "score")
         stored = list(pairs.iterate_pairs(session, dataset))
+        root = Path(datasets.get_dataset(session, dataset).root)
     assert run is not None
-    texts: list[str] = []
-    plain = Engine.trajectories
-
-    def killed_at_the_third(self: Engine, wanted, keys, exploring):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
-        texts.extend(text for _, text in wanted)
-        if len(texts) > 8:
-            raise KeyboardInterrupt
-        return plain(self, wanted, keys, exploring)
-
-    def cache() -> TrajectoryCache:
-        keyed = [(pair.id, pair.image_path) for pair in stored]
-        root = (
-            Path(opened.summary(dataset).root) if hasattr(opened.summary(dataset), "root") else None
-        )
-        assert root is not None
-        workers = Workers(opened.engine, root)
-        return TrajectoryCache(opened.store, run.id, workers, keyed, exploring_of(run))
-
     requests = [(i, f"A copy, number {i}, of: {pair.caption}") for i, pair in enumerate(stored)]
     requests += requests[:2]  # one caption requested twice
-    with monkeypatch.context() as patch:
-        patch.setattr(Engine, "trajectories", killed_at_the_third)
-        with pytest.raises(KeyboardInterrupt):
-            cache().score(requests)
-        texts.clear()
-        again: list[str] = []
+    keyed = [(pair.id, pair.image_path) for pair in stored]
+    reported: list[int] = []
 
-        def counted(self: Engine, wanted, keys, exploring):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
-            again.extend(text for _, text in wanted)
-            return plain(self, wanted, keys, exploring)
+    def score(progress: Progress) -> list[Trajectory]:
+        reported.clear()
+        workers = Workers(opened.engine, root)
+        exploring = exploring_of(run)
+        copies = TrajectoryCache(opened.store, run.id, workers, keyed, exploring, progress)
+        return copies.score(requests)
 
-        patch.setattr(Engine, "trajectories", counted)
-        first = cache().score(requests)
-        assert again == [text for _, text in requests[8:16]]
-        second = cache().score(requests)
-        assert len(again) == 8
+    with pytest.raises(KeyboardInterrupt):
+        score(stop_at(8))
+    first = score(lambda done, total, message: reported.append(done))
+    assert len(reported) == 1 + (len(stored) - 8) // 4, "the start, and each batch that is left"
+    second = score(lambda done, total, message: reported.append(done))
+    assert len(reported) == 1
     assert [trajectory.caption.text for trajectory in first] == [text for _, text in requests]
     assert all(same(a, b) for a, b in zip(first, second, strict=True))
     opened.store.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.jobs.pace import Pace
+from backend.progress import Pace
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.correction import doubting
 from backend.engine.correction.doubting import DEFAULT, Weighed
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.english.phrases import phrases_of
-from backend.jobs import picture_doubts
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import PictureDoubts
 from backend.settings import MODELS, load_settings
@@ -20,6 +18,7 @@ from research.scenes.labelled_bags import scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
+from tests.fixtures.sizes import Sizes
 
 SCENES = 16
 #: So few captions have fewer phrases than the default minimum for fitting a rule.
@@ -48,9 +47,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workspace(scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    for module in (picture_doubts, doubting):
-        monkeypatch.setattr(module, "LEAST_PHRASES", LEAST)
+def workspace(scored: Path, tmp_path: Path, sizes: Sizes) -> Workspace:
+    sizes(LEAST_PHRASES=LEAST)
     shutil.copytree(scored, tmp_path / "state")
     return opened(tmp_path / "state")
 
@@ -85,29 +83,6 @@ def test_the_rule_is_stored_with_the_run_and_fitted_once(
     assert rule.phrases >= 2 * LEAST
     resumed = doubts_of(workspace)
     assert resumed.rule == rule
-    monkeypatch.setattr(PictureDoubts, "evidence", None)  # would fail
-    assert resumed.calibrate(own_caption) == rule
-
-
-def test_a_new_rule_is_fitted_for_another_classifier(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    doubts_of(workspace).calibrate(own_caption)
-    corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
-    monkeypatch.setattr(picture_doubts.classifier_queries, "active", lambda *_: None)
-    again = PictureDoubts(workspace.store, workspace.engine, corrector, 1, scale=20.0)
-    assert again.rule == DEFAULT
-    assert not again.is_fitted
-
-
-def test_too_few_captions_leave_the_default_rule(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(picture_doubts, "CAPTIONS", 3)
-    monkeypatch.setattr(PictureDoubts, "evidence", None)  # no model is used
-    doubts = doubts_of(workspace)
-    assert doubts.calibrate(own_caption) == DEFAULT
-    assert not doubts_of(workspace).is_fitted
 
 
 def test_evidence_is_the_same_for_captions_in_a_batch_and_alone(workspace: Workspace) -> None:

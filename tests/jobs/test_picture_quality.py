@@ -9,10 +9,11 @@ import pytest
 from PIL import Image
 
 from backend.errors import SettingsError
-from backend.jobs import picture_quality
 from backend.review.queue_form import from_fields, from_text
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 
 
 def noise(seed: int, size: tuple[int, int] = (96, 96)) -> Image.Image:
@@ -58,7 +59,7 @@ def listed(workspace: Workspace, query: str) -> set[str]:
 
 def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_path: Path) -> None:
     assert listed(workspace, "picture=dark") == set()
-    report = workspace.jobs.measure_pictures(1)
+    report = workspace.jobs.run("quality", 1)
     assert (report.measured, report.unreadable) == (17, 0)
     assert listed(workspace, "picture=dark") == {"dark"}
     assert listed(workspace, "picture=bright") == {"bright"}
@@ -82,21 +83,14 @@ def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_pa
     assert workspace.delete_dataset(1).pairs == 17
 
 
-def test_a_stopped_measurement_resumes(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(picture_quality, "BATCH", 4)
-
-    def stop(done: int, total: int, message: str) -> None:
-        if done >= 8:
-            raise KeyboardInterrupt
-
+def test_a_stopped_measurement_resumes(workspace: Workspace, sizes: Sizes) -> None:
+    sizes(BATCH=4)
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.measure_pictures(1, stop)
-    report = workspace.jobs.measure_pictures(1)
+        workspace.jobs.run("quality", 1, stop_at(8))
+    report = workspace.jobs.run("quality", 1)
     assert report.measured == 9
     assert listed(workspace, "picture=exact_duplicate") == {"plain-3", "copy"}
-    again = workspace.jobs.measure_pictures(1)
+    again = workspace.jobs.run("quality", 1)
     assert again.measured == 0
     assert again.issues == report.issues
 
@@ -105,6 +99,6 @@ def test_a_missing_picture_does_not_affect_others(workspace: Workspace) -> None:
     root = Path(workspace.datasets()[0].root)
     (root / "copy.png").unlink()
     (root / "dark.png").write_bytes(b"no picture")
-    report = workspace.jobs.measure_pictures(1)
+    report = workspace.jobs.run("quality", 1)
     assert (report.measured, report.unreadable) == (15, 2)
     assert listed(workspace, "picture=exact_duplicate") == set()

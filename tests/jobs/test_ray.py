@@ -14,6 +14,7 @@ from backend.workspace import Workspace
 from db.queries import runs
 from research.scenes import demo
 from tests.engine.trajectories.comparison import assert_same_trajectory
+from tests.fixtures.sizes import Sizes
 from tests.jobs.mortal_worker import MortalWorker
 
 PAIRS = 18
@@ -64,7 +65,7 @@ def same(item: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_workers_give_the_same_numbers_and_may_die(
-    photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     whole = sorted((photographs / "images").iterdir())[5].read_bytes()
     local = opened(tmp_path / "local", photographs)
@@ -72,7 +73,7 @@ def test_workers_give_the_same_numbers_and_may_die(
     assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
     sorted((photographs / "images").iterdir())[5].write_bytes(whole)
 
-    monkeypatch.setattr("backend.jobs.ray_cluster.BATCH", 3)
+    sizes(BATCH=3)
     distant = opened(tmp_path / "distant", photographs)
     monkeypatch.setattr("backend.jobs.ray_cluster.ScoringWorker", MortalWorker)
     report = distant[0].jobs.score(distant[1], suggestions=False, cluster=Cluster(workers=2))

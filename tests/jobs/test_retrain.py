@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import opened, score_copies
-
-
-def test_adopting_the_detector_in_use_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = SimpleNamespace(active=True, report={"run": 1}, dataset_id=1)
-    monkeypatch.setattr(retrain, "stored_classifier", lambda *_: (row, None))
-    store: Any = None  # reading or writing fails
-    assert retrain.adopt(store, 7) == 0
 
 
 def test_an_enriched_caption_is_a_correct_one_in_training(
@@ -52,7 +44,7 @@ def test_an_enriched_caption_is_a_correct_one_in_training(
 
     monkeypatch.setattr(retrain, "retrain", learn)
     with pytest.raises(TrainingError, match="enough"):
-        workspace.jobs.train(1)
+        workspace.jobs.run("train", 1)
     expected = [0, 1, 0, 1, None, None, None]
     assert [learnt[pair.caption] for pair in pairs[: len(expected)]] == expected
     workspace.store.close()

@@ -13,9 +13,8 @@ from backend.progress import Progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import jobs as queries
-from tests.datasets.folders import malformed
 
-PATIENCE = 30
+PATIENCE = 200
 MODELS = frozenset({"models"})
 
 
@@ -150,34 +149,6 @@ def test_a_failed_job_does_not_affect_others(runner: JobRunner, workspace: Works
     assert workspace.jobs.job(failed).status == "failed"
     assert "There is no such column." in workspace.jobs.job(failed).message
     assert workspace.jobs.job(done).status == "done"
-
-
-def test_a_cancelled_import_is_retried_with_its_arguments(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = malformed(tmp_path / "pairs")
-    whole, work = workspace.jobs.import_dataset, Work()
-
-    def slowly(path: Path, name: str, progress: Progress, *options: Any) -> Any:
-        work(progress)
-        return whole(path, name, progress, *options)
-
-    monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
-    # Whether the model recognises the pictures is not checked here: it would have to be loaded.
-    monkeypatch.setattr(workspace.jobs, "needs_model", lambda dataset_id: "")
-    job = workspace.jobs.start("import", None, path=str(folder), name="mine")
-    assert work.begun.wait(PATIENCE)
-    workspace.jobs.cancel(job)
-    assert workspace.jobs.background.wait(PATIENCE)
-    assert workspace.datasets() == []
-    work.go_on.set()
-    again = workspace.jobs.retry(job)
-    assert workspace.jobs.background.wait(PATIENCE)
-    assert [dataset.name for dataset in workspace.datasets()] == ["mine"]
-    assert workspace.jobs.job(again).subject == "mine"
-    assert f"Job {again} has taken it over." in workspace.jobs.job(job).message
-    with pytest.raises(SettingsError, match="nothing to retry"):
-        workspace.jobs.retry(again)
 
 
 @pytest.mark.parametrize("path", ["nowhere", "no\0where", "x" * 5000])

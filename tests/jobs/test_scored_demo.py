@@ -62,7 +62,7 @@ def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -
     assert run.id == scored.id
     # A second measurement has nothing to do.
     assert specificity is not None
-    assert workspace.jobs.measure_specificity(dataset.id).run_id == specificity.id
+    assert workspace.jobs.run("specificity", dataset.id).run_id == specificity.id
 
 
 def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> None:

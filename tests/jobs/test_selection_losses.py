@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backend.jobs.reports import Lost, SelectionReport, TwoStage
-from backend.jobs.selection_losses import losses
+from backend.jobs.two_stage_selection import losses
 from traced_ui.export import selection_html
 
 NOTHING = Lost(kinds={}, short=None, words=0, examples=(), splits={}, images=0)

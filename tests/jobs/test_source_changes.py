@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from backend.datasets.address_proofs import split_proof
-from backend.datasets.writing import FORMATS
 from backend.errors import ExportError, ImageError, SettingsError
 from backend.jobs.export_dataset import UNREADABLE, remaining
 from backend.jobs.reports import ExportChoice, ImportReport
@@ -238,7 +237,7 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
     first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
     dataset, cow = first.dataset_id, pairs(workspace, first)["c.png"]
     workspace.jobs.score(dataset, anyway=True)
-    workspace.jobs.measure_pictures(dataset)
+    workspace.jobs.run("quality", dataset)
     workspace.review.decide(cow.id, 0, "drop")
 
     def present() -> dict[str, bool]:
@@ -295,7 +294,7 @@ def test_pictures_without_proof_are_verified_as_far_as_possible(
     assert workspace.jobs.import_dataset(source).unproved == 0
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["imagefolder", "webdataset", "csv"])
 def test_an_export_leaves_out_what_cannot_be_decoded(
     workspace: Workspace, tmp_path: Path, format: str
 ) -> None:
@@ -351,6 +350,7 @@ def test_a_folder_with_other_pictures_is_not_the_moved_one(
     assert workspace.summary(first.dataset_id).root == str(tmp_path / "d")
 
 
+@pytest.mark.nightly
 def test_import_asks_on_a_terminal_whether_to_take_changes(tmp_path: Path) -> None:
     state = tmp_path / "state"
     environment = os.environ | {"TRACED_DATA_DIRECTORY": str(state), "OMP_NUM_THREADS": "1"}

@@ -13,8 +13,10 @@ from backend.engine.scoring.logit_scale import logit_scale_of
 from backend.engine.specificity.bags import NEAR_DUPLICATE
 from backend.engine.specificity.retrieval import NEIGHBOURS
 from backend.errors import NotScored, SettingsError
+from backend.jobs import export_scores
 from backend.jobs import specificity as job
 from backend.jobs.reports import ExportChoice
+from backend.review.plane import plane_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import EMBEDDED_SCORER, MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -22,6 +24,8 @@ from db.queries import specificity as queries
 from research.scenes.labelled_scenes import DIRECTORIES
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 from traced_ui.plane import plane_figure
 
 PAIRS = 28
@@ -68,7 +72,7 @@ def rows_of(workspace: Workspace) -> dict[int, queries.RetrievalRow]:
 def test_the_column_equals_a_reference_computed_from_the_pictures(
     workspace: Workspace, scored: Path
 ) -> None:
-    report = workspace.jobs.measure_specificity(1)
+    report = workspace.jobs.run("specificity", 1)
     rows = rows_of(workspace)
     assert report.measured == len(rows) == PAIRS + 3
     scorer = workspace.engine.scorer
@@ -95,66 +99,26 @@ def test_the_column_equals_a_reference_computed_from_the_pictures(
         assert row.likeness == pytest.approx(float((seen[near] @ seen[own_row]).mean()), abs=2e-3)
 
 
-def test_no_image_is_opened_and_captions_of_one_picture_are_not_distractors(
-    workspace: Workspace, scored: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("an image was opened")
-
-    monkeypatch.setattr(images, "load_image", refuse)
-    monkeypatch.setattr("backend.jobs.image_batches.load_image", refuse)
-    workspace.jobs.measure_specificity(1)
-    by_id = {pair: workspace.review.open_pair(pair) for pair in rows_of(workspace)}
-    for view in by_id.values():
-        assert view.specificity is not None
-        others = [by_id[pair].image_name for pair in view.specificity.better]
-        assert view.image_name not in others
-        assert len(others) == len(set(others))
-        if view.image_name in ("0.png", f"{PAIRS - 1}.png"):  # copies of one picture
-            assert not {"0.png", f"{PAIRS - 1}.png"} & set(others)
-
-
 def test_a_stopped_measurement_resumes_with_the_same_result(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(job, "BATCH", 10)
-    whole = workspace.jobs.measure_specificity(1)
+    sizes(BATCH=10)
+    whole = workspace.jobs.run("specificity", 1)
     expected = rows_of(workspace)
     with workspace.store.writing() as session:
         queries.keep_only(session, 1, -1)
-    save, saved = queries.save_retrievals, 0
-
-    def dying(session: object, rows: list[queries.RetrievalRow]) -> None:
-        nonlocal saved
-        saved += 1
-        if saved == 3:
-            raise KeyboardInterrupt
-        save(session, rows)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(queries, "save_retrievals", dying)
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.measure_specificity(1)
+        workspace.jobs.run("specificity", 1, stop_at(20))
     assert len(rows_of(workspace)) == 20
-    counted: list[int] = []
-
-    def counting(session: object, rows: list[queries.RetrievalRow]) -> None:
-        counted.append(len(rows))
-        save(session, rows)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(queries, "save_retrievals", counting)
-    again = workspace.jobs.measure_specificity(1)
-    assert sum(counted) == PAIRS + 3 - 20
+    again = workspace.jobs.run("specificity", 1)
     assert again.run_id == whole.run_id
     assert rows_of(workspace) == expected
-    counted.clear()
-    workspace.jobs.measure_specificity(1)
-    assert counted == []
 
 
 def test_many_pictures_are_sampled_and_the_page_says_so(
     workspace: Workspace,
 ) -> None:
-    first = workspace.jobs.measure_specificity(1)
+    first = workspace.jobs.run("specificity", 1)
     report = job.measure_specificity(workspace.store, workspace.engine, 1, pool=25)
     assert (report.pool, report.pictures) == (25, PAIRS)
     assert report.run_id != first.run_id
@@ -169,7 +133,7 @@ def test_many_pictures_are_sampled_and_the_page_says_so(
 def test_specificity_is_used_by_queue_search_and_export(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    workspace.jobs.measure_specificity(1)
+    workspace.jobs.run("specificity", 1)
     rows = rows_of(workspace)
     worst = min(rows.values(), key=lambda row: (row.specificity, row.pair_id))
     page = workspace.review.queue_page(QueueFilter(1, order="specificity", descending=False))
@@ -178,7 +142,7 @@ def test_specificity_is_used_by_queue_search_and_export(
         worst.pair_id,
         *worst.better,
     )
-    workspace.jobs.write_scores(1, tmp_path / "scores.jsonl")
+    export_scores.write(workspace.store, 1, tmp_path / "scores.jsonl")
     exported = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert [item["specificity"] for item in exported] == [row.specificity for row in rows.values()]
     border = sorted(row.specificity for row in rows.values())[5]
@@ -190,13 +154,13 @@ def test_specificity_is_used_by_queue_search_and_export(
 
 
 def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace: Workspace) -> None:
-    assert [region.name for region in workspace.review.plane(1).regions] == [
+    assert [region.name for region in plane_of(workspace.store, 1).regions] == [
         "wrong",
         "abstract",
         "good",
     ]
-    workspace.jobs.measure_specificity(1)
-    view = workspace.review.plane(1, "specificity")
+    workspace.jobs.run("specificity", 1)
+    view = plane_of(workspace.store, 1, "specificity")
     assert [region.name for region in view.regions] == ["wrong", "abstract", "generic", "good"]
     assert sum(region.waiting for region in view.regions) == PAIRS + 3
     assert sum(cell.pairs for cell in view.cells) == PAIRS + 3
@@ -217,14 +181,14 @@ def test_missing_measurements_and_vectors_are_reported(
     for file in (workspace.settings.data_directory / "search").rglob("*.width"):
         file.unlink()
     with pytest.raises(SettingsError, match="cannot be compared"):
-        workspace.jobs.measure_specificity(1)
+        workspace.jobs.run("specificity", 1)
 
 
 def test_a_model_other_than_the_scoring_model_is_refused(scored: Path, tmp_path: Path) -> None:
     shutil.copytree(scored / "state", tmp_path / "state")
     other = opened(tmp_path / "state", kind="blip-itm", model=str(EMBEDDED_SCORER))
     with pytest.raises(NotScored, match="was scored with clip"):
-        other.jobs.measure_specificity(1)
+        other.jobs.run("specificity", 1)
     other.store.close()
 
 
@@ -236,7 +200,7 @@ def test_after_scoring_by_itm_specificity_uses_itc_and_says_so(
     )  # fmt: skip
     dataset = made.find_or_import(str(scored / "pairs"))
     made.jobs.score(dataset, suggestions=False)
-    report = made.jobs.measure_specificity(dataset)
+    report = made.jobs.run("specificity", dataset)
     assert report.measured == PAIRS + 3
     scorer = made.engine.scorer
     assert (scorer.info.kind, report.by) == ("blip-itm", "ITC")

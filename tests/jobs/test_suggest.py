@@ -13,6 +13,7 @@ from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.fixtures.sizes import Sizes
 
 COUNT = 6
 
@@ -27,11 +28,11 @@ def drawn(path: Path) -> Path:
 
 
 def test_nothing_to_suggest_is_remembered_until_the_classifier_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     folder = drawn(tmp_path)
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
+    sizes(SUGGEST_ABOVE=0.0)
     batch_sizes: list[int] = []
 
     def in_vain(_: Any, contexts: Sequence[CorrectionContext], *__: Any, **___: Any) -> list[Any]:
@@ -52,13 +53,13 @@ def test_nothing_to_suggest_is_remembered_until_the_classifier_changes(
 
 
 def test_only_first_corrections_are_judged_before_a_pair_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sizes: Sizes
 ) -> None:
     folder = drawn(tmp_path)
-    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
+    sizes(SUGGEST_ABOVE=0.0)
     listed: dict[int | None, dict[int, tuple[SuggestionView, ...]]] = {}
     for ahead in (None, 1):
-        monkeypatch.setattr(suggest, "JUDGED_AHEAD_IF_SMALL", ahead)
+        sizes(JUDGED_AHEAD_IF_SMALL=ahead)
         settings = {"data_directory": str(tmp_path / f"state-{ahead}")}
         workspace = Workspace(load_settings(settings, {}))
         dataset = workspace.find_or_import(str(folder))
@@ -83,10 +84,10 @@ def test_only_first_corrections_are_judged_before_a_pair_is_opened(
 
 
 def test_a_rule_considers_corrections_that_are_not_judged_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
     folder = drawn(tmp_path)
-    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
+    sizes(SUGGEST_ABOVE=0.0)
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     dataset = workspace.find_or_import(str(folder))
     workspace.jobs.score(dataset)

@@ -12,7 +12,7 @@ import pytest
 from backend.engine.english.phrases import is_spaced
 from backend.engine.phrases.nonce import NoncePools
 from backend.errors import SettingsError
-from backend.jobs import support
+from backend.jobs import export_scores, support
 from backend.jobs.reports import TwoStage
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -25,8 +25,10 @@ from db.queries.detections import DetectionRow
 from db.queries.trajectories import TrajectoryRow
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 from traced_ui.api import Actions
-from traced_ui.datasets import overview_html
+from traced_ui.dataset_settings import overview_html
 
 COUNT = 40
 
@@ -67,7 +69,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
     opened = open_workspace(state)
     dataset = opened.find_or_import(str(folder))
     with pytest.raises(SettingsError, match=r"Score it first: python app.*score pairs --support"):
-        opened.jobs.measure_support(dataset)
+        opened.jobs.run("support", dataset)
     opened.jobs.score(dataset, suggestions=False)
     opened.store.close()
     return state
@@ -89,7 +91,7 @@ def stored(workspace: Workspace, dataset: int) -> list[tuple[float | None, float
 def test_support_is_the_mean_normalised_over_the_pool(workspace: Workspace) -> None:
     """Recomputed from the stored phrases with plain loops."""
     dataset = workspace.find("pairs")
-    report = workspace.jobs.measure_support(dataset)
+    report = workspace.jobs.run("support", dataset)
     assert report.computed == COUNT
     assert report.phrases >= report.covered > 3 * COUNT
     assert "this model maps all nonces to one unknown token" in report.notes
@@ -123,36 +125,29 @@ def test_support_is_the_mean_normalised_over_the_pool(workspace: Workspace) -> N
 
 def test_a_second_run_computes_nothing_and_changes_nothing(workspace: Workspace) -> None:
     dataset = workspace.find("pairs")
-    workspace.jobs.measure_support(dataset)
+    workspace.jobs.run("support", dataset)
     before = stored(workspace, dataset)
-    again = workspace.jobs.measure_support(dataset)
+    again = workspace.jobs.run("support", dataset)
     assert again.computed == 0
     assert stored(workspace, dataset) == before
 
 
 def test_a_stopped_run_resumes_after_the_last_pair(
-    workspace: Workspace, tmp_path: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    tmp_path: Path,
+    scored: Path,
+    sizes: Sizes,
 ) -> None:
     whole = workspace.find("pairs")
-    workspace.jobs.measure_support(whole)
+    workspace.jobs.run("support", whole)
     shutil.copytree(scored, tmp_path / "state")
     other = open_workspace(tmp_path / "state")
     dataset = other.find("pairs")
-    monkeypatch.setattr(support, "BATCH", 7)
-    batch_sizes: list[int] = []
-    compute = support.phrase_scores
-
-    def stops(engine: object, pools: object, pairs: list[object]) -> object:
-        batch_sizes.append(len(pairs))
-        if len(batch_sizes) == 4:
-            raise KeyboardInterrupt
-        return compute(engine, pools, pairs)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(support, "phrase_scores", stops)
+    sizes(BATCH=7)
     with pytest.raises(KeyboardInterrupt):
-        other.jobs.measure_support(dataset)
+        other.jobs.run("support", dataset, stop_at(21))
     assert stored(other, dataset) == [(None, None)] * COUNT
-    report = other.jobs.measure_support(dataset)
+    report = other.jobs.run("support", dataset)
     assert report.computed == COUNT - 3 * 7
     for (a, b), (c, d) in zip(stored(other, dataset), stored(workspace, whole), strict=True):
         assert (a is None) == (c is None)
@@ -164,37 +159,26 @@ def test_a_stopped_run_resumes_after_the_last_pair(
 def test_damaged_nonces_are_created_again(
     workspace: Workspace, state: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    workspace.jobs.measure_support(workspace.find("pairs"))
+    workspace.jobs.run("support", workspace.find("pairs"))
     (file,) = (state / "nonces").glob("clip-*.json")
     whole = file.read_text(encoding="utf-8")
     file.write_text(whole[:100], encoding="utf-8")
-    assert workspace.jobs.measure_support(workspace.find("pairs")).computed == 0  # the same digest
+    assert workspace.jobs.run("support", workspace.find("pairs")).computed == 0  # the same digest
     assert "created again" in caplog.text
     assert NoncePools.from_json(file.read_text(encoding="utf-8")).to_json() == whole
-
-
-def test_the_queue_can_be_sorted_by_support(workspace: Workspace) -> None:
-    dataset = workspace.find("pairs")
-    workspace.jobs.measure_support(dataset)
-    rows = workspace.review.queue_page(
-        QueueFilter(dataset, order="support", descending=False), None, COUNT
-    ).rows
-    known = [row.support for row in rows if row.support is not None]
-    assert known == sorted(known)
-    assert [row.support for row in rows[len(known) :]] == [None] * (COUNT - len(known))
 
 
 def test_the_api_and_files_contain_the_measured_values(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     dataset = workspace.find("pairs")
-    workspace.jobs.measure_support(dataset)
+    workspace.jobs.run("support", dataset)
     in_store = stored(workspace, dataset)
     assert any(support is not None for support, _ in in_store)
     api = Actions(workspace)
     queued = {row["id"]: row for row in api.queue("pairs", limit=100)["pairs"]}
     file = tmp_path / "scores.jsonl"
-    workspace.jobs.write_scores(dataset, file)
+    export_scores.write(workspace.store, dataset, file)
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for pair_id, line, (whole, worst) in zip(sorted(queued), lines, in_store, strict=True):
         pair = api.pair(pair_id)
@@ -214,7 +198,7 @@ def test_support_with_lemon_is_refused(tmp_path: Path) -> None:
     dataset = opened.find_or_import(str(drawn_folder(tmp_path / "few", 6)))
     opened.jobs.score(dataset, suggestions=False)
     with pytest.raises(SettingsError, match="LEMoN compares pairs; phrases need a scorer"):
-        opened.jobs.measure_support(dataset)
+        opened.jobs.run("support", dataset)
     opened.store.close()
 
 
@@ -247,22 +231,12 @@ def bare(tmp_path: Path) -> Iterator[Workspace]:
 def test_a_missing_image_is_listed_once(bare: Workspace, tmp_path: Path) -> None:
     dataset = scored_without_a_model(bare, tmp_path / "pairs", ["A red dog.", "A dog.", "A box."])
     (tmp_path / "pairs/a.png").unlink()
-    report = bare.jobs.measure_support(dataset)
+    report = bare.jobs.run("support", dataset)
     assert (report.computed, report.untested) == (0, 3)
     (problem,) = bare.problems(dataset)
     assert (problem.file, problem.kind) == ("a.png", "unreadable image")
     with pytest.raises(SettingsError, match="A selection needs at least 20 undecided pairs"):
         bare.review.two_stage(dataset, TwoStage())
-
-
-def test_captions_that_are_not_english_are_measured_with_a_note(
-    bare: Workspace, tmp_path: Path
-) -> None:
-    captions = ["Mies ratsastaa hevosella rannalla.", "Kaksi lasta leikkii pihalla."]
-    dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
-    report = bare.jobs.measure_support(dataset)
-    assert report.computed == 2
-    assert any("most words are not English" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +254,7 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
     note = "phrases are known in English only"
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
     assert note not in overview_html(bare)
-    bare.jobs.measure_support(dataset)
+    bare.jobs.run("support", dataset)
     row = bare.review.queue_page(QueueFilter(dataset, order="position"), None, 9).rows[0]
 
     def shown() -> tuple[bool, bool]:
@@ -290,7 +264,7 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
     spaced = is_spaced(row.caption)
     assert shown() == (is_shown, is_shown or not spaced)
     # Measured again: nothing is computed, and the recorded note does not start a new run.
-    assert bare.jobs.measure_support(dataset).computed == 0
+    assert bare.jobs.run("support", dataset).computed == 0
     assert shown() == (is_shown, is_shown or not spaced)
     # After adding captions, the note follows the next measurement.
     more = ["A cat on a mat."] * 7 if is_shown else ["Ein Hund auf einer Bank."] * 7
@@ -299,7 +273,7 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
             session, dataset,
             [pair_queries.NewPair(f"more-{i}", "a.png", text) for i, text in enumerate(more)],
         )  # fmt: skip
-    bare.jobs.measure_support(dataset)
+    bare.jobs.run("support", dataset)
     assert shown() == (not is_shown, not is_shown or not spaced)
 
 
@@ -308,7 +282,7 @@ def test_a_suspect_word_that_the_picture_supports_is_marked(
 ) -> None:
     """A word suspect by 0.5 or more whose phrase is above the mean of its kind over the pool."""
     dataset = workspace.find("pairs")
-    workspace.jobs.measure_support(dataset)
+    workspace.jobs.run("support", dataset)
     with workspace.store.reading() as session:
         rows = list(pair_queries.iterate_pairs(session, dataset))
         phrases = {row.id: phrase_queries.phrases_of(session, row.id) or [] for row in rows}
@@ -340,7 +314,7 @@ def test_a_suspect_word_that_the_picture_supports_is_marked(
 def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_path: Path) -> None:
     captions = ["Simply forever", "!?", "A red dog beside a box."]
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
-    bare.jobs.measure_support(dataset)
+    bare.jobs.run("support", dataset)
     rows = bare.review.queue_page(QueueFilter(dataset, order="position"), None, 9).rows
     views = {row.caption: bare.review.open_pair(row.pair_id) for row in rows}
     for text in ("Simply forever", "!?"):
@@ -364,7 +338,7 @@ def test_words_of_the_dataset_are_not_used_as_nonces(
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
     left, _, _ = support._pools_for(bare.store, bare.engine, dataset, len(captions))
     assert left.words() == {"grint"}
-    bare.jobs.measure_support(dataset)
+    bare.jobs.run("support", dataset)
     with bare.store.reading() as session:
         run = run_queries.latest_run(session, dataset, support.KIND)
     assert run is not None

@@ -11,9 +11,9 @@ from backend.datasets.containers import file_of
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.errors import ExportError, SettingsError
+from research.chat_server import chat_server
 from research.noisy_dataset import add_noise, recorded
 from tests.datasets.folders import image_folder
-from tests.engine.language_models.server import chat_server
 from tests.engine.noise.test_noise import ORDINARY
 from tests.research.noise.test_language_model import nli_model
 

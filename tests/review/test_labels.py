@@ -10,6 +10,8 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
+from backend.review.labels import apply_labels, undo_labels
+from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.cli.invoking import as_json, invoked
@@ -89,10 +91,10 @@ def test_labels_of_other_tools_become_verdicts(
     workspace: Workspace, tmp_path: Path, name: str, rows: list[dict[str, Any]]
 ) -> None:
     path = table(tmp_path / name, rows)
-    preview = workspace.review.apply_labels(1, path)
+    preview = apply_labels(workspace.store, 1, path)
     assert (preview.by_decision, preview.problem_count) == ({"correct": 1, "wrong": 1}, 0)
     assert set(decisions(workspace).values()) == {None}
-    workspace.review.apply_labels(1, path, preview=False)
+    apply_labels(workspace.store, 1, path, preview=False)
     assert decisions(workspace) == {
         "p0": "correct",
         "p1": "wrong",
@@ -100,7 +102,7 @@ def test_labels_of_other_tools_become_verdicts(
         "p3": None,
         "p4": None,
     }
-    again = workspace.review.apply_labels(1, path, preview=False)
+    again = apply_labels(workspace.store, 1, path, preview=False)
     assert (again.by_decision, again.agreeing) == ({}, 2)
 
 
@@ -125,7 +127,7 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
             {"id": "p4", "verdict": "correct", "caption": "A cow", "note": ""},
         ],
     )
-    report = workspace.review.apply_labels(1, path, preview=False)
+    report = apply_labels(workspace.store, 1, path, preview=False)
     assert report.by_decision == {"correction": 1, "drop": 1}
     assert (report.agreeing, report.empty, report.conflict_count) == (1, 1, 1)
     assert [(p.row, p.key) for p in report.conflicts] == [(2, "p0")]
@@ -139,7 +141,7 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
         "seen twice",
     )
     assert [act.author for act in pair.history] == ["labels: labels.csv"]
-    undone = workspace.review.undo_labels(1, "labels.csv")
+    undone = undo_labels(workspace.store, 1, "labels.csv")
     assert undone is not None
     assert undone.together == 2
     assert decisions(workspace) == {
@@ -149,19 +151,19 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
         "p3": None,
         "p4": None,
     }
-    assert workspace.review.undo_labels(1, "labels.csv") is None
+    assert undo_labels(workspace.store, 1, "labels.csv") is None
 
 
 def test_a_label_takes_no_pair_out_of_the_export(workspace: Workspace, tmp_path: Path) -> None:
     path = table(
         tmp_path / "labels.csv", [{"id": "p1", "is_wrong": 1}, {"id": "p2", "is_wrong": 0}]
     )
-    workspace.review.apply_labels(1, path, preview=False)
+    apply_labels(workspace.store, 1, path, preview=False)
     workspace.jobs.export(1, ExportChoice(drop_above=0.0), tmp_path / "out", "jsonl")
     rows = [json.loads(line) for line in (tmp_path / "out/data.jsonl").read_text().splitlines()]
     assert [row["id"] for row in rows] == [f"p{n}" for n in range(5)]
     assert [row.get("tags") for row in rows if row["id"] in ("p1", "p2")] == [["wrong"], []]
-    assert workspace.review.progress(1).errors_found == 1
+    assert progress_of(workspace.store, 1).errors_found == 1
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_a_file_without_labels_is_refused(
 ) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(SettingsError, match=message):
-        workspace.review.apply_labels(1, tmp_path / name, **options)  # pyrefly: ignore[bad-argument-type]
+        apply_labels(workspace.store, 1, tmp_path / name, **options)  # pyrefly: ignore[bad-argument-type]
 
 
 def test_annotators_who_disagree_give_no_label(workspace: Workspace, tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_annotators_who_disagree_give_no_label(workspace: Workspace, tmp_path: P
         tmp_path / "studio.json",
         [label_studio("p1", "Wrong"), label_studio("p0", "Wrong", "Correct")],
     )
-    report = workspace.review.apply_labels(1, path)
+    report = apply_labels(workspace.store, 1, path)
     assert (report.by_decision, report.problem_count) == ({"wrong": 1}, 1)
 
 

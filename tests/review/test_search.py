@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.jobs.vector_file import VectorFile
+from backend.jobs.vectors import VectorFile
 from backend.review import nearest
 from backend.review.nearest import Nearest
 

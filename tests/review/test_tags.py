@@ -7,6 +7,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
+from backend.review.tags import rename_tag, tag_pairs
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
@@ -31,22 +32,22 @@ def tagged(workspace: Workspace, name: str) -> list[str]:
 def test_tags_select_pairs_and_can_be_renamed_merged_and_removed(workspace: Workspace) -> None:
     review = workspace.review
     ids = sorted(review.select_pairs(1, "review=all").pair_ids)  # pyrefly: ignore[missing-attribute]
-    assert review.tag_pairs(ids[:3], " look  twice ", "Ada") == 3
-    assert review.tag_pairs(ids[2:4], "look twice", "Ben") == 1
-    assert review.tag_pairs(ids[4:], "odd", "Ada") == 1
+    assert tag_pairs(workspace.store, ids[:3], " look  twice ", "Ada") == 3
+    assert tag_pairs(workspace.store, ids[2:4], "look twice", "Ben") == 1
+    assert tag_pairs(workspace.store, ids[4:], "odd", "Ada") == 1
     assert review.tags(1) == {"look twice": 4, "odd": 1}
     assert tagged(workspace, "look twice") == ["p0", "p1", "p2", "p3"]
-    assert review.tag_pairs(ids[:2], "look twice", "Ben", remove=True) == 2
-    assert review.rename_tag(1, "odd", "look twice", "Ada") == 1
+    assert tag_pairs(workspace.store, ids[:2], "look twice", "Ben", remove=True) == 2
+    assert rename_tag(workspace.store, 1, "odd", "look twice", "Ada") == 1
     assert review.tags(1) == {"look twice": 3}
     assert tagged(workspace, "look twice") == ["p2", "p3", "p4"]
     with pytest.raises(SettingsError, match="Did you mean 'look twice'"):
         tagged(workspace, "look twise")
     with pytest.raises(SettingsError, match="no tag 'odd'"):
-        review.rename_tag(1, "odd", "even", "Ada")
+        rename_tag(workspace.store, 1, "odd", "even", "Ada")
     for name in ("", "a\x1b", "x" * 65, "a;b"):
         with pytest.raises(SettingsError, match="1 to 64 characters"):
-            review.tag_pairs(ids, name, "Ada")
+            tag_pairs(workspace.store, ids, name, "Ada")
     workspace.delete_dataset(1)
     workspace.store.close()
 

@@ -12,6 +12,7 @@ from backend.accounts.records import DisputeView, OpinionView, TeamView
 from backend.engine.captions import Caption
 from backend.engine.detection.reasons import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
+from backend.engine.presets import recommended
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
@@ -25,6 +26,7 @@ from backend.review.views import (
     DuplicatesView,
     EditedCaption,
     EditView,
+    ExpectedErrors,
     Likeness,
     PairView,
     PhraseView,
@@ -53,6 +55,7 @@ from traced_ui import (
     progress,
     retrain,
     review_page,
+    rooms,
     specificity,
     team,
 )
@@ -159,6 +162,7 @@ def progress_view(text: str) -> ProgressView:
     return ProgressView(
         40, 20, 5, {text: 5}, (), 0.5, 8, Remaining(0.3, 30, 20, 2, 4, 4.0, 1.0, 9.0), (), (),
         (Retraining(text, NOW, True, 0.8, None),), SuspectsHit(9, 0.7, 0.1),
+        (ExpectedErrors(text, 40, 9.5, 4.0, 15.0, (4,) * 10),),
     )  # fmt: skip
 
 
@@ -225,7 +229,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
     "help.html": lambda text: keyboard.help_overlay(),
-    "header.html": lambda text: render("header.html"),
+    "header/rooms.html": lambda text: rooms.rooms_html(),
+    "header/corner.html": lambda text: rooms.corner_html(),
+    "header/pages.html": lambda text: rooms.pages_html(),
+    "header/tools.html": lambda text: rooms.tools_html(),
+    "playground_head.html": lambda text: render("playground_head.html"),
     "models_busy.html": lambda text: render("models_busy.html"),
     "logged_in.html": lambda text: render("logged_in.html", name=text),
     "login.html": lambda text: login.login_page(f"/{text}", text),
@@ -249,10 +257,14 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
     "models.html": lambda text: models_page.models_html(
-        [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+        [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)],
+        recommended(0),
     ),
-    "retrain.html": lambda text: retrain.comparison_html(classifiers(text)),
+    "retrain.html": lambda text: retrain.comparison_html(
+        classifiers(text), retrain.candidate_of(classifiers(text)), 3
+    ),
     "progress/cards.html": lambda text: progress.cards_html(progress_view(text)),
+    "progress/expected.html": lambda text: progress.expected_html(progress_view(text)),
     "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
     "team/accounts.html": accounts,
     "team/page.html": lambda text: team.page_html(team_view(text)),
@@ -309,7 +321,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "review/returned_pairs.html",
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],
     ),
-    "review/beside.html": lambda text: review_page.beside(pair(text)),
+    "review/beside.html": lambda text: review_page.beside(pair(text, guidelines="")),
     "review/checked.html": lambda text: review_page.checked(
         pair(text), CaptionCheck(text, 0.5, 0.4, 0.3, suspects(text))
     ),

@@ -16,16 +16,14 @@ from traced_ui.server import create_app
 @contextmanager
 def serving(workspace: Workspace, **options: Any) -> Iterator[str]:
     """Serve `create_app(workspace, 1, **options)`; yields its address, with a slash at the end."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(workspace, 1, **options), "127.0.0.1", port, log_level="error")
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(workspace, 1, **options), log_level="error"))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive()
         time.sleep(0.05)
+    port = listening.getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}/"
     finally:

@@ -80,7 +80,7 @@ def raw(address: str, endpoint: str, *given: object) -> str:
     response = httpx.post(call, json={"data": given})
     assert response.status_code == 200, response.text
     event = response.json()["event_id"]
-    return httpx.get(f"{call}/{event}", timeout=60).text
+    return httpx.get(f"{call}/{event}", timeout=200).text
 
 
 def test_a_request_may_leave_out_arguments_that_have_defaults(
@@ -160,7 +160,7 @@ def test_mcp_tools_are_served_only_on_request(workspace: Workspace, mcp: bool) -
     import httpx
 
     with serving(workspace, mcp=mcp) as address:
-        result = httpx.get(f"{address}gradio_api/mcp/schema", timeout=20)
+        result = httpx.get(f"{address}gradio_api/mcp/schema", timeout=200)
         if not mcp:
             assert result.status_code == 404 or "text/html" in result.headers["content-type"]
             return

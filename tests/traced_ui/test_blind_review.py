@@ -90,7 +90,7 @@ class Asker:
     """A login, and one open page of it. Answers come without what differs each time."""
 
     def __init__(self, address: str, name: str) -> None:
-        self.http = httpx.Client(base_url=address, timeout=60)
+        self.http = httpx.Client(base_url=address, timeout=200)
         self.http.post("login", data={"username": name, "password": PASSWORD})
         self.page = f"page-{name}"
         self.config = self.http.get("config").json()
@@ -197,7 +197,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
             job = opened.seen_by("Ada").jobs.start(
                 "export", 1, choice=ExportChoice(), out=str(out), format="csv"
             )
-            assert opened.jobs.background.wait(60)
+            assert opened.jobs.background.wait(250)
             assert opened.jobs.job(job).status == "done", opened.jobs.job(job)
         yield addresses
 

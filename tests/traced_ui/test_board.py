@@ -16,7 +16,7 @@ from db.models import Claim, Pair
 from db.queries.probabilities import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
-from traced_ui.board import DEPTH, SCRIPTS, VERSION
+from traced_ui.board import DEPTH, FILES, VERSION
 from traced_ui.markup import percent
 from traced_ui.review_page import stage
 from traced_ui.server import create_app
@@ -214,11 +214,14 @@ def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None
 
 def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> None:
     client = TestClient(create_app(workspace, 1))
-    for name, script in SCRIPTS.items():
+    for name, script in FILES.items():
         served = client.get(f"/board/{VERSION}/{name}")
         assert (served.content, served.status_code) == (script, 200)
         assert "immutable" in served.headers["cache-control"]
     assert client.get("/board/0/main.js").status_code == 404
+    page = client.get("/", headers={"Accept-Encoding": "gzip"})
+    assert page.headers["content-encoding"] == "gzip"
+    assert page.headers["link"].count("modulepreload") == len(FILES) - 1  # and the font
     assert client.get(f"/board/{VERSION}/..%2fserver.py").status_code == 404
 
 
@@ -239,7 +242,7 @@ def test_a_pair_says_what_is_deferred(page: Page) -> None:
     assert "data-deferred" not in stage(replace(view, suggestions=(judged,)))
     drawn = stage(replace(view, suggestions=(judged, waiting)))
     assert "data-deferred" in drawn
-    assert drawn.count(f"p {percent(0.9)} → ") == 1
+    assert drawn.count(f"{percent(0.9)} → ") == 1
     # Nothing can be computed without a classifier.
     unknown = replace(waiting, p_before=None)
     assert "data-deferred" not in stage(replace(view, suggestions=(unknown,)))

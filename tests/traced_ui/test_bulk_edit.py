@@ -12,6 +12,7 @@ from backend.cli import edit as edit_command
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.review import bulk_edits
+from backend.review.bulk_edits import edit_captions
 from backend.verdicts import ENRICHMENT, TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page
@@ -41,7 +42,7 @@ def test_a_preview_changes_nothing_and_one_undo_reverts_the_edit(workspace: Work
     assert f"{len(before)} captions changed" in message
     assert texts(workspace) == [f"<b>A photo</b> of {text}" for text in before]
     assert workspace.review.counts(1).reviewed == 0
-    assert "edited to" in page.shown["stage"]
+    assert "Edited to" in page.shown["stage"]
     assert "0 of" in page.press("edit-preview", **edit(prefix="<b>A photo</b> of ")) or (
         "0 of" in page.shown["edit"]
     )
@@ -112,12 +113,12 @@ def test_an_edit_that_takes_too_long_in_total_writes_nothing(
     filter = QueueFilter(1, "all", order="position", descending=False)
     for author in (None, "Ada"):  # the preview too
         with pytest.raises(SettingsError) as refused:
-            workspace.review.edit_captions(filter, edit, author, seconds=0.0)
+            edit_captions(workspace.store, filter, edit, author, seconds=0.0)
         assert f"after 0 of {len(before)} captions" in str(refused.value)
         assert "nothing was changed" in str(refused.value)
     assert texts(workspace) == before
     assert workspace.review.undo_edit(1, "Ada") is None
-    done = workspace.review.edit_captions(filter, edit, "Ada", seconds=600.0)
+    done = edit_captions(workspace.store, filter, edit, "Ada", seconds=600.0)
     assert done.changed == len(before)
 
 

@@ -161,8 +161,8 @@ def test_r_enriches_the_pair_on_the_page_or_says_why_not(
     monkeypatch.setattr(workspace.jobs, "boost", boost)
     monkeypatch.setattr(workspace.jobs, "booster", tuple)
     assert page.press("richer") == ""
-    assert 'data-action="enrich-1"' in page.shown["stage"]
-    assert "longest" in page.shown["stage"]
+    assert 'data-action="enrich-1"' in page.shown["steps"]
+    assert "longest" in page.shown["steps"]
     assert "No richer caption: looks wrong." in page.press("richer")
     assert "No richer caption: nothing to enrich." in page.press("richer")
     assert "No richer caption: the budget of 5 requests is spent" in page.press("richer")

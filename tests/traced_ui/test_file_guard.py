@@ -94,7 +94,10 @@ def body(blocks: gr.Blocks, number: int, **values: Any) -> dict[str, Any]:
     return {"data": data, "fn_index": number, "session_hash": "a-page", "event_data": None}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(shape, marks=[pytest.mark.nightly] * (shape != "nested")) for shape in SHAPES],
+)
 def test_no_input_of_any_event_takes_a_file_of_the_server(
     client: TestClient, blocks: gr.Blocks, folder: Path, secret: Path, shape: str
 ) -> None:

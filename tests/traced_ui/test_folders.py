@@ -127,7 +127,7 @@ def test_import_and_export_work_inside_their_folders(team: Workspace, tmp_path: 
     exported = team.jobs.start(
         "export", 1, choice=ExportChoice(), out=str(tmp_path / "out" / "x"), format="csv"
     )
-    team.jobs.background.wait(60)
+    team.jobs.background.wait(250)
     assert team.jobs.job(imported).status == "done"
     assert team.jobs.job(exported).status == "done"
     assert (tmp_path / "out" / "x" / "data.csv").is_file()
@@ -143,7 +143,7 @@ def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> N
         workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(state / "thumbnails"))
     assert workspace.default_export.is_relative_to(state)
     workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))
-    workspace.jobs.background.wait(60)
+    workspace.jobs.background.wait(250)
     assert [dataset.name for dataset in workspace.datasets()] == ["pairs"]
     workspace.store.close()
 
@@ -152,7 +152,7 @@ def test_a_server_without_login_is_not_restricted(tmp_path: Path) -> None:
     workspace = opened(tmp_path, import_root=[str(tmp_path / "in")])
     create_app(workspace, None, login=False)
     started = workspace.jobs.start("import", None, path=str(malformed(tmp_path / "anywhere")))
-    workspace.jobs.background.wait(60)
+    workspace.jobs.background.wait(250)
     assert workspace.jobs.job(started).status == "done"
     workspace.store.close()
 

@@ -16,7 +16,7 @@ from backend.workspace import Workspace
 from tests.browser.conftest import ROOT
 from tests.datasets.folders import image_folder
 from tests.traced_ui.test_page_words import OPTION
-from traced_ui import datasets
+from traced_ui import dataset_settings, datasets
 from traced_ui.dataset_messages import imported_note
 from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, element, import_options
 from traced_ui.jobs import job_html, state_of
@@ -33,7 +33,7 @@ def client(workspace: Workspace) -> TestClient:
 
 
 def ended(workspace: Workspace, job_id: int) -> JobView:
-    assert workspace.jobs.background.wait(60)
+    assert workspace.jobs.background.wait(250)
     return workspace.jobs.job(job_id)
 
 
@@ -122,7 +122,9 @@ def below(block: Any) -> Iterator[Any]:
 
 def page_of(workspace: Workspace) -> gr.Blocks:
     with gr.Blocks() as blocks:
-        datasets.build(workspace, gr.Dropdown([("pairs", 1)], value=1))
+        chosen = gr.Dropdown([("pairs", 1)], value=1)
+        datasets.build(workspace, chosen)
+        dataset_settings.build(workspace, chosen)
     return blocks
 
 

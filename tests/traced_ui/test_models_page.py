@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from backend.engine.presets import recommended, rough_seconds
 from backend.errors import ModelUnavailable, UnknownPictures, explain
 from backend.jobs.model_probe import Probe
 from backend.progress import Progress
@@ -34,6 +35,21 @@ def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> Non
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
         assert text in html
     assert html.count(">yes</td>") == 1  # the embedded one
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "names"), [(0, ["fast", "thorough"]), (12, ["large"]), (24, ["vlm", "large"])]
+)
+def test_presets_are_recommended_by_the_card(gigabytes: int, names: list[str]) -> None:
+    advice = recommended(gigabytes * 1_000_000_000)
+    assert [each.preset.name for each in advice] == names
+    html = models_html([], advice)
+    for each in advice:
+        assert f"<b>{each.preset.name}</b> ({each.reason}" in html
+        laptop, workstation, card = rough_seconds(each.preset).values()
+        assert laptop > workstation > card > 0
+    assert "of weights; a thousand pairs take roughly" in html
+    assert "For photographs" not in models_html([])
 
 
 def test_each_model_is_offered_with_size_and_time(
@@ -78,10 +94,10 @@ def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_
         rows.append(f"{number}.png,A {kind} of a holiday")
     (folder / "metadata.csv").write_text("\n".join(rows) + "\n")
     started = workspace.jobs.start("import", path=str(folder))
-    assert workspace.jobs.background.wait(120)
+    assert workspace.jobs.background.wait(250)
     result = workspace.jobs.job(started).result
     assert "12 of 12 pictures" in result["asks_for_model"]
-    assert "Model to score with" in imported_note(result)
+    assert "under 'Model'" in imported_note(result)
     assert "--" not in imported_note(result)
 
 
@@ -138,7 +154,7 @@ class ModelsPage:
 
     def ended(self, model: str) -> dict[str, Any]:
         """What the timer does after the job has ended."""
-        assert self.workspace.jobs.background.wait(120)
+        assert self.workspace.jobs.background.wait(250)
         return self.tick(model)
 
     def _call(self, component: str, event: str, *inputs: Any) -> dict[str, Any]:
@@ -219,14 +235,14 @@ def test_a_job_is_followed_until_it_ends(
     def download(model: str, progress: Progress) -> None:
         progress(3, 9, f"Downloading {model} (bytes)")
         running.set()
-        assert over.wait(120)
+        assert over.wait(250)
         raise ModelUnavailable(f"The hub has no model '{model}'.")
 
     monkeypatch.setattr("backend.jobs.model_download.download", download)
     page = ModelsPage(workspace)
     assert not page.tick("fast")["timer"].active  # nothing has been started
     page.click("download", "fast")
-    assert running.wait(120)
+    assert running.wait(250)
     seen = page.tick("fast")
     assert "Downloading the model fast" in seen["models-message"]
     assert seen["timer"] == seen["models-table"] == gr.skip()

@@ -21,13 +21,13 @@ RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jo
     [
         (
             "Score it first: python app.py score photos --support",
-            "Score it on the Datasets page, then click “Measure the support of its phrases” there.",
+            "Score it under Add data, then click “Measure the support of its phrases” there.",
         ),
-        ("Score it first: python app.py score my photos", "Score it on the Datasets page first."),
+        ("Score it first: python app.py score my photos", "Score it under Add data first."),
         (
             "'a' was scored with x y, this session uses x z. Start with --model y/b, or score it "
             "again.",
-            "'a' was scored with x y, this session uses x z. Score it again on the Datasets page, "
+            "'a' was scored with x y, this session uses x z. Score it again under Add data, "
             "or ask the server's administrator for that model.",
         ),
         ("The name 'a' is taken. Choose another name with --name.",

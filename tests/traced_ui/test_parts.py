@@ -9,7 +9,7 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from tests.traced_ui.samples import classifiers, pair, trajectory
+from tests.traced_ui.samples import classifiers, pair, suggestion, trajectory
 from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
@@ -139,28 +139,71 @@ def test_percentages_are_formatted(value: float | None, shown: str) -> None:
 
 
 def test_styles_load_no_resources() -> None:
-    styles = STYLES.read_text(encoding="utf-8")
+    styles = "".join(file.read_text(encoding="utf-8") for file in STYLES)
     assert "url(" not in styles
     assert "@import" not in styles
 
 
 def test_a_pair_shows_why_it_is_suspected() -> None:
-    shown = text_of(review_page.stage(pair("A red dog")))
-    assert "match better without “A”, “red”, “dog”." in shown
-    for silent in (pair("A red dog", gain=0.0), pair("A red dog", trajectory=None)):
-        assert "match better without" not in review_page.stage(silent)
+    view = pair("A red dog", corrected_caption=None)
+    for shown, sentence in (
+        (view, "match better without “A”, “red”, “dog”."),
+        (replace(view, gain=0.0), "Least expected in this caption: “A”, “red”, “dog”."),
+        (replace(view, p_error=0.4), "Least sure of “A”, “red”, “dog”."),
+    ):
+        assert sentence in text_of(review_page.stage(shown))
+    assert "“" not in text_of(review_page.stage(replace(view, trajectory=None)))
+
+
+def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
+    text = "A red dog on a lawn"
+    many = tuple(
+        SuspectWord(start, end, 0.9 - 0.1 * place)
+        for place, (start, end) in enumerate(Caption.parse(text).spans)
+    )
+    shown = review_page.stage(pair(text, suspects=many, corrected_caption=None))
+    assert "“A”, “red”, “dog”." in text_of(shown)
+    tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', shown)
+    assert tinted == ["A", "red", "dog"]
+
+
+def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
+    strong = suggestion("A brown dog.")  # 0.9 to 0.2
+    strong = replace(strong, p_before=0.9, p_after=0.2)
+    little = replace(strong, id=2, p_after=0.88)
+    broken = replace(strong, id=3, caption="A tree with a in a green in")
+    shown = review_page.stage(pair("A red dog.", suggestions=(strong, little, broken)))
+    visible, folded = shown.split('<details class="weak">')
+    assert re.findall(r'data-action="(suggestion-\d)"', visible) == ["suggestion-1"]
+    assert re.findall(r'data-action="(suggestion-\d)"', folded) == ["suggestion-2", "suggestion-3"]
+    assert "2 more" in folded
 
 
 def test_the_candidate_and_the_classifier_in_use_share_a_table() -> None:
     both = classifiers("boosted")
-    shown = retrain.comparison_html(both)
-    assert shown.count("<table") == 1
+    candidate = retrain.candidate_of(both)
+    assert candidate is not None
+    shown = retrain.comparison_html(both, candidate, 0)
     assert "In use: boosted" in shown
     assert "Candidate: boosted" in shown
-    assert "Candidate" not in retrain.comparison_html(both[1:])
-    assert retrain.is_new(both, 2)
-    assert not retrain.is_new(both, 1)
-    assert not retrain.is_new([], None)
+    assert "Candidate" not in retrain.comparison_html(both[1:], None, 0)
+    assert candidate.classifier_id == both[0].id
+    assert retrain.candidate_of(both[1:]) is retrain.candidate_of([]) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "is_better"), [(0.8, True), (0.705, False), (0.6, False), (None, False)]
+)
+def test_a_candidate_is_recommended_if_it_ranks_the_verdicts_clearly_better(
+    after: float | None, is_better: bool
+) -> None:
+    report = {"verdicts_wrong": 30, "verdicts_right": 44, "new_in_first_places": 29,
+              "verdict_auc_before": 0.7, "verdict_auc_after": after}  # fmt: skip
+    newest, active = classifiers("boosted")
+    candidate = retrain.candidate_of([replace(newest, report=report), active])
+    assert candidate is not None
+    assert candidate.is_better == is_better
+    assert "74 verdicts. 29 of the first 100" in candidate.sentence
 
 
 @pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])

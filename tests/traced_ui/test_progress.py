@@ -5,11 +5,15 @@ from datetime import UTC, datetime
 
 from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import remaining_errors
+from backend.review.progress import expected_errors
 from backend.review.views import ProgressView, Retraining
+from db.queries.progress import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,
     cards_html,
+    expected_figure,
+    expected_html,
     found_figure,
     pace_figure,
     tables_html,
@@ -30,7 +34,7 @@ def test_cards_show_the_estimate_and_its_interval() -> None:
     for part in ("120 of 1000", "80 %", "errors that remain, about", ">41<", "95 % confidence"):
         assert part in shown
     assert "would be more precise" not in shown
-    assert "random audit" in cards_html(replace(VIEW, remaining=None))
+    assert "check a random sample" in cards_html(replace(VIEW, remaining=None))
     few = replace(VIEW, remaining=remaining_errors(0.4, 900, 5, 0, 0))
     assert "would be more precise" in cards_html(few)
 
@@ -52,3 +56,21 @@ def test_calibration_has_intervals_and_a_single_day_is_one_bar_of_many() -> None
         assert above + below > 0
     first, last = pace_figure(VIEW).layout.xaxis.range
     assert last - first >= FEWEST_DAYS
+
+
+def test_before_the_first_verdict_the_chances_of_error_add_up_by_split() -> None:
+    rows = [
+        Chances("train", 0, 100, 4.0, 3.84), Chances("train", 9, 10, 9.5, 0.475),
+        Chances("<i>val", 9, 2, 1.99, 0.00995),
+    ]  # fmt: skip
+    train, val = expected_errors(rows)
+    assert (train.pairs, train.errors, sum(train.tenths)) == (110, 13.5, 110)
+    assert 9 < train.low < 13.5 < train.high < 18
+    assert val.high == 2  # no more errors than pairs
+    view = replace(VIEW, reviewed=0, expected=(train, val))
+    shown = expected_html(view)
+    assert "errors expected, train" in shown
+    assert "&lt;i&gt;val" in shown
+    figure = expected_figure(view)
+    assert [sum(bar.y) for bar in figure.data] == [110, 2]
+    assert "<i>" not in figure.to_json().replace("\\u003c", "<")

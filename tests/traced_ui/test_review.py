@@ -17,7 +17,7 @@ from db.queries import runs as run_queries
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.pages import Page, decisions
 from traced_ui import keyboard, review_page
-from traced_ui.board import SCRIPTS
+from traced_ui.board import FILES
 from traced_ui.review_actions import ACTIONS, name_of
 
 
@@ -234,7 +234,7 @@ def test_without_a_dataset_the_page_says_what_to_do(workspace: Workspace) -> Non
 
 def test_unscored_pairs_say_so(workspace: Workspace) -> None:
     assert "Not scored yet" in Page(workspace).shown["steps"]
-    assert "Score the dataset on the Datasets page" in Page(workspace).shown["steps"]
+    assert "Score the dataset under Add data" in Page(workspace).shown["steps"]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_an_address_with_a_misspelt_field_is_reported_and_ignored(workspace: Wor
 
 
 def test_every_key_is_an_action_of_the_page_or_of_the_browser_only() -> None:
-    script = SCRIPTS["keys.js"].decode()
+    script = FILES["keys.js"].decode()
     browser_only = set(re.findall(r'^  "?([a-z-]+)"?[:,]', script, re.MULTILINE))
     for key in keyboard.KEYS:
         assert name_of(key.action) in ACTIONS or key.action in browser_only, key

@@ -54,7 +54,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[Program, str, list[st
 
 
 def job_under_way(address: str) -> bool:
-    shown = httpx.get(f"{address}healthy", timeout=60)
+    shown = httpx.get(f"{address}healthy", timeout=200)
     return shown.status_code == 200
 
 
@@ -73,7 +73,7 @@ def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
                  "/gradio_api/mcp/sse"]  # fmt: skip
         for stream, path in zip(open_streams, paths, strict=True):
             stream.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-        time.sleep(2)  # the job is scoring, the streams are open
+        wait_for(lambda: any(status == "running" and done for _, status, done in jobs_of(tmp_path)))
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         for stream in open_streams:
@@ -113,7 +113,7 @@ workspace.jobs.background.wait(600)
 
 def jobs_of(folder: Path) -> list[tuple[str, str, int]]:
     """Kind, status and progress of all jobs, in order."""
-    with closing(sqlite3.connect(folder / "traced.db", timeout=60)) as connection:
+    with closing(sqlite3.connect(folder / "traced.db", timeout=200)) as connection:
         return connection.execute("SELECT kind, status, done FROM jobs ORDER BY id").fetchall()
 
 

@@ -35,7 +35,7 @@ def test_the_section_is_shown_only_if_phrases_were_measured() -> None:
     assert phrases_section(CAPTION, None, None) is None
     assert "No phrase to test." in str(phrases_section(CAPTION, (), None))
     html = str(phrases_section(CAPTION, PHRASES, -1.234, "One <note>."))
-    assert "support -1.23" in html
+    assert "(support): -1.23" in html
     assert "One &lt;note&gt;." in html
     assert "Hollow is not wrong" in html
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 import zipfile
 from pathlib import Path
 
@@ -21,10 +20,7 @@ def client(workspace: Workspace) -> TestClient:
 
 
 def wait_for_job(workspace: Workspace, job_id: int) -> None:
-    for _ in range(600):
-        if workspace.jobs.job(job_id).has_ended:
-            break
-        time.sleep(0.05)
+    assert workspace.jobs.background.wait(200)
     assert workspace.jobs.job(job_id).status == "done", workspace.jobs.job(job_id).message
 
 

@@ -7,7 +7,7 @@ import { say, showReturned, tellUnsent } from "./messages.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
 const LONGEST = 2000;  // characters of a typed caption that is saved in the background
-const NOTE = "#traced-stage details.note textarea";
+const NOTE = "#traced-steps details.note textarea";
 
 /** @type {any} the page's state, as the server returned it, with the pair that is shown now */
 export let state = { dataset: null, pair: null, visited: [] };
@@ -118,7 +118,7 @@ export function forget() {
 export function decide(action, text = null, isRepeated = false) {
   if (outbox.isBusy) { if (!isRepeated) waiting.push({ action, text, pair: state.pair }); return; }
   const s = stage();
-  const button = one(`#traced-stage [data-action="${action}"]`);
+  const button = one(`#traced-review :is(#traced-stage, #traced-steps) [data-action="${action}"]`);
   const isKnown = ["next", "correction"].includes(action) || (button && isVerdict(action));
   if (!s || !isKnown || one("#traced-toast [data-question]") || ("decided" in s.dataset && action !== "next") || (text !== null && !isCorrection(text))) {
     askFirst(action, text, button);
@@ -145,7 +145,7 @@ function askFirst(action, text, button) {
 
 /** Answer the question whether to change a verdict. */
 export function confirm() { if (asked) outbox.send({ ...asked, meant: true }); asked = null; }
-export function leaveIt() { asked = null; paint({ toast: "" }); all("#traced-stage .saving").forEach((button) => button.classList.remove("saving")); }
+export function leaveIt() { asked = null; paint({ toast: "" }); all("#traced-review .saving").forEach((button) => button.classList.remove("saving")); }
 
 function isCorrection(text) {
   const caption = text.trim(), before = one("#traced-stage .editor textarea")?.defaultValue.trim();

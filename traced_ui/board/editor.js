@@ -3,7 +3,7 @@
 import { ask, decide, onSaved, redraw } from "./acts.js";
 import { all, listen, one, onPaint, paint, stage } from "./page.js";
 
-const BOXES = "#traced-stage :is(.editor, details.note) textarea", TYPING = 600, LOOKED_AT = 150;
+const BOXES = "#traced-review :is(.editor, details.note) textarea", TYPING = 600, LOOKED_AT = 150;
 const editor = () => one("#traced-stage .editor textarea");
 const prefix = (pair) => `traced-draft:${pair}:`;
 const keyOf = (box) => `${prefix(stage().dataset.pair)}${box.closest(".editor") ? "caption" : "note"}:${stage().dataset.fingerprint}`;
@@ -39,7 +39,7 @@ export function save() {
 }
 
 export function writeNote() {
-  const box = one("#traced-stage details.note");
+  const box = one("#traced-steps details.note");
   if (!box) { one("[data-note-for-many]")?.focus(); return; }
   box.open = true;
   one("textarea", box).focus();
@@ -76,7 +76,7 @@ listen("click", ({ target }) => {
 
 onSaved((pairs) => pairs.forEach((pair) => Object.keys(sessionStorage).filter((key) => key.startsWith(prefix(pair))).forEach((key) => sessionStorage.removeItem(key))));
 
-onPaint("stage", (isSame) => {
+onPaint("steps", (isSame) => {
   if (!isSame) isOpen = false;
   if (!stage()) return;
   for (const box of all(BOXES)) {

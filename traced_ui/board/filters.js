@@ -10,8 +10,7 @@ listen("keydown", () => { byPointer = false; }, true);
 const asDrawn = (field) => (field.options ? (one("option[selected]", field) ?? field.options[0]).value : field.getAttribute("value") ?? "");
 
 listen("change", ({ target }) => {
-  if (target.matches("[data-view]")) send("view", { name: target.value });
-  else if (target.matches(FIELD)) {
+  if (target.matches(FIELD)) {
     send("filter", { filter: Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value])) });
     // The next key acts on the page.
     if (target.options && byPointer) target.blur();
@@ -28,8 +27,18 @@ listen("keydown", (event) => {
   target.blur();
 }, true);
 
+// A warning about the model is dismissed in this browser, until it says something else.
+const HIDDEN = "traced-limits-hidden";
+const limits = () => one("#traced-queue [data-limits]");
+listen("click", ({ target }) => {
+  if (!target.closest("[data-dismiss-limits]")) return;
+  localStorage.setItem(HIDDEN, limits().textContent);
+  limits().hidden = true;
+});
+onPaint("queue", () => { if (limits()) limits().hidden = localStorage.getItem(HIDDEN) === limits().textContent; });
+
 // The browser keeps a value that a person has chosen, whatever the queue is now.
-onPaint("queue", () => all(`${FIELD}, #traced-queue [data-view]`).forEach((field) => {
+onPaint("queue", () => all(FIELD).forEach((field) => {
   if (field !== document.activeElement || field.options) field.value = asDrawn(field);
 }));
 

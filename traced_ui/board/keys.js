@@ -10,6 +10,7 @@ import { toggleZoom } from "./zoom.js";
 const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back"];
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
+const OPEN = "#traced-queue .more[open], #traced-stage .weak[open]";  // over the pair
 const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
 /** @type {Record<string, string>} action by key */
 let keys = {}, standard = {};
@@ -43,13 +44,17 @@ const LOCAL = {
   "step-back": () => goBy(-1),
 };
 
-/** Folded parts are open on the next pair as on this one. */
-const open = new Set();
+/** The same tab is open on the next pair as on this one. */
+let openTab = "signs";
 listen("toggle", ({ target }) => {
-  const part = [GUIDELINES, PHRASES].find((selector) => target.matches?.(selector));
-  if (part) open[target.open ? "add" : "delete"](part);
+  const { tab } = target.dataset;
+  if (tab && tab !== "note" && target.open) openTab = tab;
+  else if (tab === openTab && target.isConnected) openTab = "";
 }, true);
-onPaint("steps", (isSame) => { if (!isSame) open.forEach((part) => { if (one(part)) one(part).open = true; }); });
+onPaint("steps", (isSame) => {
+  const tab = one(`#traced-steps [data-tab="${openTab}"]`);
+  if (!isSame && tab) tab.open = true;
+});
 
 function fold(part) {
   const box = one(part);
@@ -59,7 +64,9 @@ function fold(part) {
 }
 
 function act(action, more = {}, isRepeated = false) {
-  if (LOCAL[action]) LOCAL[action]();
+  const folded = one(`#traced-stage .weak:not([open]) [data-action="${action}"]`);
+  if (folded) folded.closest("details").open = true;  // nobody accepts a suggestion unseen
+  else if (LOCAL[action]) LOCAL[action]();
   else if (isVerdict(action)) { if (isGrid()) decideMany(action); else decide(action); }
   else if (action === "next" && !isGrid()) decide("next", null, isRepeated);
   else if (action === "save-edit") save();
@@ -107,6 +114,7 @@ function escape(isWriting) {
   if (!help.hidden) help.hidden = true;
   else if (isOpen()) { isWriting?.blur(); showQueue(false); }
   else if (!isWriting && one("#traced-toast [data-question]")) leaveIt();
+  else if (!isWriting && one(OPEN)) one(OPEN).open = false;
   else if (isWriting?.closest("[data-bulk-edit]")) bulk("close");
   else if (isEditing()) stopEditing();
   else {
@@ -129,6 +137,7 @@ const mark = (word) => send("mark-word", { word: Number(word.dataset.word) });
 
 listen("click", (event) => {
   const { target } = event;
+  all(OPEN).forEach((over) => { if (!over.contains(target)) over.open = false; });
   if (isOpen() && (!target.closest("#traced-left") || target.closest("#traced-queue .pairs button"))) showQueue(false);
   const here = target.closest("[data-local]");
   if (here?.matches(".picture") && event.detail) return;  // a mouse: see zoom.js

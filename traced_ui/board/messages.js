@@ -26,18 +26,6 @@ listen("click", ({ target }) => {
   list.hidden = !one("li", list);
 });
 
-// Messages disappear by themselves, longer ones later; not while the mouse is over them, and not
-// questions and errors.
-let leaving = 0;
-onPaint("toast", () => {
-  clearTimeout(leaving);
-  const toast = one("#traced-toast .traced-note");
-  if (!toast || toast.matches(".error")) return;
-  if (toast.matches("[data-question]")) { one("button", toast).focus(); return; }
-  const leave = () => {
-    if (!toast.isConnected) return;
-    if (toast.matches(":hover, :focus-within")) leaving = setTimeout(leave, 1500);
-    else toast.remove();
-  };
-  leaving = setTimeout(leave, 4000 + 60 * toast.textContent.length);
-});
+// Messages fade out by themselves (board.css), except questions and errors.
+listen("animationend", ({ target }) => { if (target.matches("#traced-toast .traced-note")) target.remove(); });
+onPaint("toast", () => one("#traced-toast [data-question] button")?.focus());

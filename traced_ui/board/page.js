@@ -40,6 +40,8 @@ export function paint(parts) {
   const fresh = parts.stage === undefined ? before : pairIn(parts.stage);
   const isSame = before !== undefined && before === fresh;
   if (!isSame && parts.stage !== undefined) parts = { abstract: "", ...parts };
+  /** @type {HTMLElement | null | undefined} */
+  const button = document.activeElement?.closest("#traced-stage [data-action]"), focused = button?.dataset.action;
   for (const [part, html] of Object.entries(parts)) {
     const place = one(PLACES[part]);
     if (!place) continue;
@@ -47,6 +49,8 @@ export function paint(parts) {
     if (isKept && place.firstElementChild) Idiomorph.morph(place, html, MORPHED);
     else place.innerHTML = html;
   }
+  // A verdict by Enter on its button: the next pair's button has the focus.
+  if (focused && document.activeElement === document.body) one(`#traced-stage [data-action="${focused}"]`)?.focus({ preventScroll: true });
   for (const part of Object.keys(parts)) (painted.get(part) ?? []).forEach((act) => act(isSame));
 }
 

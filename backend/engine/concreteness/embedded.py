@@ -11,11 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from backend.bundled import MODELS
 from backend.engine.concreteness import form
@@ -23,7 +22,6 @@ from backend.engine.embeddings import embed
 from backend.engine.english.function_words import FUNCTION_WORDS
 
 WEIGHTS = MODELS / "concreteness" / "model.safetensors"
-HIGHEST_RATING = 3.0
 Vector = NDArray[np.float64]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -128,22 +126,4 @@ def load() -> Embedded:
             arrays["captions.points"], arrays["captions.weights"], float(arrays["captions.mean"][0])
         ),
         Spread(arrays["form.mean"], arrays["form.deviation"]),
-    )
-
-
-def save(model: Embedded, path: Path = WEIGHTS) -> None:
-    """Save the weights; the points are stored in half precision, which suffices for embeddings."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    words, captions = model.words, model.captions
-    save_file(
-        {
-            "words.weights": words.weights.astype(np.float32),
-            "words.bias": np.array([words.bias], np.float32),
-            "captions.points": captions.points.astype(np.float16),
-            "captions.weights": captions.weights.astype(np.float32),
-            "captions.mean": np.array([captions.mean], np.float32),
-            "form.mean": model.form.mean.astype(np.float32),
-            "form.deviation": model.form.deviation.astype(np.float32),
-        },
-        path,
     )

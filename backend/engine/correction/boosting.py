@@ -32,8 +32,8 @@ from backend.engine.english.caption_facts import CaptionFacts, facts_in, left_ou
 from backend.engine.english.function_words import FUNCTION_WORDS
 from backend.engine.english.phrase_removal import leading_phrases, without_phrase
 from backend.engine.english.shortening import is_sentence
-from backend.engine.language_models import Answer, ChatModel, Question
-from backend.engine.language_models.question import harmless
+from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.question import Answer, Question, harmless
 from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.errors import Unreadable
 

@@ -306,8 +306,3 @@ class Captioner:
             input_ids=ids, attention_mask=mask, encoder_hidden_states=memory, return_dict=True
         ).logits
         return logits
-
-
-def perplexity(log_likelihood: float, words: int) -> float:
-    """Per-word perplexity of a caption; lower reads more naturally."""
-    return math.exp(-log_likelihood / max(1, words))

@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 ProbabilityOf = Callable[[Sequence[Trajectory]], Sequence[float]]
 
 
-def suggest(
-    scorer: Scorer,
-    context: CorrectionContext,
-    captioner: "Captioner | None" = None,
-    probability_of: ProbabilityOf | None = None,
-    count: int = 3,
-    exploring: Exploring | None = None,
-    classifier_captioner: "Captioner | None" = None,
-) -> list[Suggestion]:
-    """`suggest_all` for one pair."""
-    return suggest_all(
-        scorer, [context], captioner, probability_of, count, exploring, classifier_captioner
-    )[0]  # fmt: skip
-
-
 def suggest_all(
     scorer: Scorer,
     contexts: Sequence[CorrectionContext],
@@ -57,13 +42,7 @@ def suggest_all(
     contexts = seen(contexts, captioner)
     cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
-        scorer,
-        cases,
-        probability_of,
-        count,
-        exploring,
-        classifier_captioner=classifier_captioner,
-        judged=judged,
+        scorer, cases, probability_of, count, exploring, False, classifier_captioner, judged
     )
 
 
@@ -120,22 +99,6 @@ def seen(
     ]
 
 
-def judge(
-    scorer: Scorer,
-    context: CorrectionContext,
-    proposals: Mapping[str, str],
-    probability_of: ProbabilityOf | None = None,
-    count: int = 3,
-    exploring: Exploring | None = None,
-    keep: bool = False,
-    classifier_captioner: "Captioner | None" = None,
-) -> list[Suggestion]:
-    """`judge_all` for one pair."""
-    return judge_all(
-        scorer, [(context, proposals)], probability_of, count, exploring, keep, classifier_captioner
-    )[0]  # fmt: skip
-
-
 def judge_all(
     scorer: Scorer,
     cases: Sequence[tuple[CorrectionContext, Mapping[str, str]]],
@@ -165,13 +128,7 @@ def judge_all(
         for values in session.score(requests[at : at + session.live])
     ]
     best_of_case = [
-        _best(
-            context,
-            proposals,
-            list(zip(map(float, values), texts, strict=True)),
-            count,
-            keep,
-        )
+        _best(context, proposals, list(zip(map(float, values), texts, strict=True)), count, keep)
         for (context, proposals), values, texts in zip(cases, scores, captions, strict=True)
     ]
     first = [

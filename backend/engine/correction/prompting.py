@@ -20,8 +20,7 @@ from backend.engine.correction.answers import schema_of
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.language_models import Question
-from backend.engine.language_models.question import harmless
+from backend.engine.language_models.question import Question, harmless
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.word_differences import changes
 

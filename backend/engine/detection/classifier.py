@@ -48,6 +48,7 @@ from backend.engine.detection.families import (
 )
 from backend.engine.detection.features import NAMES, Matrix, current_name, without_expectation
 from backend.engine.detection.localisation import DEFAULT, WordWeights
+from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
@@ -98,7 +99,8 @@ class Classifier:
     `words`: the weights of suspect words' signs for this model and dataset; `captioner`: the
     captioner it was trained with (`Expectation.captioner`), "" if none. Expectations of other
     captioners are not comparable and are ignored. `first_step`: it was trained on the first step of
-    trajectories, and reads nothing beyond it.
+    trajectories, and reads nothing beyond it. `opinion_weight`: of a second model's opinion, which
+    is not among the features (`opinion_signs.py`).
     """
 
     model: Model
@@ -106,6 +108,7 @@ class Classifier:
     words: WordWeights = DEFAULT
     captioner: str = ""
     first_step: bool = False
+    opinion_weight: float = USUAL_WEIGHT
 
     @property
     def kind(self) -> str:
@@ -139,6 +142,7 @@ class Classifier:
                 "words": self.words.to_json(),
                 "captioner": self.captioner,
                 "first_step": self.first_step,
+                "opinion_weight": self.opinion_weight,
             }
         ).encode()
 
@@ -159,6 +163,7 @@ class Classifier:
             WordWeights.from_json(value.get("words")),
             str(value.get("captioner", "")),
             bool(value.get("first_step", False)),
+            float(value.get("opinion_weight", USUAL_WEIGHT)),
         )
 
 

@@ -39,13 +39,15 @@ from backend.engine.detection.classifier import (
     report_of,
     unseen_log_odds,
 )
-from backend.engine.detection.families import S_0, Linear, Weights, fitted
+from backend.engine.detection.families import S_0, Labels, Linear, Weights, fitted
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.reasons import backbone_of
 from backend.engine.detection.types import detector_for
 from backend.engine.detection.word_weights import Spans, fit_word_weights
-from backend.engine.noise import FineGrainedNoise, ImageCaption, inject
+from backend.engine.noise.fine_grained import FineGrainedNoise
+from backend.engine.noise.injection import inject
+from backend.engine.noise.swaps import ImageCaption
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 
@@ -112,23 +114,54 @@ def cold_start(
     except TrainingError as problem:
         return _too_small(originals, str(problem))
     used = sorted(set(copies.owners))
-    features = np.concatenate([originals[used], copies.features])
-    owners = [*used, *copies.owners]
     labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
     weights = balanced(labels)
-    folds = fold_of([groups[owner] for owner in owners], seed)
-    choice = choose(features, labels, weights, folds, tick=progress, detector=detector)
-    plain = calibrate(choice.out_of_fold, labels, weights)
-    p_used = plain(choice.out_of_fold[: len(used)])
-    calibration = Calibration(plain.slope, plain.offset, estimated_share(p_used))
+
+    def calibration_of(out_of_fold: Weights) -> Calibration:
+        plain = calibrate(out_of_fold, labels, weights)
+        return Calibration(
+            plain.slope, plain.offset, estimated_share(plain(out_of_fold[: len(used)]))
+        )
+
+    classifier, p_error, report = fit_detector(
+        originals, groups, used, copies, labels, weights, calibration_of, detector, whole, seed,
+        progress=progress,
+    )  # fmt: skip
+    report["estimated_share_wrong"] = round(float(p_error.mean()), 3)
+    return ColdStart(p_error, classifier, report | {"folds": FOLDS})
+
+
+def fit_detector(
+    originals: Matrix,
+    groups: Sequence[Hashable],
+    used: Sequence[int],
+    copies: Copies,
+    labels: Labels,
+    weights: Weights,
+    calibration_of: Callable[[Weights], Calibration],
+    detector: str,
+    whole: bool,
+    seed: int,
+    labelled: bool = False,
+    progress: Ticker | None = None,
+) -> tuple[Classifier, Weights, dict[str, Any]]:
+    """A detector trained on the pairs `used` and the copies, in this order; the probability of
+    each pair, [pairs], cross-fitted for all pairs of images that were trained on; and a report.
+
+    `originals`: features of all pairs, `groups`: their images; `calibration_of`: from out-of-fold
+    log-odds; for the other parameters see `choose` and `cold_start`."""
+    features = np.concatenate([originals[used], copies.features])
+    owner_groups = [groups[owner] for owner in (*used, *copies.owners)]
+    folds = fold_of(owner_groups, seed)
+    choice = choose(features, labels, weights, folds, labelled, progress, detector)
+    calibration = calibration_of(choice.out_of_fold)
     model = fitted(choice.model, features, labels, weights)
     words = copies.words or DEFAULT
     classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
     p_error = classifier.predict(originals)
     apart = unseen_log_odds(
-        choice.model, features, labels, weights, folds,
-        [groups[owner] for owner in owners], originals, groups,
-    )  # fmt: skip
+        choice.model, features, labels, weights, folds, owner_groups, originals, groups
+    )
     has_fold = np.isfinite(apart)
     p_error[has_fold] = calibration(apart[has_fold])
     p_error[used] = calibration(choice.out_of_fold[: len(used)])
@@ -136,13 +169,11 @@ def cold_start(
         **report_of(choice),
         "trained_on_pairs": len(used),
         "noisy_copies": len(copies.owners),
-        "estimated_share_wrong": round(float(p_error.mean()), 3),
-        "folds": FOLDS,
         "word_weights": "fitted" if copies.words is not None else "default",
         "captioner": copies.captioner,
         "backbone": backbone_of(model, features, labels, weights, whole),
     }
-    return ColdStart(p_error, classifier, report)
+    return classifier, p_error, report
 
 
 def make_copies(

@@ -5,7 +5,7 @@ model format), so that loading one cannot execute code.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,17 +38,11 @@ EVERY = tuple(NAMES.index(name) for name in SUMMARY + AUXILIARY + CAPTIONER)
 NINE = tuple(
     NAMES.index(name)
     for name in (
-        "log-odds of s_0",
-        "auxiliary score: s_0",
-        "words",
-        "captioner: mean log p",
-        "captioner: lowest log p",
-        "captioner: largest distance to the best word",
-        "gain of the best step",
-        "largest deletion gain",
-        "auxiliary score: largest deletion gain",
+        "log-odds of s_0", "auxiliary score: s_0", "words", "captioner: mean log p",
+        "captioner: lowest log p", "captioner: largest distance to the best word",
+        "gain of the best step", "largest deletion gain", "auxiliary score: largest deletion gain",
     )
-)
+)  # fmt: skip
 #: NINE without the only sign that needs more than the first step of a trajectory.
 EIGHT = tuple(column for column in NINE if NAMES[column] != "gain of the best step")
 PAPERS_OWN = (0, *(NAMES.index(name) for name in PAPER))
@@ -100,9 +94,9 @@ class Linear:
         deviation[deviation < 1e-9] = 1.0
         scaled = self._clipped((values - mean) / deviation)
         coefficients, bias = _logistic(scaled, labels, weights, self.strength, self.signs)
-        return Linear(
-            self.kind, self.columns, self.strength, self.signs, tuple(mean.tolist()),
-            tuple(deviation.tolist()), tuple(coefficients.tolist()), bias,
+        return replace(
+            self, mean=tuple(mean.tolist()), deviation=tuple(deviation.tolist()),
+            weights=tuple(coefficients.tolist()), bias=bias,
         )  # fmt: skip
 
     def log_odds(self, features: Matrix) -> Weights:
@@ -123,18 +117,11 @@ class Linear:
         return np.clip(scaled, -5, 5)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind, "columns": self.columns, "strength": self.strength,
-            "signs": self.signs, "mean": self.mean, "deviation": self.deviation,
-            "weights": self.weights, "bias": self.bias,
-        }  # fmt: skip
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Linear":
-        return cls(
-            value["kind"], tuple(value["columns"]), value["strength"], tuple(value["signs"]),
-            tuple(value["mean"]), tuple(value["deviation"]), tuple(value["weights"]), value["bias"],
-        )  # fmt: skip
+        return cls(**_with_tuples(value))
 
 
 @dataclass(frozen=True)
@@ -273,19 +260,12 @@ class Cart:
         share = tree.value[:, 0, 1] / tree.value[:, 0].sum(1)
         count = tree.weighted_n_node_samples
         value = (share * count + 1) / (count + 2) if self.held else share
-        return Cart(
-            self.max_depth,
-            self.columns,
-            tree={
-                "left": tree.children_left.tolist(),
-                "right": tree.children_right.tolist(),
-                "feature": tree.feature.tolist(),
-                "threshold": tree.threshold.tolist(),
-                "value": value.tolist(),
-                "missing_left": tree.missing_go_to_left.astype(int).tolist(),
-            },
-            held=self.held,
-        )
+        parts = {
+            "left": tree.children_left, "right": tree.children_right, "feature": tree.feature,
+            "threshold": tree.threshold, "value": value,
+            "missing_left": tree.missing_go_to_left.astype(int),
+        }  # fmt: skip
+        return replace(self, tree={name: values.tolist() for name, values in parts.items()})
 
     def log_odds(self, features: Matrix) -> Weights:
         left, right = (np.array(self.tree[side], np.int64) for side in ("left", "right"))
@@ -304,15 +284,11 @@ class Cart:
         return odds(np.array(self.tree["value"])[node])
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind, "max_depth": self.max_depth, "columns": self.columns,
-            "tree": self.tree, "held": self.held,
-        }  # fmt: skip
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Cart":
-        held = value.get("held", True)
-        return cls(value["max_depth"], tuple(value["columns"]), tree=value["tree"], held=held)
+        return cls(**_with_tuples(value))
 
 
 @dataclass(frozen=True)
@@ -348,25 +324,16 @@ class Boosted:
         if base is not None:
             data.set_base_margin(base.log_odds(features))
         settings: dict[str, Any] = {
-            "objective": "binary:logistic",
-            "max_depth": self.max_depth,
-            "learning_rate": self.learning_rate,
-            "seed": 0,
-            "nthread": 2,
-        }
+            "objective": "binary:logistic", "max_depth": self.max_depth,
+            "learning_rate": self.learning_rate, "seed": 0, "nthread": 2,
+        }  # fmt: skip
         if self.held:
             settings |= {
-                "subsample": 0.8,
-                "min_child_weight": 3,
+                "subsample": 0.8, "min_child_weight": 3, "tree_method": "hist", "max_bin": 64,
                 "monotone_constraints": _signs(self.columns),
-                "tree_method": "hist",
-                "max_bin": 64,
-            }
+            }  # fmt: skip
         booster = xgboost.train(settings, data, self.n_estimators)
-        return Boosted(
-            self.max_depth, self.learning_rate, self.n_estimators, self.columns, self.stacked,
-            base, booster, self.held,
-        )  # fmt: skip
+        return replace(self, base=base, booster=booster)
 
     def log_odds(self, features: Matrix) -> Weights:
         return self.log_odds_after(features, self.n_estimators)
@@ -383,12 +350,11 @@ class Boosted:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "kind": "xgboost", "max_depth": self.max_depth, "learning_rate": self.learning_rate,
-            "n_estimators": self.n_estimators, "columns": self.columns,
-            "stacked": self.stacked, "held": self.held,
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "kind": "xgboost",
             "base": self.base.to_json() if self.base else None,
             "booster": json.loads(self.booster.save_raw("json").decode()),
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Boosted":
@@ -397,10 +363,8 @@ class Boosted:
         booster = xgboost.Booster()
         booster.load_model(bytearray(json.dumps(value["booster"]).encode()))
         base = Linear.from_json(value["base"]) if value["base"] else None
-        return cls(
-            value["max_depth"], value["learning_rate"], value["n_estimators"],
-            tuple(value["columns"]), value["stacked"], base, booster, value.get("held", True),
-        )  # fmt: skip
+        content = {name: part for name, part in value.items() if name != "kind"}
+        return cls(**_with_tuples(content | {"base": base, "booster": booster}))
 
 
 @dataclass(frozen=True)
@@ -423,6 +387,11 @@ class Ensemble:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Ensemble":
         return cls(tuple(from_json(member) for member in value["members"]))
+
+
+def _with_tuples(value: dict[str, Any]) -> dict[str, Any]:
+    """Fields as read from JSON, which has no tuples."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in value.items()}
 
 
 def _logistic(

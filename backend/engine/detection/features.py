@@ -20,7 +20,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.expectation import signals_of
 from backend.engine.trajectories.trajectory import FloatArray, Trajectory
 
 Matrix = NDArray[np.float64]
@@ -76,29 +75,15 @@ DELETIONS = (
     "share of words whose deletion helps",
 )
 SUMMARY: tuple[str, ...] = (
-    "s_0",
-    "log-odds of s_0",
-    "log-odds of s at the peak",
-    "log-odds of s after step 1",
+    "s_0", "log-odds of s_0", "log-odds of s at the peak", "log-odds of s after step 1",
     "log-odds gained until the peak",
     *(f"s at {position:.0%} of the steps" for position in POSITIONS[1:]),
     *(f"c at {position:.0%} of the steps" for position in POSITIONS[1:]),
-    "gain of the best step",
-    "gain of step 1",
-    "gain of step 2",
-    "gain of the last step",
-    "mean s",
-    "mean c",
-    "s at the peak",
-    "c at the peak",
-    "c after step 1",
-    "position of the peak",
-    "words removed until the peak",
-    "sum of the rises",
-    "gain per word until the peak",
-    *DELETIONS,
-    "words",
-)
+    "gain of the best step", "gain of step 1", "gain of step 2", "gain of the last step",
+    "mean s", "mean c", "s at the peak", "c at the peak", "c after step 1",
+    "position of the peak", "words removed until the peak", "sum of the rises",
+    "gain per word until the peak", *DELETIONS, "words",
+)  # fmt: skip
 PAPER: tuple[str, ...] = tuple(f"{curve}_{t}" for curve in "sc" for t in range(1, LONGEST + 1))
 AUXILIARY: tuple[str, ...] = tuple(
     f"auxiliary score: {name}"
@@ -212,27 +197,24 @@ def _auxiliary(trajectory: Trajectory) -> Matrix:
     gain = s - s[0]
     return np.array(
         [
-            s[0],
-            *np.interp(POSITIONS[1:], np.linspace(0.0, 1.0, len(s)), s),
-            gain.max(),
-            gain[min(1, len(s) - 1)],
-            gain[trajectory.peak],
-            s.mean(),
-            _rises(s),
+            s[0], *np.interp(POSITIONS[1:], np.linspace(0.0, 1.0, len(s)), s),
+            gain.max(), gain[min(1, len(s) - 1)], gain[trajectory.peak], s.mean(), _rises(s),
             int(np.argmax(s)) / max(1, trajectory.steps),
             *_deletions(trajectory.auxiliary.deletion_gains),
         ]
-    )
+    )  # fmt: skip
 
 
 def _captioner(trajectory: Trajectory) -> Matrix:
-    signals = signals_of(trajectory.expectation)
+    """The values named in CAPTIONER; 0 if no word was read."""
+    expectation = trajectory.expectation
+    if expectation is None or not len(expectation.log_p):
+        return np.zeros(len(CAPTIONER))
+    log_p, distance = expectation.log_p.astype(float), expectation.distance.astype(float)
+    lowest = np.sort(log_p)[[0, min(1, len(log_p) - 1)]]
     return np.array(
-        [
-            signals.mean, signals.sum, signals.lowest, signals.second_lowest, signals.mean_distance,
-            signals.largest_distance, signals.words,
-        ]
-    )  # fmt: skip
+        [log_p.mean(), log_p.sum(), *lowest, distance.mean(), distance.max(), len(log_p)]
+    )
 
 
 def _rises(s: Matrix) -> float:
@@ -242,14 +224,9 @@ def _rises(s: Matrix) -> float:
 def _deletions(gains: FloatArray) -> tuple[float, ...]:
     """The values named in DELETIONS."""
     ordered = np.sort(gains.astype(np.float64))[::-1] if len(gains) else np.zeros(1)
-    return (
-        ordered[0],
-        ordered[min(1, len(ordered) - 1)],
-        ordered.mean(),
-        ordered[-1],
-        ordered.std(),
-        (ordered > 0).mean(),
-    )
+    second = ordered[min(1, len(ordered) - 1)]
+    spread, share = ordered.std(), (ordered > 0).mean()
+    return ordered[0], second, ordered.mean(), ordered[-1], spread, share
 
 
 def _row(trajectory: Trajectory) -> Matrix:
@@ -261,27 +238,11 @@ def _row(trajectory: Trajectory) -> Matrix:
     gain = s - s[0]
     return np.array(
         [
-            s[0],
-            odds[0],
-            odds[peak],
-            odds[min(1, len(odds) - 1)],
-            odds[peak] - odds[0],
-            *np.interp(POSITIONS[1:], where, s),
-            *np.interp(POSITIONS[1:], where, c),
-            gain.max(),
-            gain[min(1, len(s) - 1)],
-            gain[min(2, len(s) - 1)],
-            gain[-1],
-            s.mean(),
-            c.mean(),
-            s[peak],
-            c[peak],
-            c[min(1, len(c) - 1)],
-            peak / steps,
-            peak,
-            _rises(s),
-            gain[peak] / max(1, peak),
-            *_deletions(trajectory.deletion_gains),
-            len(trajectory.caption),
+            s[0], odds[0], odds[peak], odds[min(1, len(odds) - 1)], odds[peak] - odds[0],
+            *np.interp(POSITIONS[1:], where, s), *np.interp(POSITIONS[1:], where, c),
+            gain.max(), gain[min(1, len(s) - 1)], gain[min(2, len(s) - 1)], gain[-1],
+            s.mean(), c.mean(), s[peak], c[peak], c[min(1, len(c) - 1)],
+            peak / steps, peak, _rises(s), gain[peak] / max(1, peak),
+            *_deletions(trajectory.deletion_gains), len(trajectory.caption),
         ]
-    )
+    )  # fmt: skip

@@ -25,14 +25,15 @@ from backend.engine.detection.families import (
     fitted,
 )
 from backend.engine.detection.features import Matrix, feature_matrix
+from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.trajectories.trajectory import FloatArray, Trajectory
 
-#: In the order of `families.NINE`.
+#: In the order of `families.NINE`, then the sign that is no feature.
 Sign = Literal[
     "s", "auxiliary", "length", "captioner mean", "captioner lowest", "captioner distance",
-    "best gain", "deletion", "auxiliary deletion",
+    "best gain", "deletion", "auxiliary deletion", "second opinion",
 ]  # fmt: skip
-SIGNS: tuple[Sign, ...] = get_args(Sign)
+SIGNS: tuple[Sign, ...] = get_args(Sign)[: len(NINE)]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ def backbone_of(
 
 
 def reasons_of(
-    trajectory: Trajectory, backbone: Mapping[str, Any] | None, captioner: str = ""
+    trajectory: Trajectory,
+    backbone: Mapping[str, Any] | None,
+    captioner: str = "",
+    opinion_weight: float = USUAL_WEIGHT,
 ) -> Reasons | None:
     """The reasons for one pair; None for a classifier that was stored without its backbone.
 
@@ -105,6 +109,8 @@ def reasons_of(
         for sign, c, v in zip(names, contributions, values, strict=True)
         if abs(c) > 1e-6
     ]
+    if sign := trajectory.second_opinion:
+        reasons.append(Reason("second opinion", round(-opinion_weight * sign, 4), sign))
     reasons.sort(key=lambda reason: -abs(reason.contribution))
     return Reasons(tuple(reasons), bool(backbone.get("exact")))
 

@@ -6,33 +6,24 @@ the injected noise dominates, with many the verdicts do.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from backend.engine.detection.classifier import (
-    Calibration,
-    Classifier,
-    Ticker,
-    calibrate,
-    choose,
-    fold_of,
-    report_of,
-    unseen_log_odds,
-)
+from backend.engine.detection.classifier import Calibration, Classifier, Ticker, calibrate
 from backend.engine.detection.cold_start import (
     ScoreCaptions,
     balanced,
     estimated_share,
     first_steps,
+    fit_detector,
     make_copies,
     of_first_steps,
 )
-from backend.engine.detection.families import fitted
+from backend.engine.detection.families import Weights
 from backend.engine.detection.features import feature_matrix
-from backend.engine.detection.localisation import DEFAULT
-from backend.engine.detection.reasons import backbone_of
+from backend.engine.detection.opinion_signs import fitted_weight, with_opinions
 from backend.engine.detection.types import detector_for
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
@@ -87,8 +78,6 @@ def retrain(
     groups = list(range(len(captions))) if groups is None else list(groups)
     copies = make_copies(captions, score, groups, maximum_pairs, seed)
     undecided = [i for i in sorted(set(copies.owners)) if labels[i] is None]
-    owners = [*decided, *undecided, *copies.owners]
-    features = np.concatenate([originals[decided], originals[undecided], copies.features])
     target = np.array(
         [*(int(labels[i] or 0) for i in decided), *[0] * len(undecided), *[1] * len(copies.owners)]
     )
@@ -99,42 +88,28 @@ def retrain(
     ]
     weights = balanced(target) * trust
     weights *= len(weights) / weights.sum()
-    folds = fold_of([groups[owner] for owner in owners], seed)
-    labelled = len(decided) >= MANY_VERDICTS
-    choice = choose(features, target, weights, folds, labelled, progress, detector)
-    plain = calibrate(choice.out_of_fold, target, weights)
-    verdict_labels, verdict_odds = target[: len(decided)], choice.out_of_fold[: len(decided)]
-    enough = min(verdict_labels.sum(), len(decided) - verdict_labels.sum())
-    if enough >= CALIBRATE_ON_VERDICTS:
-        calibration = calibrate(verdict_odds, verdict_labels, np.ones(len(decided)))
-    else:
-        others = choice.out_of_fold[len(decided) : len(decided) + len(undecided)]
+    wrong = int(target[: len(decided)].sum())
+
+    def calibration_of(out_of_fold: Weights) -> Calibration:
+        if min(wrong, len(decided) - wrong) >= CALIBRATE_ON_VERDICTS:
+            on_verdicts = slice(len(decided))
+            return calibrate(out_of_fold[on_verdicts], target[on_verdicts], np.ones(len(decided)))
+        plain = calibrate(out_of_fold, target, weights)
+        others = out_of_fold[len(decided) : len(decided) + len(undecided)]
         share = estimated_share(plain(others)) if len(others) else None
-        calibration = Calibration(plain.slope, plain.offset, share)
-    model = fitted(choice.model, features, target, weights)
-    words = copies.words or DEFAULT
-    classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
-    p_error = classifier.predict(originals)
-    apart = unseen_log_odds(
-        choice.model, features, target, weights, folds,
-        [groups[owner] for owner in owners], originals, groups,
+        return Calibration(plain.slope, plain.offset, share)
+
+    classifier, p_error, report = fit_detector(
+        originals, groups, [*decided, *undecided], copies, target, weights, calibration_of,
+        detector, whole, seed, labelled=len(decided) >= MANY_VERDICTS, progress=progress,
     )  # fmt: skip
-    has_fold = np.isfinite(apart)
-    p_error[has_fold] = calibration(apart[has_fold])
-    p_error[[*decided, *undecided]] = calibration(
-        choice.out_of_fold[: len(decided) + len(undecided)]
-    )
-    report = {
-        **report_of(choice),
-        "trained_on_pairs": len(decided) + len(undecided),
-        "noisy_copies": len(copies.owners),
-        "verdicts_wrong": int(verdict_labels.sum()),
-        "verdicts_right": int(len(decided) - verdict_labels.sum()),
-        "word_weights": "fitted" if copies.words is not None else "default",
-        "captioner": copies.captioner,
-        "backbone": backbone_of(model, features, target, weights, whole),
-    }
-    return Retrained(classifier, p_error, report)
+    signs = np.array([trajectory.second_opinion for trajectory in trajectories])
+    weight = fitted_weight(p_error[decided], signs[decided], target[: len(decided)])
+    report |= {"verdicts_wrong": wrong, "verdicts_right": len(decided) - wrong}
+    if signs.any():
+        report["opinion_weight"] = weight
+    classifier = replace(classifier, opinion_weight=weight)
+    return Retrained(classifier, with_opinions(p_error, signs, weight), report)
 
 
 def compare(

@@ -48,11 +48,3 @@ class SuspectWord:
     start: int
     end: int
     score: float
-
-
-@dataclass(frozen=True)
-class Detection:
-    """`p_error`: probability that the caption is wrong, in [0, 1]; higher is worse."""
-
-    p_error: float
-    suspects: tuple[SuspectWord, ...]

@@ -7,20 +7,10 @@ from backend.engine.english.function_words import CLOSED_CLASS
 from backend.engine.english.word_lists import IN_PLACES, NOUNS, ON_PLACES, PEOPLE
 
 _IRREGULAR = {
-    "man": "men",
-    "woman": "women",
-    "child": "children",
-    "person": "people",
-    "foot": "feet",
-    "knife": "knives",
-    "shelf": "shelves",
-    "bookshelf": "bookshelves",
-    "goose": "geese",
-    "mouse": "mice",
-    "sheep": "sheep",
-    "deer": "deer",
-    "fish": "fish",
-}
+    "man": "men", "woman": "women", "child": "children", "person": "people", "foot": "feet",
+    "knife": "knives", "shelf": "shelves", "bookshelf": "bookshelves", "goose": "geese",
+    "mouse": "mice", "sheep": "sheep", "deer": "deer", "fish": "fish",
+}  # fmt: skip
 _IRREGULAR_PLURALS = {plural: singular for singular, plural in _IRREGULAR.items()}
 
 

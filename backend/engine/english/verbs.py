@@ -7,25 +7,11 @@ from backend.engine.english.word_lists import VERBS
 #: These double their last consonant before -ing and -ed.
 _DOUBLING = frozenset(["sit", "run", "swim", "cut", "hit", "drop"])
 _PAST = {
-    "sit": "sat",
-    "stand": "stood",
-    "lie": "lay",
-    "kneel": "knelt",
-    "sleep": "slept",
-    "run": "ran",
-    "swim": "swam",
-    "fly": "flew",
-    "hold": "held",
-    "throw": "threw",
-    "catch": "caught",
-    "hit": "hit",
-    "eat": "ate",
-    "cut": "cut",
-    "ride": "rode",
-    "read": "read",
-    "write": "wrote",
+    "sit": "sat", "stand": "stood", "lie": "lay", "kneel": "knelt", "sleep": "slept", "run": "ran",
+    "swim": "swam", "fly": "flew", "hold": "held", "throw": "threw", "catch": "caught",
+    "hit": "hit", "eat": "ate", "cut": "cut", "ride": "rode", "read": "read", "write": "wrote",
     "draw": "drew",
-}
+}  # fmt: skip
 
 
 def forms_of(base: str) -> dict[str, str]:

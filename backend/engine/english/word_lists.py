@@ -117,19 +117,9 @@ TIMES = (
 
 #: Relations between objects; longer phrases are matched first.
 RELATIONS = (
-    "on",
-    "on top of",
-    "under",
-    "underneath",
-    "beneath",
-    "below",
-    "above",
-    "over",
-    "behind",
-    "in front of",
-    "beside",
-    "next to",
-)
+    "on", "on top of", "under", "underneath", "beneath", "below", "above", "over", "behind",
+    "in front of", "beside", "next to",
+)  # fmt: skip
 #: Opposites that fit in any context.
 OPPOSITE_DIRECTIONS = (
     (["left"], ["right"]),

@@ -6,17 +6,3 @@ local          a vision-language model from a directory or the hub, in this proc
 answer_cache   a cache of answers by question, so that nothing is paid for twice
 spending       requests, their cost, and budgets
 """
-
-from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.question import Answer, ChatModel, Question
-from backend.engine.language_models.spending import Budget, Prices, Spending
-
-__all__ = [
-    "Answer",
-    "Budget",
-    "ChatEndpoint",
-    "ChatModel",
-    "Prices",
-    "Question",
-    "Spending",
-]

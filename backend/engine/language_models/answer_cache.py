@@ -39,6 +39,8 @@ class AnswerCache:
             return None
         key_fields: dict[str, Any] = {**self.who, **asdict(question)}
         key_fields.pop("schema")  # implied by the prompt, and not sent to every server
+        if not question.alternatives:  # answers from before questions had them stay valid
+            key_fields.pop("alternatives")
         image = key_fields.pop("image")
         if image is not None:
             key_fields["image"] = hashlib.sha256(image).hexdigest()

@@ -6,6 +6,7 @@ requests before generating an answer, so no question is paid for twice.
 """
 
 import base64
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from backend.engine.language_models.answer_cache import AnswerCache
+from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
-from backend.errors import ModelUnavailable, SettingsError, missing_extra
+from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
 
 #: Environment variable with the API key, if none is given. The key is never written to any file.
 KEY = "OPENAI_API_KEY"
+#: What to do about a server that reports no log-probabilities.
+_WITHOUT_LOGPROBS = (
+    "so P(yes) cannot be read. vLLM, SGLang, llama.cpp's server and OpenAI report `logprobs` with "
+    "`top_logprobs`; update this server, or use one of them."
+)
+#: The most alternatives that some servers report.
+_FEW = 5
+#: Statuses by which a server refuses one question, such as one whose picture it does not like.
+_REFUSALS = (400, 413, 422)
 
 
-class ChatEndpoint:
+class ChatEndpoint(ChatModel):
     """A `ChatModel` behind a server; `spending` counts requests and tokens."""
 
     def __init__(
@@ -46,9 +57,9 @@ class ChatEndpoint:
             raise SettingsError(
                 f"'{base_url}' is not a server address; give one like http://localhost:8000/v1."
             )
-        self.base_url, self.model = base_url, model
+        self.base_url, self.name = base_url, model
         self.spending = spending or Spending()
-        self._kept = AnswerCache(cache, {"url": base_url, "model": model})
+        self.kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
         self._client = openai.OpenAI(
             base_url=base_url,
@@ -59,22 +70,10 @@ class ChatEndpoint:
         )
         self._form = _Form()
 
-    @property
-    def name(self) -> str:
-        return self.model
-
-    def ask(self, question: Question) -> Answer:
-        """The answer, from the cache if possible. Raises ModelUnavailable, which names server and
-        model, if there is no answer, and BudgetSpent."""
-        cached_answer = self._kept.read(question)
-        if cached_answer is not None:
-            self.spending.kept += 1
-            return cached_answer
-        self.spending.check()
-        answer = self._answer(question)
-        self.spending.add(answer.tokens_in, answer.tokens_out)
-        self._kept.write(question, answer)
-        return answer
+    def served_models(self) -> list[str]:
+        """The names of the models behind the server. Raises ModelUnavailable."""
+        names = self._reported(lambda: [model.id for model in self._client.models.list()])
+        return [str(name) for name in names]
 
     def _answer(self, question: Question) -> Answer:
         answered = self._reported(lambda: self._send(question))
@@ -83,12 +82,18 @@ class ChatEndpoint:
         message = getattr(choice, "message", None)
         if message is None:
             raise ModelUnavailable(self._not_a_completion(answered))
+        likeliest = _likeliest(choice) if question.alternatives else ()
+        if question.alternatives and not likeliest:
+            raise ModelUnavailable(
+                f"{self._where} answers without log-probabilities, {_WITHOUT_LOGPROBS}"
+            )
         content, usage = message.content, getattr(answered, "usage", None)
         return Answer(
             content if isinstance(content, str) else "",
             choice.finish_reason != "length",
             getattr(usage, "prompt_tokens", 0) or 0,
             getattr(usage, "completion_tokens", 0) or 0,
+            likeliest=likeliest,
         )
 
     def _send(self, question: Question) -> Any:
@@ -99,11 +104,8 @@ class ChatEndpoint:
         while form is not None and form not in refused:
             try:
                 answered = self._client.chat.completions.create(
-                    model=self.model,
-                    messages=[
-                        {"role": "system", "content": question.system},
-                        {"role": "user", "content": _content(question)},
-                    ],
+                    model=self.name,
+                    messages=_messages(question),
                     **form.options(question),
                 )
             except (self._openai.BadRequestError, self._openai.UnprocessableEntityError) as problem:
@@ -116,9 +118,13 @@ class ChatEndpoint:
         assert first is not None
         raise first
 
+    @property
+    def _where(self) -> str:
+        return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
+
     def _not_a_completion(self, answered: Any) -> str:
         """The message for a response with status 200 that is not a chat completion."""
-        where = f"'{self.model}' at {self.base_url}"
+        where = self._where
         text = answered if isinstance(answered, str) else str(getattr(answered, "error", "") or "")
         begin = " ".join(text.split())[:120]
         if begin[:1] == "<":
@@ -129,7 +135,7 @@ class ChatEndpoint:
         return f"{where} sent an empty answer{f': {begin}' if begin else '.'}"
 
     def _reported(self, send: Callable[[], Any]) -> Any:
-        where = f"'{self.model}' at {self.base_url}"
+        where = self._where
         try:
             return send()
         except self._openai.AuthenticationError as problem:
@@ -159,9 +165,12 @@ class ChatEndpoint:
                     "and captions go only to the address that you give. If you trust the new "
                     "address, use it instead."
                 ) from problem
-            raise ModelUnavailable(
-                f"{where} answered with status {problem.status_code}: {problem.message}"
-            ) from problem
+            text = f"{where} answered with status {problem.status_code}: {problem.message}"
+            if problem.status_code not in _REFUSALS:
+                raise ModelUnavailable(text) from problem
+            if "logprobs" in problem.message:
+                raise ModelUnavailable(f"{text}, {_WITHOUT_LOGPROBS}") from problem
+            raise QuestionRefused(text) from problem
         except (self._openai.OpenAIError, ValueError, RecursionError) as problem:
             # A body that is not JSON, or not in the form that the client library expects.
             raise ModelUnavailable(
@@ -175,13 +184,14 @@ class _Form:
     """The options of a request that the server supports.
 
     `length`: name of the length limit, None if the server supports neither name. `schema`:
-    json_schema, json_object or None.
+    json_schema, json_object or None. `alternatives`: the most that may be requested.
     """
 
     length: str | None = "max_tokens"
     schema: str | None = "json_schema"
     temperature: bool = True
     seed: bool = True
+    alternatives: int = 20
 
     def options(self, question: Question) -> dict[str, Any]:
         options: dict[str, Any] = {}
@@ -191,6 +201,9 @@ class _Form:
             options["temperature"] = question.temperature
         if self.seed:
             options["seed"] = question.seed
+        if question.alternatives:
+            options["logprobs"] = True
+            options["top_logprobs"] = min(question.alternatives, self.alternatives)
         if question.schema is not None and self.schema == "json_schema":
             described = {"name": "answer", "schema": question.schema, "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": described}
@@ -212,9 +225,31 @@ class _Form:
             return replace(self, temperature=False)
         if "seed" in refusal and self.seed:
             return replace(self, seed=False)
+        if question.alternatives and "logprobs" in refusal:
+            return replace(self, alternatives=_FEW) if self.alternatives > _FEW else None
         if question.schema is None or self.schema is None:
             return None
         return replace(self, schema="json_object" if self.schema == "json_schema" else None)
+
+
+def _messages(question: Question) -> list[Any]:
+    system = [{"role": "system", "content": question.system}] if question.system else []
+    return [*system, {"role": "user", "content": _content(question)}]
+
+
+def _likeliest(choice: Any) -> tuple[tuple[str, float], ...]:
+    """(token, log p) of the likeliest first tokens of an answer; none if the server reports none,
+    or something else in their place."""
+    first = (getattr(getattr(choice, "logprobs", None), "content", None) or [None])[0]
+    pairs = [
+        (getattr(token, "token", None), getattr(token, "logprob", None))
+        for token in getattr(first, "top_logprobs", None) or ()
+    ]
+    return tuple(
+        (token, float(log_p))
+        for token, log_p in pairs
+        if isinstance(token, str) and isinstance(log_p, int | float) and not math.isnan(log_p)
+    )
 
 
 def _content(question: Question) -> Any:

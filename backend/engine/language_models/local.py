@@ -8,19 +8,20 @@ if its configuration has no vision part.
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from backend.datasets.images import load_image
 from backend.engine import hub
 from backend.engine.language_models.answer_cache import AnswerCache
+from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.quantisation import Quantisation, quantised
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.engine.model_fit import check_tokenizer
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch
 
-Quantisation = Literal["4bit", "8bit"]
 _ADVICE = (
     "Give a directory or hub name of a vision-language model, such as "
     "HuggingFaceTB/SmolVLM-256M-Instruct or OpenGVLab/InternVL3-1B-hf."
@@ -59,7 +60,7 @@ class TextProcessor:
 
 
 @dataclass
-class LocalVisionLanguageModel:
+class LocalVisionLanguageModel(ChatModel):
     """A loaded `ChatModel`. Not thread-safe: use from one thread at a time."""
 
     name: str
@@ -68,21 +69,8 @@ class LocalVisionLanguageModel:
     kept: AnswerCache
     spending: Spending = field(default_factory=Spending)
 
-    def ask(self, question: Question) -> Answer:
-        """The answer, from the cache if possible. Raises ModelMismatch if the chat template cannot
-        be used, and BudgetSpent."""
-        cached_answer = self.kept.read(question)
-        if cached_answer is not None:
-            self.spending.kept += 1
-            return cached_answer
-        self.spending.check()
-        answer = self._generate(question)
-        self.spending.add(answer.tokens_in, answer.tokens_out)
-        self.kept.write(question, answer)
-        return answer
-
     @torch.inference_mode()
-    def _generate(self, question: Question) -> Answer:
+    def _answer(self, question: Question) -> Answer:
         inputs = as_inputs(self.processor, conversation(question)).to(
             self.model.device, dtype=self.model.dtype
         )
@@ -180,7 +168,7 @@ def load_local(
         "dtype": torch.bfloat16 if hub.native_bfloat16(device) else torch.float32
     }
     if quantisation is not None:
-        options["quantization_config"] = _quantised(quantisation, device)
+        options["quantization_config"] = quantised(quantisation, device)
     what, advice = "The vision-language model", _ADVICE
     if hasattr(hub.load(AutoConfig, name, what, _ADVICE), "vision_config"):
         model = hub.load(architecture_of(name, what, _ADVICE)[1], name, what, _ADVICE, **options)
@@ -197,24 +185,6 @@ def load_local(
     who = {"local": name, "quantisation": quantisation or "", "commit": _commit(model)}
     return LocalVisionLanguageModel(
         name, model.eval(), processor, AnswerCache(cache, who), spending or Spending()
-    )
-
-
-def _quantised(quantisation: Quantisation, device: str) -> Any:
-    try:
-        import bitsandbytes  # noqa: F401
-        from transformers import BitsAndBytesConfig
-    except ImportError as problem:
-        raise ModelUnavailable(
-            "Quantised models need the package bitsandbytes: pip install bitsandbytes. Or leave "
-            "out --quantise."
-        ) from problem
-    if device == "cpu":
-        raise ModelUnavailable("Quantised models need an accelerator: leave out --quantise.")
-    return BitsAndBytesConfig(
-        load_in_4bit=quantisation == "4bit",
-        load_in_8bit=quantisation == "8bit",
-        bnb_4bit_compute_dtype=torch.bfloat16 if hub.native_bfloat16(device) else torch.float16,
     )
 
 

@@ -1,9 +1,7 @@
 """Questions to a chat model, and its answers."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from backend.engine.language_models.spending import Spending
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -11,7 +9,8 @@ class Question:
     """`image`: an encoded picture (JPEG or PNG) that the question is about. `seed` distinguishes
     repetitions of one question, and is sent to servers that support seeds. `longest_answer`: in
     tokens. `schema`: JSON Schema of the answer, for servers that support structured output; the
-    prompt describes the same in words."""
+    prompt describes the same in words. `alternatives`: how many of the likeliest first tokens to
+    report with their log-probabilities; 0: none."""
 
     system: str
     user: str
@@ -20,34 +19,21 @@ class Question:
     longest_answer: int = 2000
     image: bytes | None = None
     schema: dict[str, Any] | None = None
+    alternatives: int = 0
 
 
 @dataclass(frozen=True)
 class Answer:
     """`finished`: False if the answer was cut off; `tokens_in`, `tokens_out`: 0 if not reported;
-    `kept`: whether it was cached."""
+    `kept`: whether it was cached; `likeliest`: (token, log p) of the likeliest first tokens, if
+    they were requested."""
 
     text: str
     finished: bool
     tokens_in: int
     tokens_out: int
     kept: bool = False
-
-
-class ChatModel(Protocol):
-    """Anything that answers questions; `spending` counts requests and tokens."""
-
-    spending: Spending
-
-    @property
-    def name(self) -> str:
-        """The model's name, for display and provenance."""
-        ...
-
-    def ask(self, question: Question) -> Answer:
-        """Raises ModelUnavailable if there is no answer, and BudgetSpent before the first question
-        that the budget does not allow."""
-        ...
+    likeliest: tuple[tuple[str, float], ...] = ()
 
 
 def harmless(text: str) -> str:

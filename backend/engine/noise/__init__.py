@@ -15,20 +15,3 @@ contents are known.
     swaps           random and noun swaps
     injection       injects several kinds of noise into a share of a dataset
 """
-
-from backend.engine.noise.fine_grained import FineGrainedNoise, fine_grained
-from backend.engine.noise.injection import KINDS, inject
-from backend.engine.noise.noisy_caption import NoisyCaption
-from backend.engine.noise.swaps import ImageCaption, Swapper, noun_swap, random_swap
-
-__all__ = [
-    "KINDS",
-    "FineGrainedNoise",
-    "ImageCaption",
-    "NoisyCaption",
-    "Swapper",
-    "fine_grained",
-    "inject",
-    "noun_swap",
-    "random_swap",
-]

@@ -109,16 +109,6 @@ class FineGrainedNoise:
                 self._factor[word] = min(30.0, max(0.02, factor))
 
 
-def fine_grained(
-    text: str,
-    generator: random.Random,
-    captions: Iterable[str] = (),
-    kinds: Sequence[str] | None = None,
-) -> NoisyCaption | None:
-    """One noisy caption; for many, create one `FineGrainedNoise` and reuse it."""
-    return FineGrainedNoise([*captions, text], kinds).make(text, generator)
-
-
 def _terms(text: str) -> list[str]:
     """Lower-case words, bigrams and trigrams: relations may be phrases."""
     words = [word.lower() for word in Caption.parse(text).words]

@@ -16,7 +16,6 @@ from backend.engine.english.articles import article_for
 from backend.engine.english.function_words import FUNCTION_WORDS
 from backend.engine.english.word_lists import ADJECTIVES, COLOURS
 
-NEGATIONS = frozenset({"no", "not", "without", "never"})
 #: Not marked where a negation was removed: the words that it denied are marked instead.
 _SILENT = frozenset({"a", "an", "is", "are"})
 

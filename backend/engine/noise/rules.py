@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905  (a list of words reads better as a line of text)
 """Every fine-grained edit that an English caption allows, without knowing the picture.
 
 Each rule is a generator over one caption. An edit changes one detail of the caption (TRACED A.2
@@ -81,74 +82,19 @@ class Text:
 
 
 _DETERMINERS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "this",
-        "that",
-        "his",
-        "her",
-        "its",
-        "their",
-        "one",
-        "no",
-        "some",
-        "each",
-        "another",
-    ]
+    "a an the this that his her its their one no some each another".split()
 ) | frozenset(lists.NUMBERS)
 _PREPOSITIONS = frozenset(
-    [
-        "in",
-        "on",
-        "at",
-        "near",
-        "by",
-        "through",
-        "across",
-        "into",
-        "onto",
-        "over",
-        "along",
-        "to",
-        "toward",
-        "towards",
-        "around",
-        "of",
-        "with",
-        "from",
-        "behind",
-        "beside",
-        "under",
-        "above",
-        "inside",
-        "outside",
-        "down",
-        "up",
-    ]
+    (
+        "in on at near by through across into onto over along to toward towards around of with "
+        "from behind beside under above inside outside down up"
+    ).split()
 )
 _TIME_WORDS = frozenset(
-    [
-        "day",
-        "night",
-        "morning",
-        "evening",
-        "afternoon",
-        "sunday",
-        "monday",
-        "phone",
-        "way",
-        "left",
-        "right",
-        "side",
-        "top",
-        "display",
-        "vacation",
-        "tv",
-        "television",
-        "fire",
-    ]
+    (
+        "day night morning evening afternoon sunday monday phone way left right side top display "
+        "vacation tv television fire"
+    ).split()
 )
 _NO_GROUP = ("a", "an", "no")
 Rule = Callable[[Text], Iterable[Edit]]
@@ -428,12 +374,7 @@ def negations(text: Text) -> Iterator[Edit]:
                 yield _negation(text, position, position + 1, "not", word, word, (word, "not"))
             elif follower.endswith("ing"):
                 yield _negation(text, position, position, word, f"{word} not", "not", (word, "not"))
-        elif word in ("a", "an", "no") and text.before(position) in (
-            "is",
-            "with",
-            "has",
-            "wearing",
-        ):
+        elif word in _NO_GROUP and text.before(position) in ("is", "with", "has", "wearing"):
             if word != "no":
                 yield _negation(text, position, position, word, "no", "no", _NO_GROUP)
             elif singular_of(follower) == follower and follower in known_nouns():
@@ -460,10 +401,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("negation", negations),
     ("setting", places),
     ("setting", opposites("setting", lists.TIMES)),
-    (
-        "setting",
-        opposites("setting", ((["sunny"], lists.WEATHER[1:]),)),
-    ),
+    ("setting", opposites("setting", ((["sunny"], lists.WEATHER[1:]),))),
     ("verb", verbs),
 )
 

@@ -68,18 +68,6 @@ class Swapper:
         return None
 
 
-def random_swap(
-    pairs: Sequence[ImageCaption], index: int, generator: Random
-) -> NoisyCaption | None:
-    """One random swap; for many, reuse one `Swapper`."""
-    return Swapper(pairs).random(index, generator)
-
-
-def noun_swap(pairs: Sequence[ImageCaption], index: int, generator: Random) -> NoisyCaption | None:
-    """One noun swap; for many, reuse one `Swapper`."""
-    return Swapper(pairs).noun(index, generator)
-
-
 def _plain(caption: str) -> str:
     """The caption's words in lower case, for comparing captions."""
     return " ".join(word.lower() for word in Caption.parse(caption).words)

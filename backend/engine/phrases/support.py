@@ -9,7 +9,6 @@ without a testable phrase has no support, which is different from 0. A hollow ca
 necessarily wrong.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,11 +64,3 @@ class PoolMoments:
         means = self._sums / counts
         variances = np.maximum(self._squares / counts - means * means, 0)
         return Normalisation(tuple(means.tolist()), tuple(np.sqrt(variances).tolist()))
-
-
-def normalisation_of(pool: Iterable[tuple[ArrayLike, ArrayLike]]) -> Normalisation:
-    """The normalisation of a pool, from (kinds, attributions) of each of its pairs."""
-    moments = PoolMoments()
-    for kinds, values in pool:
-        moments.add(kinds, values)
-    return moments.normalisation()

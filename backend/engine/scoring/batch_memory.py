@@ -22,6 +22,13 @@ _MOST_PAIRS = {"cpu": 48}
 _MOST_PAIRS_ELSEWHERE = 256
 
 
+def card_memory() -> int:
+    """Bytes of the first CUDA device's memory; 0 without one."""
+    if not torch.cuda.is_available():
+        return 0
+    return int(torch.cuda.get_device_properties(0).total_memory)
+
+
 def free_memory(device: str) -> int:
     """Bytes available on the device."""
     if device.startswith("cuda"):

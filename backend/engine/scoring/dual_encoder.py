@@ -11,7 +11,7 @@ from PIL import Image
 
 from backend.engine.scoring.batch_memory import ImageBatches, TokenBudget
 from backend.engine.scoring.independent import Independent
-from backend.engine.scoring.protocol import FloatArray, ImageState, ScorerInfo, Session, TokenReader
+from backend.engine.scoring.protocol import FloatArray, ImageState, ScorerInfo, TokenReader
 
 
 @dataclass
@@ -25,9 +25,6 @@ class DualEncoder(Independent, ABC):
     @abstractmethod
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
         """Input of the image tower, float32 [images, 3, height, width]."""
-
-    @abstractmethod
-    def open_session(self) -> Session: ...
 
     @abstractmethod
     def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
@@ -69,17 +66,6 @@ class DualEncoder(Independent, ABC):
 
     def budget(self, bytes_a_token: int) -> TokenBudget:
         return TokenBudget(bytes_a_token, self.info.device)
-
-    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
-        texts = self.reader.tokenise([caption for _, captions in requests for caption in captions])
-        tokenised, taken = [], 0
-        for state, captions in requests:
-            tokenised.append((state, texts[taken : taken + len(captions)]))
-            taken += len(captions)
-        return self.open_session().score(tokenised)
-
-    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
-        return self.open_session().embed(self.reader.tokenise(captions))
 
 
 class HubImages:

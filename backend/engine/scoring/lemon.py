@@ -27,6 +27,7 @@ from PIL import Image
 
 from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.independent import InSessions
 from backend.engine.scoring.lemon_fit import OBJECTIVES, Labelled
 from backend.engine.scoring.neighbours import LemonParameters, NeighbourBank
 from backend.engine.scoring.protocol import (
@@ -35,7 +36,6 @@ from backend.engine.scoring.protocol import (
     PairSource,
     ScorerInfo,
     Session,
-    TokenReader,
     Tokens,
 )
 from backend.engine.scoring.work import Work
@@ -53,7 +53,7 @@ class LemonState:
 
 
 @dataclass
-class LemonScorer:
+class LemonScorer(InSessions):
     """LEMoN built on `base`, whose states must be embeddings. Requires a bank before scoring."""
 
     base: DualEncoder
@@ -64,7 +64,7 @@ class LemonScorer:
     def __post_init__(self) -> None:
         if self.base.info.kind == "blip-itm":
             raise ModelMismatch("LEMoN needs embeddings; with BLIP, build it on blip-itc.")
-        self._unfitted = self.parameters
+        self._unfitted, self.reader = self.parameters, self.base.reader
 
     @property
     def info(self) -> ScorerInfo:
@@ -74,10 +74,6 @@ class LemonScorer:
             parameters=self.parameters.as_dict(),
             compares_pairs=True,
         )
-
-    @property
-    def reader(self) -> TokenReader:
-        return self.base.reader
 
     def neighbours(self) -> NeighbourBank:
         """The bank. Raises SettingsError if there is none, or if it has fewer than 3 pairs."""
@@ -155,15 +151,6 @@ class LemonScorer:
         session = self.base.open_session()
         assert isinstance(session, CosineSession)
         return LemonSession(session, self.neighbours(), self.parameters)
-
-    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
-        session = self.open_session()
-        return session.score(
-            [(state, self.reader.tokenise(captions)) for state, captions in requests]
-        )
-
-    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
-        return self.base.text_embeddings(captions)
 
 
 class LemonSession:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from backend.engine import hub
+from backend.engine.language_models.quantisation import QUANTISATIONS
 from backend.engine.scoring import blip, clip, open_clip_model, siglip
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
 from backend.engine.scoring.dual_encoder import DualEncoder
@@ -20,7 +21,7 @@ from backend.engine.scoring.protocol import Scorer
 from backend.engine.scoring.vqa import vqa_checkpoints
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "bfloat16", *QUANTISATIONS)
 FAMILIES: tuple[Family, ...] = (
     clip.FAMILY,
     blip.FAMILY,
@@ -75,10 +76,16 @@ def choose_devices(names: str) -> tuple[str, ...]:
 def choose_precision(device: str, precision: str | None = None) -> str:
     """`precision` if given, otherwise bfloat16 on CUDA devices with native support, else float32.
 
-    For the effect of bfloat16 see BENCHMARKS.md ("Precision"). Raises SettingsError for any other.
+    For the effect of bfloat16 see BENCHMARKS.md ("Precision"). Raises SettingsError for any other,
+    and for quantised weights where there is no accelerator.
     """
     if precision not in (None, *PRECISIONS):
-        raise SettingsError(f"There is no precision '{precision}'; use {' or '.join(PRECISIONS)}.")
+        raise SettingsError(f"There is no precision '{precision}'; use {', '.join(PRECISIONS)}.")
+    if precision in QUANTISATIONS and device == "cpu":
+        raise SettingsError(
+            f"--precision {precision} needs an accelerator; this machine computes on its CPU. Use "
+            "float32, or a smaller model."
+        )
     return precision or ("bfloat16" if hub.native_bfloat16(device) else "float32")
 
 
@@ -98,6 +105,11 @@ def load_scorer(
     where = choose_device(device)
     request = Request(model, kind, where, choose_precision(where, precision))
     family = _family_of(model)
+    if request.precision in QUANTISATIONS and family.kinds != ("vqa",):
+        raise SettingsError(
+            f"--precision {request.precision} is for vision-language models (vqa:NAME_OR_DIR); "
+            f"'{model}' is none. Use float32 or bfloat16."
+        )
     if kind in BUILT_ON_EMBEDDINGS and family.embedding is not None:
         base = family.load(request._replace(kind=family.embedding))
         assert isinstance(base, DualEncoder)

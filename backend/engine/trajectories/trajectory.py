@@ -47,6 +47,8 @@ class Trajectory:
     * `auxiliary`: the model's second score, if it has one.
     * `expectation`: a captioner's probabilities of the words of x_0, if one was run.
     * `whole`: False if only the first step is known: T is 1, and there are more steps.
+    * `second_opinion`: how far a second model agrees with x_0 (`opinion_signs.signs_of`), 0 if it
+      was not asked.
     """
 
     caption: Caption
@@ -59,6 +61,7 @@ class Trajectory:
     auxiliary: AuxiliaryScores | None = None
     expectation: Expectation | None = None
     whole: bool = True
+    second_opinion: float = 0.0
 
     def first_step(self) -> "Trajectory":
         """The trajectory up to step 1: the single edits, and the best of them as x_1."""

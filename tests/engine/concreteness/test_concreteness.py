@@ -44,10 +44,6 @@ def test_every_text_has_a_score(caption: str) -> None:
     assert caption.strip() or raw == 0
 
 
-def test_no_captions_give_no_scores() -> None:
-    assert score_captions([]) == []
-
-
 def classifier(folder: Path, labels: int) -> Path:
     """A small BERT sequence classifier in Hugging Face format."""
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast

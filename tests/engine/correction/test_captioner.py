@@ -9,7 +9,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.guided_infill import propose
-from backend.engine.correction.judge import SMALLEST_GAIN, judge, suggest
+from backend.engine.correction.judge import SMALLEST_GAIN, suggest_all
 from backend.engine.correction.proposing import proposed
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
@@ -64,34 +64,10 @@ def test_only_suspect_words_are_refilled(scorer: Scorer, captioner: Captioner) -
     assert refilled
 
 
-def test_next_words_are_whole_words_likeliest_first(captioner: Captioner) -> None:
-    memory = captioner.see(drawn_pairs(1)[0][0])
-    for words in captioner.next_words(memory, ["A dog", ""], 10):
-        assert len(words) == 10
-        assert all(word.word.isalnum() for word in words)
-        values = [word.log_p for word in words]
-        assert values == sorted(values, reverse=True)
-
-
-def test_likelihoods_do_not_depend_on_the_rest_of_the_batch(captioner: Captioner) -> None:
-    memory = captioner.see(drawn_pairs(1)[0][0])
-    captions = ["A dog.", "Two red boats by the sea on a sunny day.", ""]
-    together = captioner.log_likelihoods(memory, captions)
-    alone = [captioner.log_likelihoods(memory, [caption])[0] for caption in captions]
-    assert together == pytest.approx(alone, abs=1e-3)
-    assert all(value < 0 for value in together)
-    assert captioner.log_likelihoods(memory, []) == []
-
-
-def test_a_description_contains_no_special_tokens(captioner: Captioner) -> None:
-    described = captioner.describe(drawn_pairs(1)[0][0])
-    assert "[" not in described
-
-
 def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner: Captioner) -> None:
     for seed in range(4):
         context = case_of(scorer, seed)
-        suggestions = suggest(scorer, context, captioner, lambda ts: [0.5] * len(ts))
+        (suggestions,) = suggest_all(scorer, [context], captioner, lambda ts: [0.5] * len(ts))
         assert len(suggestions) <= 3
         for suggestion in suggestions:
             assert suggestion.s_after > suggestion.s_before + SMALLEST_GAIN
@@ -99,10 +75,6 @@ def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner:
                 float(scorer.score([(context.state, [suggestion.caption])])[0][0]), abs=1e-4
             )
             assert suggestion.p_after == 0.5
-
-
-def test_empty_proposals_give_no_suggestion(scorer: Scorer) -> None:
-    assert judge(scorer, case_of(scorer, 1), {"": "nobody", "  ": "nobody"}) == []
 
 
 def test_models_that_are_not_captioners_are_reported(tmp_path: Path) -> None:

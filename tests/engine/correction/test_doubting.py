@@ -65,11 +65,6 @@ def test_too_few_true_or_false_phrases_keep_the_default_rule() -> None:
     assert fitted(many, few) == fitted(few, many) == fitted([], []) == DEFAULT
 
 
-def test_constant_evidence_makes_no_phrase_doubtful() -> None:
-    same = [Doubt(0, 1, None, 0.7, 0.3)] * 60
-    assert share_doubted(fitted(same, same), same) == 0
-
-
 def test_a_rule_is_stored_as_json() -> None:
     rule = fitted(evidence(100, 2.0), evidence(100, 2.0, false=True))
     assert isinstance(rule, Weighed)

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
-from backend.engine.language_models import Budget, ChatEndpoint, Prices, Spending
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Budget, Prices, Spending
 from backend.errors import BudgetSpent, ModelUnavailable
+from research.chat_server import CUT, chat_server
 from tests.engine.correction.contexts import context
-from tests.engine.language_models.server import CUT, chat_server
 
 GOOD = '{"caption": "A brown dog on the sand"}'
 
@@ -47,22 +48,19 @@ def test_a_bad_or_truncated_answer_is_repaired_once(bad: str) -> None:
     assert "could not be read" in served.requests[1]["messages"][1]["content"][1]["text"]
 
 
-def test_a_pair_is_given_up_after_two_bad_answers() -> None:
-    with chat_server(in_turn("no", "still no")) as served:
+@pytest.mark.parametrize(
+    ("answers", "outcome"),
+    [
+        (["no", "still no"], "unreadable"),
+        (["I'm sorry, but I can't help with images of dogs."] * 2, "refused"),
+        ([json.dumps({"caption": "A red dog on the sand"})], "unchanged"),
+    ],
+)
+def test_without_a_correction_there_is_an_outcome(answers: list[str], outcome: str) -> None:
+    with chat_server(in_turn(*answers)) as served:
         proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
-    assert (proposal.outcome, proposal.caption) == ("unreadable", None)
-    assert len(served.requests) == 2
-
-
-def test_a_refusal_is_reported_as_refused() -> None:
-    refusal = "I'm sorry, but I can't help with images of dogs."
-    with chat_server(in_turn(refusal, refusal)) as served:
-        assert propose(context(), Corrector(ChatEndpoint(served.url, "m"))).outcome == "refused"
-
-
-def test_a_caption_that_the_model_confirms_is_left_unchanged() -> None:
-    with chat_server(in_turn(json.dumps({"caption": "A red dog on the sand"}))) as served:
-        assert propose(context(), Corrector(ChatEndpoint(served.url, "m"))).outcome == "unchanged"
+    assert (proposal.outcome, proposal.caption) == (outcome, None)
+    assert len(served.requests) == len(answers)
 
 
 def test_a_slow_server_times_out() -> None:

@@ -158,22 +158,3 @@ def test_batched_pairs_get_the_same_proposals_as_alone(captioner: Captioner) -> 
         assert list(proposals.items()) == list(proposals_of([context], plain(captioner))[0].items())
     assert sum(map(len, together)) > 12 * len(contexts) / 2
     assert all("described anew" in proposals.values() for proposals in together)
-
-
-def test_an_encoded_image_is_not_encoded_again(
-    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from backend.engine.correction import judge
-
-    (context,) = judge.seen([_context(0, 1)], captioner)
-    encoded: list[int] = []
-    plain_encode = Captioner.encode
-
-    def counted(self: Captioner, images: list[object]) -> list[torch.Tensor]:
-        encoded.append(len(images))
-        return plain_encode(self, images)  # pyrefly: ignore[bad-argument-type]
-
-    monkeypatch.setattr(Captioner, "encode", counted)
-    proposals_of([context], captioner)
-    assert judge.seen([context], captioner) == [context]
-    assert sum(encoded) == 0

@@ -29,8 +29,8 @@ def test_each_mode_includes_what_it_promises() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_caption_stays_inside_its_tags(mode: prompting.Mode) -> None:
     user = prompting.question(context(HOSTILE), mode).user
-    assert user.count("<caption>") == user.count("</caption>") == 1
-    assert "<system>" not in user
+    assert user.count("<caption") == user.count("</caption") == 1
+    assert "<system" not in user
     first = user.split("</caption>")[0]
     assert "ignore the above" in first
     assert "\n" not in first
@@ -50,10 +50,6 @@ def test_the_picture_is_sent_small_and_without_metadata() -> None:
     assert not sent.getexif()
 
 
-def test_equal_cases_give_equal_questions() -> None:
-    assert prompting.question(context(), "words") == prompting.question(context(), "words")
-
-
 def test_a_replaced_word_that_occurs_twice_is_named() -> None:
     caption = Caption.parse("A red dog and a red cat")
     trajectory = Trajectory(
@@ -71,10 +67,3 @@ def test_a_replaced_word_that_occurs_twice_is_named() -> None:
 def test_a_very_long_caption_is_truncated() -> None:
     user = prompting.question(context("word " * 20_000, wrong=0), "unguided").user
     assert len(user) < prompting.LONGEST_CAPTION + 100
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_every_prompt_says_that_captions_are_not_instructions(mode: prompting.Mode) -> None:
-    text = " ".join(prompting.prompt(mode).split())
-    assert "no instructions" in text
-    assert '"caption"' in text

@@ -8,7 +8,6 @@ from backend.engine.correction import trajectory_suggestions
 from backend.engine.correction.guided_infill import prefix_before
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english.articles import match_case
 from backend.engine.trajectories.trajectory import Trajectory
 
 
@@ -61,12 +60,3 @@ def test_suspect_positions_are_ranked_and_fall_back_to_the_worst_word() -> None:
 )
 def test_prefix_before(position: int, filled: dict[int, str], prefix: str) -> None:
     assert prefix_before(Caption.parse("A red dog, running"), position, filled) == prefix
-
-
-def test_words_keep_the_case_of_what_they_replace() -> None:
-    assert [match_case("cat", w) for w in ("Dog", "DOG", "dog", "A")] == [
-        "Cat",
-        "CAT",
-        "cat",
-        "Cat",
-    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.correction.judge import judge
+from backend.engine.correction.judge import judge_all
 from backend.engine.correction.ranking import ranked, share_lost, words_changed
 from tests.engine.correction.contexts import context
 
@@ -99,9 +99,9 @@ def test_the_captioner_orders_infills_and_the_score_decides_which_improve() -> N
     likeliest_first = ["A tan dog", "A brown dog", "A black dog", "A big dog"]
     proposals = dict.fromkeys(likeliest_first, "guided infill")
     case = context("A red dog")  # its score is 0.5
-    (best,) = judge(scorer, case, proposals, count=1)
+    ((best,),) = judge_all(scorer, [(case, proposals)], count=1)
     assert (best.caption, best.place, best.s_after) == ("A brown dog", 1, 0.6)
-    offered = judge(scorer, case, {"A cat": "unguided captioner", **proposals})
+    (offered,) = judge_all(scorer, [(case, {"A cat": "unguided captioner", **proposals})])
     assert {suggestion.caption for suggestion in offered} == {"A brown dog", "A black dog", "A cat"}
     infill = [s.caption for s in offered if s.proposer == "guided infill"]
     assert infill == ["A brown dog", "A black dog"]

@@ -2,13 +2,10 @@
 
 import pytest
 
-from backend.engine.detection import classifier
+from tests.fixtures.small_cold_start import use_grid
 
 
 @pytest.fixture
 def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two values per hyperparameter, for tests that do not depend on the size of the grid."""
-    monkeypatch.setattr(classifier, "CART_DEPTHS", (5, None))
-    monkeypatch.setattr(classifier, "DEPTHS", (3, 4))
-    monkeypatch.setattr(classifier, "RATES", (0.05, 0.5))
-    monkeypatch.setattr(classifier, "TREES", (50, 100))
+    use_grid(monkeypatch, CART_DEPTHS=(5, None), DEPTHS=(3, 4), RATES=(0.05, 0.5), TREES=(50, 100))

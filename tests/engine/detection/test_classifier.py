@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from backend.engine.detection import classifier
 from backend.engine.detection.classifier import (
     FEWEST_FOR_MORE,
     Calibration,
@@ -35,6 +34,7 @@ from backend.engine.detection.types import DETECTORS, detector_for
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import SettingsError, TrainingError
 from tests.engine.detection.made_trajectories import World, trajectory
+from tests.fixtures.small_cold_start import use_grid
 
 
 def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -107,10 +107,10 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
     theirs = GridSearchCV(XGBClassifier(random_state=0, n_jobs=1), grid, scoring="roc_auc", cv=3)
     theirs.fit(features[:, PAPERS_OWN], labels)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(classifier, "DEPTHS", tuple(grid["max_depth"]))
-        patched.setattr(classifier, "RATES", tuple(grid["learning_rate"]))
-        patched.setattr(classifier, "TREES", tuple(grid["n_estimators"]))
-        patched.setattr(classifier, "CART_DEPTHS", (1,))
+        use_grid(
+            patched, DEPTHS=tuple(grid["max_depth"]), RATES=tuple(grid["learning_rate"]),
+            TREES=tuple(grid["n_estimators"]), CART_DEPTHS=(1,),
+        )  # fmt: skip
         folds, weights = fold_of(range(300)), np.where(labels == 1, 3.0, 1.0)
         chosen = choose(features, labels, weights, folds, detector="paper")
     assert chosen.auc == pytest.approx(theirs.best_score_, abs=1e-6)
@@ -118,17 +118,6 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
     ours = chosen.model.fit(features, labels, weights)
     wanted = theirs.best_estimator_.predict_proba(features[:, PAPERS_OWN])[:, 1]
     np.testing.assert_allclose(1 / (1 + np.exp(-ours.log_odds(features))), wanted, atol=1e-5)
-
-
-def test_one_fit_serves_every_number_of_trees() -> None:
-    features, labels = table()
-    weights = np.ones(len(labels))
-    long, short = Boosted(3, 0.1, 200, THEORY), Boosted(3, 0.1, 50, THEORY)
-    np.testing.assert_allclose(
-        long.fit(features, labels, weights).log_odds_after(features, 50),
-        short.fit(features, labels, weights).log_odds(features),
-        atol=1e-5,
-    )
 
 
 def test_the_chosen_model_beats_s_0_if_there_is_more_to_learn() -> None:
@@ -157,15 +146,6 @@ def test_few_labels_allow_only_simple_models() -> None:
         assert named.model.kind == "logistic"
     injected = choose(*table(100), np.ones(100), fold_of(list(range(100))))
     assert "cart" in injected.auc_of
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_the_choice_is_no_worse_than_s_0_if_only_s_0_is_informative() -> None:
-    features, _ = table(600)
-    odds = -6 * features[:, S_0.columns[0]]
-    labels = (np.random.default_rng(3).random(600) < 1 / (1 + np.exp(-odds))).astype(np.int64)
-    chosen = choose(features, labels, np.ones(600), fold_of(list(range(600))))
-    assert chosen.auc >= chosen.auc_of["s_0 alone"] - 0.02
 
 
 def test_a_model_never_reverses_a_known_sign() -> None:
@@ -213,20 +193,6 @@ def test_calibrated_probabilities_match_frequencies() -> None:
     for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
         rows = (p >= low) & (p < high)
         assert p[rows].mean() == pytest.approx(labels[rows].mean(), abs=0.05)
-
-
-def test_a_share_keeps_the_ranking() -> None:
-    odds = np.linspace(-6, 6, 200)
-    p = Calibration(1.0, 0.0, 0.3)(odds)
-    assert (np.diff(p) > 0).all()
-    assert 0 <= p.min() <= p.max() <= 1
-
-
-def test_a_classifier_of_other_features_is_refused() -> None:
-    features, labels = table(100)
-    payload = Classifier(S_0.fit(features, labels, np.ones(100)), Calibration()).to_bytes()
-    with pytest.raises(TrainingError, match="another version"):
-        Classifier.from_bytes(payload.replace(b'"words"', b'"letters"'))
 
 
 def test_a_classifier_stored_with_fewer_features_can_still_be_read() -> None:

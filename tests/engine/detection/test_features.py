@@ -106,7 +106,3 @@ def test_expanded_scores_keep_their_order() -> None:
     scores = np.array([-1, -0.3, -1e-3, 0, 1e-5, 2e-5, 1e-3, 0.3, 0.7, 0.999, 0.9999])
     assert (np.diff(expanded(scores)) >= 0).all()
     assert np.ptp(expanded(np.array([2e-5, 1e-3]))) > 3
-
-
-def test_names_are_distinct() -> None:
-    assert len(set(NAMES)) == len(NAMES)

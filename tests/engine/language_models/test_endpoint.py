@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from backend.engine.language_models import ChatEndpoint, Question
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.question import Question
 from backend.errors import ModelUnavailable, SettingsError
-from tests.engine.language_models.server import chat_server
+from research.chat_server import chat_server
 
 Respond = Callable[[dict[str, Any]], tuple[int, str]]
 

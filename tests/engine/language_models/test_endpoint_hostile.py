@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
-from backend.engine.language_models import ChatEndpoint, Question
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.question import Question
 from backend.errors import ModelUnavailable
-from research.chat_server import POLL
+from research.chat_server import POLL, chat_server
 from tests.engine.correction.contexts import context
-from tests.engine.language_models.server import chat_server
 
 GOOD = '{"caption": "A brown dog on the sand"}'
 SCHEMA = {"type": "object", "properties": {"caption": {"type": "string"}}}

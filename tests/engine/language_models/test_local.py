@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.prompting import encoded
-from backend.engine.language_models import Budget, Question, Spending
 from backend.engine.language_models.local import load_local
+from backend.engine.language_models.question import Question
+from backend.engine.language_models.spending import Budget, Spending
 from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs, random_captioner
@@ -60,13 +61,6 @@ def test_a_model_without_vision_is_asked_by_its_own_template(tmp_path: Path) -> 
     assert answer.text == tokenizer.decode(new, skip_special_tokens=True).strip()
     with pytest.raises(ModelMismatch, match="has no vision"):
         load_local(str(folder)).ask(question())
-
-
-def test_the_picture_is_part_of_the_prompt(folder: Path) -> None:
-    model = load_local(str(folder))
-    with_picture = model.ask(question())
-    without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
-    assert with_picture.tokens_in > without.tokens_in
 
 
 def test_equal_seeds_give_equal_answers(folder: Path) -> None:

@@ -5,9 +5,11 @@ import random
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.noise import FineGrainedNoise, ImageCaption, NoisyCaption, Swapper, inject
-from backend.engine.noise.noisy_caption import Replacement, rewrite
+from backend.engine.noise.fine_grained import FineGrainedNoise
+from backend.engine.noise.injection import inject
+from backend.engine.noise.noisy_caption import NoisyCaption, Replacement, rewrite
 from backend.engine.noise.rules import edits_of
+from backend.engine.noise.swaps import ImageCaption, Swapper
 from research.noise.changed_words import changed_spans
 from tests.checkpoints import drawn_pairs
 

@@ -127,13 +127,6 @@ def test_scores_follow_the_papers_formula(scorer: LemonScorer, pairs: list) -> N
         np.testing.assert_allclose(scores, wanted, atol=1e-5)
 
 
-def test_a_pair_is_never_its_own_neighbour(scorer: LemonScorer, pairs: list) -> None:
-    state = scorer.encode_images([pairs[3][0]])[0]
-    assert 3 in state.near
-    assert 3 not in scorer.of_pair(state, 103).near
-    assert scorer.of_pair(state, 9999).own_row == -1
-
-
 def test_trajectories_and_gradients_work_with_lemon(scorer: LemonScorer, pairs: list) -> None:
     state = scorer.of_pair(scorer.encode_images([pairs[0][0]])[0], 100)
     caption = Caption.parse(pairs[0][1])

@@ -12,7 +12,6 @@ from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.open_clip_model import OpenClipScorer
 from backend.engine.trajectories.driver import run_trajectories
-from backend.engine.trajectories.exploring import Exploring
 from backend.errors import ModelMismatch, ModelUnavailable
 from tests.checkpoints import drawn_pairs
 
@@ -22,7 +21,6 @@ TEXTS = {
     "traced-causal": TEXT,
     "traced-both-ways": {**TEXT, "no_causal_mask": True, "pool_type": "last"},
 }
-CAPTIONS = ["A red dog, running!", "", "two boats " * 60, "a dog", "A red dog, running!"]
 
 
 @pytest.fixture(scope="module", params=TEXTS)
@@ -42,20 +40,6 @@ def scorer(
     loaded = load_scorer(f"open_clip:{request.param}@{folder / 'weights.pt'}", None, "cpu")
     assert isinstance(loaded, OpenClipScorer)
     return loaded
-
-
-def test_scores_equal_open_clips_own(scorer: OpenClipScorer) -> None:
-    import open_clip
-
-    image = drawn_pairs(1)[0][0]
-    state = scorer.encode_images([image])[0]
-    (scores,) = scorer.score([(state, CAPTIONS)])
-    tokens = open_clip.get_tokenizer("ViT-B-32")(CAPTIONS)
-    with torch.no_grad():
-        seen = scorer.model.encode_image(scorer.preprocess(image)[None], normalize=True)
-        wanted = scorer.model.encode_text(tokens, normalize=True) @ seen[0]
-    np.testing.assert_allclose(scores, wanted.numpy(), atol=1e-5)
-    assert scores[0] == scores[4]
 
 
 def test_prefixes_are_shared_if_the_tower_is_causal(scorer: OpenClipScorer) -> None:
@@ -87,22 +71,6 @@ def test_gradients_match_finite_differences(scorer: OpenClipScorer) -> None:
         after = float(scorer.open_session().score([(state, [text])])[0][0])
         table[text[1]] = kept
     assert (after - before) / step == pytest.approx(float(gains[1, 320]), rel=0.1, abs=2e-3)
-
-
-def test_fast_gcd_works_with_open_clip(scorer: OpenClipScorer) -> None:
-    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
-    how = Exploring("fast-gcd", steps=2, top=6)
-    ((_, trajectory),) = run_trajectories(scorer, [(state, Caption.parse("a red dog"))], how)
-    assert trajectory.steps == 2
-    assert all(len(Caption.parse(trajectory.caption_at(t))) == 3 for t in (1, 2))
-
-
-def test_words_are_mapped_to_their_characters(scorer: OpenClipScorer) -> None:
-    reader = scorer.reader
-    assert reader.spans("A red dog.") == [(0, 1), (2, 5), (6, 9), (9, 10)]
-    assert reader.words_read("dog " * 200) < 200
-    whole = reader.replaceable(True)
-    assert 10_000 < whole.sum() < reader.replaceable(False).sum()
 
 
 def test_unknown_models_and_missing_weights_are_reported() -> None:

@@ -54,16 +54,6 @@ def test_curated_bags_equal_the_brute_force_reference(size: int) -> None:
     assert [bag.alpha for bag in bags] == pytest.approx([alpha for _, alpha in expected], abs=1e-6)
 
 
-def test_curated_bags_are_disjoint_hardest_first_and_deterministic() -> None:
-    pictures = vectors(500, seed=3)
-    bags = curated_bags(candidate_bags(pictures, pictures, 5))
-    members = [row for bag in bags for row in bag.members]
-    assert len(members) == len(set(members))
-    assert all(len(bag.members) == 5 for bag in bags)
-    assert [bag.alpha for bag in bags] == sorted((bag.alpha for bag in bags), reverse=True)
-    assert bags == curated_bags(candidate_bags(pictures.copy(), pictures.copy(), 5))
-
-
 def test_a_picture_with_hundreds_of_near_duplicates_still_gets_a_bag() -> None:
     twins = unit(np.ones((260, 12)) + 1e-3 * vectors(260))
     pictures = np.vstack([twins, vectors(40, seed=9)])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,15 +139,6 @@ def test_no_auxiliary_score_if_there_is_none_or_none_is_wanted(scorer: Scorer) -
     ((_, silent),) = run_trajectories(scorer, [pair], Exploring(auxiliary=False))
     assert silent.auxiliary is None
     np.testing.assert_array_equal(silent.scores, trajectory.scores)
-
-
-def test_a_caption_without_words_has_no_steps(scorer: Scorer) -> None:
-    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
-    by_index = dict(
-        run_trajectories(scorer, [(state, Caption.parse("!!!")), (state, Caption.parse(""))])
-    )
-    assert [by_index[i].steps for i in (0, 1)] == [0, 0]
-    assert len(by_index[0].scores) == 1
 
 
 def test_words_beyond_the_context_are_never_deleted(scorer: Scorer) -> None:
@@ -293,19 +284,6 @@ def test_lazy_elimination_rescores_only_the_most_promising_words() -> None:
     # Only the most promising word is rescored: the order of step 1.
     hasty = run_one(Pressing(worth), text, lazy=1)
     assert hasty.removed == (2, 1, 4, 3, 0, 5)
-
-
-def test_lazy_elimination_that_rescores_every_word_is_exact(scorer: Scorer) -> None:
-    units: tuple[Literal["word", "token"], ...] = ("word", "token")
-    for unit in units:
-        image, text = drawn_pairs(1, seed=4)[0]
-        state = scorer.encode_images([image])[0]
-        pairs = [(state, Caption.parse(text))]
-        exact, lazy = (
-            dict(run_trajectories(scorer, pairs, Exploring(unit=unit, lazy=m)))[0]
-            for m in (None, 99)
-        )
-        assert_same_trajectory(lazy, exact)
 
 
 def test_a_first_step_equals_that_of_the_whole_trajectory(scorer: Scorer) -> None:

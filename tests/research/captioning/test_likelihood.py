@@ -105,15 +105,6 @@ def test_every_caption_is_used_once_per_epoch(new: Callable[..., Likelihood]) ->
     assert len({tuple(epoch) for epoch in epochs}) > 1
 
 
-def test_a_checkpoint_of_another_training_is_refused(
-    new: Callable[..., Likelihood], tmp_path: Path
-) -> None:
-    path = tmp_path / "checkpoint.pt"
-    checkpointing.run(new(), path, "these data")
-    with pytest.raises(SettingsError, match="other settings or other data"):
-        checkpointing.run(new(), path, "other data")
-
-
 def test_invalid_recipes_data_and_weights_are_refused(new: Callable[..., Likelihood]) -> None:
     with pytest.raises(SettingsError, match="learning rate must be above 0"):
         LikelihoodRecipe(learning_rate=float("nan"))

@@ -11,7 +11,7 @@ import torch
 
 from backend.engine.captioning.clipcap import load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.errors import ModelMissing, SettingsError, TrainingError
+from backend.errors import SettingsError, TrainingError
 from backend.jobs.reports import ExportChoice
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -231,6 +231,7 @@ def test_too_little_data_is_refused_with_the_number(
          "rewarded by a CLIP"),
         ({"cider": 0.5}, "belong to self-retrieval"),
         ({"bags": True}, "belong to self-retrieval"),
+        ({"as_published": True}, "belong to self-retrieval"),
         ({"side": "both"}, "request self-retrieval"),
         ({"side": "left", "self_retrieval": True}, "'left' is not a side to train"),
         ({"held_out": 1.0}, "held-out"),
@@ -251,32 +252,14 @@ def test_options_that_do_not_go_together_are_refused(
         trained(workspace, tmp_path, recipe_of(parts, **changed))
 
 
-def test_a_folder_that_cannot_be_written_is_named(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(SettingsError, match=r"file cannot be written: Not a directory"):
-        trained(workspace, file, recipe_of(parts))
-
-
-def test_unknown_models_are_named(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
-) -> None:
-    with pytest.raises(ModelMissing, match="The CLIP 'nobody/clip'"):
-        trained(workspace, tmp_path, recipe_of(parts, clip="nobody/clip"))
-    with pytest.raises(ModelMissing, match="The language model 'nobody/lm'"):
-        trained(workspace, tmp_path, recipe_of(parts, language_model="nobody/lm"))
-
-
 def test_without_peft_the_message_says_what_to_install(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys
 
-    from backend.engine.captioning.clipcap import make_clipcap
     from backend.errors import ModelUnavailable
     from research.captioning.clipcap_policy import ClipCapPolicy
+    from research.captioning.new_clipcap import make_clipcap
 
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(ModelUnavailable, match=r"research/requirements"):

@@ -27,12 +27,10 @@ from research.concreteness.controls import (
     EDIT,
     MEANING,
     average_clip,
-    by_measure,
 )
 from research.concreteness.correlations import agreement
 from research.concreteness.fidelity import (
     edit_similarity,
-    layer_of,
     meaning_similarity,
 )
 from research.concreteness.pipeline import choose_to_rate, make, read_ratings
@@ -132,11 +130,6 @@ def test_the_semantic_bottleneck_uses_clips_raw_vectors_without_weight_decay(
     assert torch.equal(bottleneck.linear.weight, before)
 
 
-def test_bertscore_uses_the_layer_that_its_authors_recommend() -> None:
-    assert layer_of("roberta-large", 24) == 17
-    assert layer_of(str(MODELS), 6) == 6
-
-
 @pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", ["diffusion", "gallery"])
 def test_the_pipeline_produces_a_scorer_and_resumes(
@@ -208,16 +201,6 @@ def test_captions_to_rate_are_scored_once(
     assert len(lines) == 8
     monkeypatch.setattr(pipeline, "through_pictures", None)  # nothing is scored again
     assert choose_to_rate(texts, parts, out, 8).read_text(encoding="utf-8").count("\n") == 9
-
-
-def test_measures_are_compared_on_the_same_reconstructions() -> None:
-    texts = ["a red dog", "two cats", "hope"]
-    same, other = ["a red dog", "two dogs", ""], ["red", "two cats", "hop"]
-    rated = by_measure(texts, same, other, [3.0, 2.0, 0.0])
-    assert rated[f"VBA, {EDIT}"] == agreement(edit_similarity(texts, same), [3.0, 2.0, 0.0])
-    assert rated[f"SBA, {EDIT}"] == agreement(edit_similarity(texts, other), [3.0, 2.0, 0.0])
-    meant = agreement(meaning_similarity(texts, other), [3.0, 2.0, 0.0])
-    assert rated[f"SBA, {MEANING}"].pearson == pytest.approx(meant.pearson, abs=1e-4)
 
 
 def test_aveclip_is_the_mean_cosine_of_the_pictures_drawn() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from backend.engine.correction import prompting
 from backend.engine.correction.language_model_suggestions import Corrector, propose
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.local import load_local
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import Rule
@@ -19,13 +19,12 @@ from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
+from research.chat_server import chat_server
 from research.distillation.distill_corrector import FEWEST, distill
 from research.distillation.fine_tuning import Recipe
 from research.scenes.vision_language import make_vision_language_model
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder
 from tests.engine.correction.contexts import context
-from tests.engine.language_models.server import chat_server
 
 PAIRS = FEWEST + 12
 RECIPE = Recipe(rank=4, epochs=2, learning_rate=5e-3, train_also=("embed_tokens", "lm_head"))
@@ -43,11 +42,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Scored pairs: people have corrected some, called one correct and enriched one; a rule
     corrected one."""
     root = tmp_path_factory.mktemp("data")
-    pairs = drawn_pairs(PAIRS, seed=5)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
-    image_folder(root / "pairs", rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(root / "pairs" / f"{i}.png")
+    drawn_folder(root / "pairs", PAIRS, seed=5)
     opened = Workspace(
         load_settings(
             {

@@ -6,7 +6,7 @@ from dataclasses import replace
 from backend.settings import MODELS
 from research.bags_and_recall import Recall
 from research.evaluation import boosting
-from research.evaluation.boosting import BoostingFigures, BoostingReport, Claimed, Strikes
+from research.evaluation.boosting import BoostingFigures, Claimed, Strikes
 from research.evaluation.specificity import RecallRow
 from research.scenes.caption_reading import claims_of
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
@@ -58,26 +58,6 @@ def test_a_mark_is_reached_only_if_every_training_reaches_it() -> None:
         "claims of other people removed because of conflict or picture",
         "questions sent twice",
     ]
-
-
-def test_the_tables_name_what_was_not_measured_and_missed_marks() -> None:
-    missed = replace(FIGURES, human=3)
-    text = boosting.markdown(BoostingReport([missed], boosting.marks([missed])))
-    assert "the quality of a language model is not measured" in text
-    assert "| claims of the caption itself lost after the guard | 0 | 3 | **no** |" in text
-    assert "| hallucinated captions: holistic after the guard against raw visual | <= -40% | -75%" \
-        in text  # fmt: skip
-
-
-def test_larger_bags_and_random_pictures_are_reported_as_well() -> None:
-    rows = [*FIGURES.recall, *recalls(7, blend=60), RecallRow(10, "blend", "random", 100,
-                                                              Recall(70, 100))]  # fmt: skip
-    more = replace(FIGURES, recall=rows)
-    assert more.share("blend") == 0.86
-    assert more.share("blend", 7) == 0.6
-    text = boosting.markdown(BoostingReport([more], boosting.marks([more])))
-    assert "| bags of 7 | blend | 0.600 | 0.502 to 0.691 | 10 |" in text
-    assert "| RD100 | blend | 0.700 | " in text
 
 
 def test_strikes_are_counted_by_kind_except_for_what_people_wrote() -> None:

@@ -3,26 +3,19 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.errors import SettingsError
 from research.evaluation.captioning import (
     BAG_CURRI,
-    RECIPES,
     START,
     Sizes,
-    curves,
     evaluate,
-    main,
     markdown,
     marks,
     read_figures,
 )
-from research.evaluation.captioning_curve import Curve, draw
 from research.evaluation.captioning_figures import Figures, Retrieved
 
 TINY = Sizes(steps=2, batch=20, scenes=40, held_out=40, every=1)
@@ -111,49 +104,3 @@ def test_marks_compare_the_last_step_with_the_start_per_seed() -> None:
     assert ahead == ("+3.0", True)
     hacked = "BagCurri: rise of R@1 #3 by the second judge, of the rewarding model's"
     assert by_name[hacked] == ("25 %, 25 %", False)
-
-
-def test_the_trade_off_is_drawn_for_every_recipe() -> None:
-    figures = [
-        made(START, 0, 0, 0.80, 0.7), made(START, 1, 0, 0.90, 0.5),
-        made(BAG_CURRI, 0, 100, 0.90, 0.5), made("random", 0, 100, 0.87, 0.6),
-        made("random", 1, 100, 0.89, 0.5),
-    ]  # fmt: skip
-    first, second = curves(figures)
-    assert first == Curve("BagCurri (1 of 2 seeds)", [(0.7, 0.8), (0.5, 0.9)], [0, 100])
-    assert (second.name, second.steps) == ("random (2 of 2 seeds)", [0, 100])
-    assert np.array(second.points) == pytest.approx(np.array([[0.6, 0.85], [0.55, 0.88]]))
-    drawing = ElementTree.fromstring(draw(curves(figures)))
-    lines = [node.get("points", "") for node in drawing.iter() if node.tag.endswith("polyline")]
-    assert len(lines) == 2
-    (x_0, y_0), (x_1, y_1) = (map(float, point.split(",")) for point in lines[0].split())
-    assert x_1 < x_0, "less true to the left"
-    assert y_1 < y_0, "better retrieval at the top"
-    assert ElementTree.fromstring(draw([])).tag.endswith("svg")
-
-
-def test_eight_recipes_are_distinguishable_with_and_without_colour() -> None:
-    made = [Curve(name, [(0.5, 0.8), (0.4, 0.9)], [0, 100]) for name in RECIPES]
-    assert len(made) == 8
-    drawing = ElementTree.fromstring(draw(made))
-    lines = [node for node in drawing.iter() if node.tag.endswith("polyline")]
-    starts = [
-        node.tag
-        for node in drawing.iter()
-        if any(child.text and child.text.endswith("after 0 steps") for child in node)
-    ]
-    assert len({line.get("stroke") for line in lines}) == 8
-    dashes = [line.get("stroke-dasharray") for line in lines]
-    assert len(set(zip(dashes, starts, strict=True))) == 8
-
-
-def test_every_recipe_trains_for_the_given_steps() -> None:
-    for recipe in RECIPES.values():
-        made_of = recipe.of(steps=100, batch=60, seed=1)
-        assert len(made_of.sizes) == 100
-        assert (made_of.baseline == "greedy") == bool(made_of.cider)
-
-
-def test_zero_steps_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="At least one step"):
-        main(["--steps", "0", "--folder", str(tmp_path)])

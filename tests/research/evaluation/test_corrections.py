@@ -12,15 +12,15 @@ from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.correction.suggestion import Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.settings import MODELS
+from research.chat_server import chat_server
 from research.evaluation.corrections import ANY, FIRST, _judge, correction_quality, harm
 from research.evaluation.labelled import LabelledPairs, from_scenes
 from research.evaluation.result_figures import judge, test_half
 from research.evaluation.scored import trajectories_of
-from tests.engine.language_models.server import chat_server
 
 
 def offered(caption: str) -> Suggestion:

@@ -1,18 +1,14 @@
 """The evaluation tests only on unseen data, and is reproducible."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
-from typer.testing import CliRunner
 
-from app import app
 from backend.engine.captions import Caption
 from backend.engine.detection.classifier import Calibration
 from backend.engine.detection.features import feature_matrix
@@ -28,8 +24,7 @@ from research.evaluation.result_figures import compared, figures_of, judge, test
 from research.evaluation.result_tables import markdown
 from research.evaluation.suspect_hits import OURS, localisation
 from research.evaluation.transfer import transfer
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World, trajectory
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
@@ -202,10 +197,7 @@ def test_the_summary_contains_means_and_standard_errors(
 
 def test_a_custom_dataset_can_be_evaluated(tmp_path: Path) -> None:
     made = drawn_pairs(60, seed=9)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(made)]
-    image_folder(tmp_path / "own", rows, ())
-    for i, (image, _) in enumerate(made):
-        image.save(tmp_path / "own" / f"{i}.png")
+    drawn_folder(tmp_path / "own", 60, seed=9)
     pairs = from_dataset(tmp_path / "own", None, 50, "fine-grained", 0)
     assert len(pairs) == 50
     assert pairs.wrong.sum() == 25
@@ -223,25 +215,6 @@ def test_a_custom_dataset_can_be_evaluated(tmp_path: Path) -> None:
         assert {swapped.captions[row] for row in half} <= of_half
     with pytest.raises(DatasetFormatError, match="are needed"):
         from_dataset(tmp_path / "own", None, 5, "random", 0)
-
-
-def test_the_command_prints_results_and_refuses_invalid_plans(cache: Path) -> None:
-    given = ["evaluate", "--scorer", "clip", "--noise", "random", "--seeds", "1", "--pairs", "60"]
-    done = CliRunner().invoke(app, [*given, "--cache", str(cache), "--json"])
-    assert done.exit_code == 0, done.stderr
-    (result,) = json.loads(done.stdout)["results"]
-    wanted = {"scorer", "explorer", "noise", "seed", "auc", "auc_single_score",
-              "average_precision", "localisation_top1"}  # fmt: skip
-    assert wanted <= result.keys()
-    assert (result["scorer"], result["explorer"], result["noise"]) == (
-        "clip",
-        "elimination",
-        "random",
-    )
-    wrong: dict[str, Any]
-    for wrong in ({"noises": ("loud",)}, {"seeds": 0}, {"pairs": 3}, {"scorers": ("siglip",)}):
-        with pytest.raises(SettingsError):
-            Plan(**wrong)
 
 
 @pytest.mark.parametrize("noise", ["random", "noun"])
@@ -290,18 +263,6 @@ def test_transfer_trains_on_one_generator_and_tests_on_another(
         transfer(
             pairs, trajectories, replace(pairs, originals=pairs.captions), trajectories, *settings
         )
-
-
-def test_each_seed_may_have_its_own_captioner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "load_captioner", lambda name, device: name)
-    plan = replace(PLAN, seeds=3, first_seed=40, captioners=("a", "none", "c"))
-    assert [evaluation.captioner_of(plan, seed) for seed in (40, 41, 42)] == ["a", None, "c"]
-    for_all = replace(plan, captioners=("a",))
-    assert {evaluation.captioner_of(for_all, seed) for seed in (40, 41, 42)} == {"a"}
-    embedded = replace(plan, captioners=(), embedded=(MODELS, MODELS / "seed-1"))
-    assert evaluation.captioner_of(embedded, 41) == str(MODELS / "seed-1/scenes-blip-captioner")
-    with pytest.raises(SettingsError, match="2 captioners for 3 seeds"):
-        replace(plan, captioners=("a", "b"))
 
 
 def test_first_steps_are_compared_with_whole_trajectories(

@@ -9,7 +9,7 @@ from PIL import Image
 from backend.engine.detection.cold_start import cold_start, drawn_by_image
 from backend.engine.trajectories.trajectory import Trajectory
 from research.evaluation import evaluate as evaluation
-from research.evaluation import learning_curve as curve
+from research.evaluation import result_figures
 from research.evaluation.labelled import LabelledPairs
 from research.evaluation.learning_curve import learning_curve
 from research.evaluation.result_tables import markdown
@@ -68,13 +68,13 @@ def test_the_learning_curve_is_measured_for_every_feasible_size(
     world = World(260, wrong_share=0.5, seed=4)
     pairs = labelled(world)
     trained: list[int] = []
-    choose = curve.choose
+    choose = result_figures.choose
 
     def counted(features: np.ndarray, *others: object, **named: object) -> object:
         trained.append(len(features))
         return choose(features, *others, **named)  # pyrefly: ignore[bad-argument-type]
 
-    monkeypatch.setattr(curve, "choose", counted)
+    monkeypatch.setattr(result_figures, "choose", counted)
     few, more = learning_curve(
         pairs, world.trajectories, *RUN, "nine signs", sizes=(50, 150, 200), splits=3
     )

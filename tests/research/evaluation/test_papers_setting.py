@@ -9,17 +9,16 @@ import pytest
 from huggingface_hub import constants
 
 from backend.engine import hub_cache
-from backend.engine.detection import classifier
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import ModelUnavailable, SettingsError
-from research.evaluation import papers_setting, scored
+from research.evaluation import papers_setting
 from research.evaluation.evaluate import Plan
 from research.evaluation.labelled import from_dataset
 from research.evaluation.papers_tables import published
 from research.evaluation.result_tables import markdown
 from research.evaluation.scored import LabelledSource
-from tests.checkpoints import drawn_pairs, random_blip, random_clip
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, random_blip, random_clip
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FLICKR, COCO = papers_setting.BLIP.values()
@@ -42,18 +41,14 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Calla
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    made = drawn_pairs(44, seed=9)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(made)]
-    folder = image_folder(tmp_path / "coco", rows, ())
-    for i, (image, _) in enumerate(made):
-        image.save(folder / f"{i}.png")
+    folder = drawn_folder(tmp_path / "coco", 44, seed=9)
     return Plan(dataset=str(folder), pairs=40, seeds=1, device="cpu", cache=tmp_path / "cache")
 
 
 def test_the_setting_is_the_papers() -> None:
     of_blip, of_clip = papers_setting.plans(Plan(dataset="data/dataset_flickr30k.json"))
-    assert (of_blip.model, of_blip.scorers) == (FLICKR, ("blip-itm", "blip-itc"))
-    assert of_clip.scorers == ("clip", "lemon-fix", "lemon-opt")
+    assert (of_blip.model, of_blip.scorers) == (FLICKR, ["blip-itm", "blip-itc"])
+    assert of_clip.scorers == ["clip", "lemon-fix", "lemon-opt"]
     for planned in (of_blip, of_clip):
         assert planned.detector == "paper"
         assert planned.noises == ("random", "noun", "fine-grained")
@@ -65,6 +60,20 @@ def test_the_setting_is_the_papers() -> None:
     assert alone.noises == ("random", "noun")
     with pytest.raises(SettingsError, match="not one of the paper's datasets"):
         papers_setting.plans(Plan())
+
+
+def test_scorers_and_explorers_can_be_chosen() -> None:
+    flickr, imdb = Plan(dataset="data/dataset_flickr30k.json"), Plan(dataset="mm-imdb")
+    (of_blip,) = papers_setting.plans(flickr, ["blip-itm"], ["elimination"])
+    assert (of_blip.model, of_blip.scorers) == (FLICKR, ["blip-itm"])
+    assert of_blip.explorers == [Exploring("elimination", unit="token")]
+    (of_clip,) = papers_setting.plans(flickr, ["lemon-opt"], ["gcd", "fast-gcd"])
+    assert of_clip.scorers == ["lemon-opt"]
+    assert [how.name for how in of_clip.explorers] == ["fast-gcd", "gcd"]
+    with pytest.raises(SettingsError, match="does not evaluate blip-itm on mm-imdb"):
+        papers_setting.plans(imdb, ["blip-itm"])
+    with pytest.raises(SettingsError, match="does not evaluate lazy on flickr30k"):
+        papers_setting.plans(flickr, explorers=["lazy"])
 
 
 def test_missing_models_are_named(plan: Plan, hub: Callable) -> None:
@@ -79,8 +88,6 @@ def test_the_published_setting_is_estimated_run_and_resumed(
     hub(papers_setting.CLIP, random_clip)
     monkeypatch.setattr(papers_setting, "EXPLORERS", (Exploring(unit="token"),))
     monkeypatch.setattr(papers_setting, "TIMED", 1)
-    for name, values in (("TREES", (5,)), ("RATES", (0.1,)), ("DEPTHS", (3,))):
-        monkeypatch.setattr(classifier, name, values)
     of_blip, of_clip = papers_setting.plans(plan)
     timed = [
         replace(of_blip, scorers=("blip-itc",), noises=("random",)),
@@ -99,32 +106,24 @@ def test_the_published_setting_is_estimated_run_and_resumed(
     assert str(theirs) in text
     assert "Table 1" in text
     assert "Table 6" in text
-
-    def refuse(*arguments: object) -> None:
-        raise AssertionError("scored again")
-
-    monkeypatch.setattr(scored, "run_trajectories", refuse)
+    written = {file: file.stat().st_mtime_ns for file in plan.cache.iterdir()}
     again = papers_setting.evaluate_as_published(some)
     assert [r.auc for r in again.results] == [r.auc for r in report.results]
+    assert {file: file.stat().st_mtime_ns for file in plan.cache.iterdir()} == written
 
 
 def split_copy(folder: Path, errors: bool) -> Path:
     """60 drawn pairs with Karpathy's kinds of splits; `errors`: every second caption is recorded
     as a fine-grained error, as the command `noise` writes it."""
-    made = drawn_pairs(60, seed=9)
-    splits = ["train"] * 24 + ["val"] * 24 + ["test"] * 12
-    rows = []
-    for i, ((_, text), split) in enumerate(zip(made, splits, strict=True)):
-        row = {"file_name": f"{i}.png", "caption": text, "split": split}
-        if errors:
-            wrong = i % 2 == 1
-            noise = {"wrong": wrong, "kind": "fine_grained", "kinds": ["noun"], "changed": [[0, 1]]}
-            row |= {"original_caption": text, "noise": noise if wrong else {"wrong": False}}
-        rows.append(row)
-    image_folder(folder, rows, ())
-    for i, (image, _) in enumerate(made):
-        image.save(folder / f"{i}.png")
-    return folder
+
+    def columns(i: int, text: str) -> dict[str, object]:
+        split: dict[str, object] = {"split": ("train", "val", "test")[min(i // 24, 2)]}
+        if not errors:
+            return split
+        wrong = {"wrong": True, "kind": "fine_grained", "kinds": ["noun"], "changed": [[0, 1]]}
+        return {**split, "original_caption": text, "noise": wrong if i % 2 else {"wrong": False}}
+
+    return drawn_folder(folder, 60, 9, columns)
 
 
 def test_lemon_is_fitted_on_validation_pairs_and_banks_training_pairs(tmp_path: Path) -> None:
@@ -143,11 +142,9 @@ def test_lemon_is_fitted_on_validation_pairs_and_banks_training_pairs(tmp_path: 
 
 
 def test_recorded_errors_are_evaluated_beside_the_papers_fine_grained_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """On two devices, here both the processor: one process each, with the same result."""
-    for name, values in (("TREES", (5,)), ("RATES", (0.1,)), ("DEPTHS", (3,))):
-        monkeypatch.setattr(classifier, name, values)
     clip = str(random_clip(tmp_path / "models"))
     path = split_copy(tmp_path / "coco", errors=True)
     plan = Plan(

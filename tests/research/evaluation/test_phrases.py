@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -18,7 +17,6 @@ from research.evaluation.composition import (
     sugarcrepe,
 )
 from research.evaluation.selection import SHARES, evaluate_selection, make_mixture, markdown
-from research.evaluation.selection_trial import run_trial
 from research.evaluation.support import evaluate_support
 from research.scenes.caption_reading import claims_of
 from research.scenes.truth import facts
@@ -98,12 +96,3 @@ def test_sugarcrepe_files_are_read_and_checked(tmp_path: Path) -> None:
     (files / "add_att.json").write_text(json.dumps([{**entry, "filename": "2.jpg"}]))
     with pytest.raises(DatasetFormatError, match="entry 0: there is no image"):
         sugarcrepe(files, images)
-
-
-def test_the_training_trial_reports_every_rule() -> None:
-    result = run_trial(120, 192, 40, [5])
-    assert [item.rule for item in result][:2] == ["full", "random 50"]
-    assert {item.pairs for item in result} == {120, 60}
-    assert all(np.isfinite([item.auc, item.recall]).all() for item in result)
-    # 40 captions retrieve among 40 pictures.
-    assert all(40 * item.recall == pytest.approx(round(40 * item.recall)) for item in result)

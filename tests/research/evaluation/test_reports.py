@@ -1,8 +1,10 @@
 """The reports of an evaluation: the paper's figures next to ours, tables, the page."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +23,10 @@ from research.evaluation.evaluate import (
 from research.evaluation.labelled import from_dataset
 from research.evaluation.page import page
 from research.evaluation.papers_tables import papers_dataset, published
-from research.evaluation.result_figures import ABLATIONS, Figures, test_half
+from research.evaluation.result_figures import ABLATIONS, test_half
 from research.evaluation.result_tables import markdown
 from research.noisy_dataset import add_noise
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
@@ -80,10 +81,6 @@ def test_a_hostile_dataset_name_and_command_stay_text(report: EvaluationReport, 
     assert shape(text) == shape(harmless(text))
 
 
-def with_scorer(item: Figures, **changes: object) -> Figures:
-    return replace(item, **changes)  # pyrefly: ignore[bad-argument-type]
-
-
 def test_the_papers_figures_are_shown_if_the_setting_is_the_same(
     report: EvaluationReport,
 ) -> None:
@@ -93,13 +90,6 @@ def test_the_papers_figures_are_shown_if_the_setting_is_the_same(
     assert "69.9 ± 0.4" not in markdown(report)  # drawn scenes are not COCO
     assert "69.9 ± 0.4" in markdown(replace(report, dataset="/data/dataset_coco.json"))
     assert "43.1 ± 0.57" in markdown(report)  # times do not depend on the dataset
-
-
-def test_every_published_table_is_complete() -> None:
-    for table, count in ((1, 104), (2, 20), (3, 10), (4, 15), (5, 5)):
-        from research.evaluation.papers_tables import _figures
-
-        assert sum(key[0] == str(table) for key in _figures()) == count
 
 
 def test_lemon_uses_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
@@ -120,15 +110,10 @@ def test_lemon_uses_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_dataset(tmp_path: Path) -> Path:
-    made = drawn_pairs(60, seed=9)
-    rows = [
-        {"file_name": f"{i}.png", "caption": text, "split": "test" if i < 20 else "train"}
-        for i, (_, text) in enumerate(made)
-    ]
-    folder = image_folder(tmp_path / "own", rows, ())
-    for i, (image, _) in enumerate(made):
-        image.save(folder / f"{i}.png")
-    return folder
+    def split(i: int, text: str) -> dict[str, object]:
+        return {"split": "test" if i < 20 else "train"}
+
+    return drawn_folder(tmp_path / "own", 60, 9, split)
 
 
 def test_recorded_noise_is_read_from_the_dataset(small_dataset: Path, tmp_path: Path) -> None:
@@ -178,26 +163,26 @@ def test_images_that_cannot_be_opened_are_skipped(small_dataset: Path) -> None:
 
 def test_report_files_are_written_and_a_missing_folder_is_refused(tmp_path: Path) -> None:
     given = [
-        "evaluate",
-        "--scorer",
-        "clip",
-        "--noise",
-        "random",
-        "--seeds",
-        "1",
-        "--pairs",
-        "40",
-        "--dataset",
-        "unfamiliar-scenes",
-        "--detector",
-        "logistic",
-        "--cache",
-        str(tmp_path),
-    ]
-    wanted = ["--markdown", str(tmp_path / "a.md"), "--page", str(tmp_path / "a.html")]
+        "evaluate", "--scorer", "clip", "--noise", "random", "--seeds", "1", "--pairs", "40",
+        "--dataset", "unfamiliar-scenes", "--detector", "logistic", "--cache", str(tmp_path),
+    ]  # fmt: skip
+    wanted = ["--markdown", str(tmp_path / "a.md"), "--page", str(tmp_path / "a.html"), "--json"]
     done = CliRunner().invoke(app, [*given, *wanted])
     assert done.exit_code == 0, done.stderr
+    (result,) = json.loads(done.stdout)["results"]
+    assert (result["scorer"], result["explorer"], result["noise"]) == (
+        "clip", "elimination", "random",
+    )  # fmt: skip
+    assert {"seed", "auc", "auc_single_score", "average_precision"} <= result.keys()
     assert "s_0 alone" in (tmp_path / "a.md").read_text()
     assert "unfamiliar-scenes" in (tmp_path / "a.html").read_text()
     refused = CliRunner().invoke(app, [*given, "--page", str(tmp_path / "no" / "a.html")])
     assert refused.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"noises": ("loud",)}, {"seeds": 0}, {"pairs": 3}, {"scorers": ("siglip",)}]
+)
+def test_invalid_plans_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        Plan(**wrong)

@@ -13,8 +13,7 @@ from backend.settings import MODELS
 from research.evaluation.specificity import evaluate_dataset, evaluate_scenes, markdown
 from research.scenes.caption_reading import claims_of
 from research.scenes.labelled_bags import KINDS, scene_bags
-from tests.checkpoints import drawn_pairs, random_vision_to_text
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs, random_vision_to_text
 
 
 def test_captions_of_all_kinds_are_true_and_increasingly_detailed() -> None:
@@ -51,17 +50,13 @@ def test_bags_larger_than_the_dataset_are_refused() -> None:
 
 def test_published_bags_open_only_their_own_pictures(tmp_path: Path) -> None:
     """TrueMatch's folder holds 3.json, 5.json and 7.json, for a part of COCO's pictures."""
-    drawn = drawn_pairs(8, seed=4)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(drawn)]
-    image_folder(tmp_path / "pairs", rows, ())
-    for i, (image, _) in enumerate(drawn):
-        image.save(tmp_path / "pairs" / f"{i}.png")
+    drawn_folder(tmp_path / "pairs", 8, seed=4)
     (tmp_path / "pairs" / "0.png").write_bytes(b"no picture, and in no bag")
     published = tmp_path / "published"
     published.mkdir()
     for size, bags in ((3, [["1", "2", "3"], ["4", "5", "6"]]), (5, [["7", "6", "3", "2", "1"]])):
         (published / f"{size}.json").write_text(json.dumps(bags), encoding="utf-8")
-    captions = tmp_path / "theirs.jsonl"
+    captions, drawn = tmp_path / "theirs.jsonl", drawn_pairs(8, seed=4)
     lines = [json.dumps({"id": str(i), "caption": text}) for i, (_, text) in enumerate(drawn)]
     captions.write_text("\n".join(lines), encoding="utf-8")
     report = evaluate_dataset(
@@ -78,11 +73,7 @@ def test_published_bags_open_only_their_own_pictures(tmp_path: Path) -> None:
 
 
 def test_each_captioner_has_its_own_row(tmp_path: Path) -> None:
-    drawn = drawn_pairs(12, seed=4)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(drawn)]
-    image_folder(tmp_path / "pairs", rows, ())
-    for i, (image, _) in enumerate(drawn):
-        image.save(tmp_path / "pairs" / f"{i}.png")
+    drawn_folder(tmp_path / "pairs", 12, seed=4)
     small = str(random_vision_to_text(tmp_path / "vit-gpt2"))
     embedded = str(MODELS / "scenes-blip-captioner")
     out = tmp_path / "tables.md"

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import backend.engine.torchvision_compat  # noqa: F401  # before transformers' models
-from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import ModelMismatch, ModelUnavailable
+from research.chat_server import chat_server
 from research.noise.consistency import ConsistencyModel, load_consistency_model
 from research.noise.language_model import LanguageModelNoise, parse_variants, usable
-from tests.engine.language_models.server import chat_server
 
 CAPTION = "A brown dog runs on the beach."
 WORDS = ("a", "brown", "black", "dog", "cat", "runs", "sleeps", "on", "the", "beach", ".", "two")

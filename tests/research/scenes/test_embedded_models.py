@@ -4,10 +4,8 @@ import json
 import random
 from functools import cache
 
-import numpy as np
 import pytest
 from PIL import Image
-from safetensors.torch import load_file
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.captions import Caption
@@ -87,12 +85,3 @@ def test_the_tokenizer_in_assets_matches_the_worlds_vocabulary() -> None:
     for name in DIRECTORIES.values():
         tokenizer = AutoTokenizer.from_pretrained(MODELS / name)
         assert tokenizer.convert_tokens_to_ids(list(TOKENS)) == list(range(len(TOKENS)))  # pyrefly: ignore[missing-attribute]
-
-
-def test_weights_are_not_collapsed() -> None:
-    """A tower initialised near 0 would not have learnt (see `architecture.initialise`)."""
-    weights = load_file(MODELS / "scenes-blip-itm" / "model.safetensors")
-    for name, value in weights.items():
-        if value.ndim == 2 and "vision_model" in name:
-            assert 0.005 < float(value.float().std()) < 1.0, name
-    assert np.isfinite([float(v.float().abs().max()) for v in weights.values()]).all()

@@ -11,6 +11,7 @@ from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.settings import DEMO, EMBEDDED_SCORER
+from research.scenes import known_scenes
 from research.scenes.known_scenes import drawn
 from tests.checkpoints import random_blip
 from tests.research.scenes.other_pictures import generated, of_packages
@@ -66,8 +67,8 @@ def test_a_fitted_familiarity_survives_a_round_trip(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     spread = np.array([1, 5, 0.1], np.float32)
     training, fresh = (rng.normal(size=(500, 3)).astype(np.float32) * spread for _ in range(2))
-    made = Familiarity.fitted(2, training, 0.99, fresh)
-    made.save(tmp_path)
+    made = known_scenes.fitted(2, training, 0.99, fresh)
+    known_scenes.save(made, tmp_path)
     read = Familiarity.of_model(str(tmp_path))
     assert read is not None
     assert (read.layer, read.threshold) == (2, made.threshold)

@@ -69,7 +69,8 @@ def test_bfloat16_is_used_where_it_is_native_and_gives_the_same_losses(
     batch = draw_batch(examples, 4, 0, 0)
     losses, norms = [], []
     for native in (False, True):
-        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda n=native: n)
+        capability = "AVX512" if native else "AVX2"
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda c=capability: c)
         learner.zero_grad()
         with training.precision():
             assert torch.is_autocast_enabled("cpu") == native

@@ -11,10 +11,8 @@ from research.scenes.grammar import Description, Link, NounPhrase, describe
 from research.scenes.noise import KINDS, BalancedNoise, fine_grained, noun_swap, random_swap
 from research.scenes.phrasing import FUNCTION_WORDS, vocabulary
 from research.scenes.renderer import render, render_with_regions
-from research.scenes.targets import PATCH_CLASSES, patch_targets
 from research.scenes.truth import claims, every_atom, facts, is_true
 from research.scenes.world import (
-    NOUNS,
     Relation,
     Scene,
     Thing,
@@ -106,21 +104,6 @@ def test_false_captions_are_false_and_marked(scenes: list[Scene]) -> None:
     assert set(kinds) == set(KINDS)
 
 
-def test_both_sides_of_an_exchange_count_as_changed(scenes: list[Scene]) -> None:
-    rng, exchanged = random.Random(1), 0
-    for scene in scenes * 3:
-        description = describe(scene, rng)
-        noise = fine_grained(description, scene, rng, ("relation",))
-        if noise is None or noise.description.phrases == description.phrases:
-            continue
-        exchanged += 1
-        marked = {noise.description.words[i] for i in noise.changed}
-        first, second = noise.description.phrases[:2]
-        if first.noun != second.noun:
-            assert len(marked - {"left", "right", "above", "over"}) >= 2
-    assert exchanged > 5
-
-
 def test_swaps_are_false_and_only_noun_swaps_share_a_noun(scenes: list[Scene]) -> None:
     rng = random.Random(0)
     pairs = [(scene, describe(scene, rng)) for scene in scenes[:200]]
@@ -173,17 +156,6 @@ def test_everything_in_a_scene_is_in_the_picture(scenes: list[Scene]) -> None:
             x0, y0, x1, y1 = region.box
             assert 0 <= x0 < x1 <= 1
             assert 0 <= y0 < y1 <= 1
-
-
-def test_almost_every_thing_has_a_patch(scenes: list[Scene]) -> None:
-    lost = 0
-    for scene in scenes[:200]:
-        _, regions = render_with_regions(scene, 96)
-        targets = patch_targets(scene, regions)
-        assert all((targets[i] < n).all() for i, n in enumerate(PATCH_CLASSES.values()))
-        result = {NOUNS[n - 1] for n in targets[0].tolist() if n}
-        lost += len({thing.noun for thing in scene.things} - result)
-    assert lost < 6
 
 
 def test_the_demo_is_half_wrong_in_three_ways() -> None:

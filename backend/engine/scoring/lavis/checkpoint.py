@@ -98,29 +98,21 @@ def configuration_of(weights: Mapping[str, torch.Tensor]) -> Any:
     words = weights["text_encoder.embeddings.word_embeddings.weight"]
     inner = weights["text_encoder.encoder.layer.0.intermediate.dense.weight"].shape[0]
     seen = weights["text_encoder.encoder.layer.0.crossattention.self.key.weight"].shape[1]
+    positions = weights["text_encoder.embeddings.position_embeddings.weight"].shape[0]
     out, _ = weights["text_proj.weight"].shape
     text = {
-        "vocab_size": words.shape[0],
-        "hidden_size": words.shape[1],
-        "encoder_hidden_size": seen,
-        "intermediate_size": inner,
-        "projection_dim": out,
+        "vocab_size": words.shape[0], "hidden_size": words.shape[1], "encoder_hidden_size": seen,
+        "intermediate_size": inner, "projection_dim": out, "is_decoder": True,
         "num_hidden_layers": _layers(weights, r"text_encoder\.encoder\.layer\.(\d+)\."),
-        "num_attention_heads": words.shape[1] // _HEAD_WIDTH,
-        "max_position_embeddings": weights[
-            "text_encoder.embeddings.position_embeddings.weight"
-        ].shape[0],
-        "is_decoder": True,
-    }
+        "num_attention_heads": words.shape[1] // _HEAD_WIDTH, "max_position_embeddings": positions,
+    }  # fmt: skip
     vision = {
-        "hidden_size": patch.shape[0],
+        "hidden_size": patch.shape[0], "layer_norm_eps": 1e-6, "patch_size": patch.shape[-1],
         "intermediate_size": weights["vision_model.encoder.layers.0.mlp.fc1.weight"].shape[0],
         "num_hidden_layers": _layers(weights, r"vision_model\.encoder\.layers\.(\d+)\."),
         "num_attention_heads": patch.shape[0] // _HEAD_WIDTH,
         "image_size": round(places**0.5) * patch.shape[-1],
-        "patch_size": patch.shape[-1],
-        "layer_norm_eps": 1e-6,
-    }
+    }  # fmt: skip
     return BlipConfig(
         text_config=text, vision_config=vision, projection_dim=out, image_text_hidden_size=out
     )
@@ -159,13 +151,8 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
     reader = HubReader(tokenizer, CONTEXT, int(text.vocab_size))
     info = info_of(chosen, model, device, precision, loaded, CONTEXT)
     info = replace(info, revision=weights_digest(loaded))
-    return BlipScorer(
-        info,
-        loaded.to(device),
-        reader,
-        image_processor,
-        encoder_token(tokenizer, int(text.vocab_size)),
-    )
+    encoder = encoder_token(tokenizer, int(text.vocab_size))
+    return BlipScorer(info, loaded.to(device), reader, image_processor, encoder)
 
 
 FAMILY = Family(

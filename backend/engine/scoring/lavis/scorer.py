@@ -133,12 +133,6 @@ class LavisScorer(Independent):
     def open_session(self) -> Session:
         return LavisSession(self.worker)
 
-    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
-        return self.open_session().score([(s, self.reader.tokenise(c)) for s, c in requests])
-
-    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
-        return self.open_session().embed(self.reader.tokenise(captions))
-
 
 @dataclass
 class LavisSession:
@@ -182,12 +176,7 @@ def load_lavis(request: Request) -> LavisScorer:
 
     tokenizer = BertTokenizerFast(vocab={word: i for i, word in enumerate(about["vocabulary"])})
     reader = HubReader(tokenizer, int(about["context"]), int(about["rows"]))
-    info = ScorerInfo(
-        kind=chosen,
-        model=model,
-        revision=str(about["revision"]),
-        device=device,
-    )
+    info = ScorerInfo(chosen, model, str(about["revision"]), device)
     return LavisScorer(info, reader, worker)
 
 

@@ -11,6 +11,7 @@ from backend.datasets.regular_files import read_regular
 from backend.engine import hub
 from backend.engine.hub_cache import snapshot_of
 from backend.engine.language_models.local import architecture_of
+from backend.engine.language_models.quantisation import QUANTISATIONS, quantised
 from backend.engine.model_fit import check_tokenizer
 from backend.engine.scoring.batch_memory import free_memory
 from backend.engine.scoring.checkpoints import Family, Request
@@ -37,6 +38,8 @@ _ADVICE = (
 CONTEXT = 1024
 #: Share of free memory that weights may take; the rest is for pictures and captions.
 _SHARE = 0.9
+#: Bytes of a weight by precision.
+_BYTES = {"float32": 4.0, "bfloat16": 2.0, "8bit": 1.0, "4bit": 0.5}
 
 
 def load_vqa(request: Request) -> VqaScorer:
@@ -48,8 +51,12 @@ def load_vqa(request: Request) -> VqaScorer:
     prompt = read_prompt(file or SHIPPED)
     _refuse_own_code(name)
     configuration, model_class = architecture_of(name, _WHAT, _ADVICE)
-    dtype = torch.bfloat16 if request.precision == "bfloat16" else torch.float32
-    check_memory(name, model_class, configuration, request.device, dtype)
+    check_memory(name, model_class, configuration, request.device, request.precision)
+    options: dict[str, Any] = {"dtype": torch.float32}
+    if request.precision != "float32":
+        options["dtype"] = torch.bfloat16
+    if request.precision in QUANTISATIONS:
+        options["quantization_config"] = quantised(request.precision, request.device)
     processor = hub.load(AutoProcessor, name, _WHAT, _ADVICE)
     if not getattr(processor, "chat_template", None):
         raise ModelMismatch(f"'{name}' has no chat template, so it cannot be asked. {_ADVICE}")
@@ -57,7 +64,9 @@ def load_vqa(request: Request) -> VqaScorer:
         raise ModelMismatch(
             f"The tokenizer of '{name}' does not say which characters its tokens cover. {_ADVICE}"
         )
-    loaded = hub.load_weights(model_class, name, _WHAT, _ADVICE, dtype=dtype)
+    loaded = hub.load_weights(model_class, name, _WHAT, _ADVICE, **options)
+    if request.precision not in QUANTISATIONS:  # quantised weights are where they belong
+        loaded = loaded.to(request.device)
     rows = int(loaded.get_input_embeddings().num_embeddings)
     check_tokenizer(name, processor.tokenizer, rows)
     reader = ChatReader(processor.tokenizer, CONTEXT, rows, special=0, clean=one_line)
@@ -75,7 +84,7 @@ def load_vqa(request: Request) -> VqaScorer:
         precision=request.precision,
         parameters={"prompt": question},
     )
-    return VqaScorer(info, loaded.to(request.device), processor, reader, prompt, answers, after)
+    return VqaScorer(info, loaded, processor, reader, prompt, answers, after)
 
 
 def _as_read(processor: Any, text: str) -> str:
@@ -106,18 +115,19 @@ def _refuse_own_code(name: str) -> None:
 
 
 def check_memory(
-    name: str, model_class: Any, configuration: Any, device: str, dtype: torch.dtype
+    name: str, model_class: Any, configuration: Any, device: str, precision: str
 ) -> None:
     """Raises OutOfMemory before any weight is read, if the weights do not fit."""
     with hub.explained(_WHAT, name, _ADVICE), torch.device("meta"):
         empty = model_class(configuration)
     parameters = sum(weight.numel() for weight in empty.parameters())
-    needed, free = parameters * dtype.itemsize, free_memory(device)
+    needed, free = parameters * _BYTES[precision], free_memory(device)
     if needed > _SHARE * free:
         raise OutOfMemory(
             f"'{name}' has {parameters / 1e9:.1f} billion parameters: {needed / 1e9:.1f} GB in "
-            f"{str(dtype).removeprefix('torch.')}, and {free / 1e9:.1f} GB are free on {device}. "
-            "Choose a smaller model, --precision bfloat16, or a card with more memory."
+            f"{precision}, and {free / 1e9:.1f} GB are free on {device}. Choose a smaller model, "
+            f"--precision {'8bit or 4bit' if device != 'cpu' else 'bfloat16'}, or a card with more "
+            "memory."
         )
 
 

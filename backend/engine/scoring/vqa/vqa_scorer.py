@@ -8,11 +8,11 @@ from backend.engine.embeddings import embed
 from backend.engine.model_fit import probe
 from backend.engine.scoring.independent import Independent
 from backend.engine.scoring.protocol import FloatArray, Session
-from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
+from backend.engine.scoring.vqa.asked_model import AskedModel
 from backend.engine.scoring.vqa.packed_session import PackedSession, is_exact
 from backend.engine.scoring.vqa.plain_session import PlainSession
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(f"traced.{__name__}")
 
 
 class VqaScorer(AskedModel, Independent):
@@ -28,11 +28,6 @@ class VqaScorer(AskedModel, Independent):
         if not exact:
             log.warning("%s reads each caption by itself: slow.", self.info.model)
         return exact
-
-    def score(self, requests: Sequence[tuple[AskedImage, Sequence[str]]]) -> list[FloatArray]:
-        return self.open_session().score(
-            [(state, self.reader.tokenise(captions)) for state, captions in requests]
-        )
 
     def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
         return embed(captions)

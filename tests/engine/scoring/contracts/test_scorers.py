@@ -5,6 +5,7 @@ import string
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,35 +34,26 @@ from tests.engine.scoring.contracts.captions import CAPTIONS
 PlainCall = Callable[[str, Image.Image, Sequence[str]], torch.Tensor]
 
 
-def by_clip(model: str, image: Image.Image, captions: Sequence[str]) -> torch.Tensor:
-    from transformers import CLIPModel, CLIPProcessor
+def _by_clip(kind: str, model: str, image: Image.Image, captions: Sequence[str]) -> torch.Tensor:
+    import transformers
 
-    processor: Any = CLIPProcessor.from_pretrained(model)
+    processor: Any = transformers.CLIPProcessor.from_pretrained(model)
     inputs = processor(
         text=list(captions), images=image, return_tensors="pt", padding=True, truncation=True,
         max_length=32,
     )  # fmt: skip
-    output = CLIPModel.from_pretrained(model)(**inputs)
+    output = getattr(transformers, kind).from_pretrained(model)(**inputs)
     return (output.text_embeds @ output.image_embeds.T)[:, 0]
 
 
-def by_metaclip_2(model: str, image: Image.Image, captions: Sequence[str]) -> torch.Tensor:
-    from transformers import CLIPProcessor, MetaClip2Model
-
-    processor: Any = CLIPProcessor.from_pretrained(model)
-    inputs = processor(
-        text=list(captions), images=image, return_tensors="pt", padding=True, truncation=True,
-        max_length=32,
-    )  # fmt: skip
-    output = MetaClip2Model.from_pretrained(model)(**inputs)
-    return (output.text_embeds @ output.image_embeds.T)[:, 0]
-
-
-def _by_blip(matching: bool, model: str, image: Image.Image, texts: list[str]) -> torch.Tensor:
+def _by_blip(
+    matching: bool, model: str, image: Image.Image, captions: Sequence[str]
+) -> torch.Tensor:
     """With the four points at which LAVIS differs: twelve heads and an epsilon of 1e-6, which the
     configuration states, the attention mask, and [ENC] as ITM's first token."""
     from transformers import BlipForImageTextRetrieval, BlipProcessor
 
+    texts = list(captions)
     processor: Any = BlipProcessor.from_pretrained(model)
     plain: Any = BlipForImageTextRetrieval.from_pretrained(model)
     assert plain.config.text_config.num_attention_heads == 12
@@ -77,14 +69,6 @@ def _by_blip(matching: bool, model: str, image: Image.Image, texts: list[str]) -
         pixel_values=pixels["pixel_values"], use_itm_head=matching,
     ).itm_score  # fmt: skip
     return scores.softmax(-1)[:, 1] if matching else scores[0]
-
-
-def by_blip_itm(model: str, image: Image.Image, captions: Sequence[str]) -> torch.Tensor:
-    return _by_blip(True, model, image, list(captions))
-
-
-def by_blip_itc(model: str, image: Image.Image, captions: Sequence[str]) -> torch.Tensor:
-    return _by_blip(False, model, image, list(captions))
 
 
 def _by_siglip(tokenizer: Any, model: str, image: Image.Image, texts: list[str]) -> torch.Tensor:
@@ -214,10 +198,10 @@ class Published:
 
 
 PUBLISHED = {
-    "clip": Published(random_clip_with_byte_pairs, by_clip),
-    "metaclip-2": Published(checkpoints.metaclip_2, by_metaclip_2),
-    "blip-itm": Published(checkpoints.blip_retrieval, by_blip_itm, "blip-itm"),
-    "blip-itc": Published(checkpoints.blip_retrieval, by_blip_itc, "blip-itc"),
+    "clip": Published(random_clip_with_byte_pairs, partial(_by_clip, "CLIPModel")),
+    "metaclip-2": Published(checkpoints.metaclip_2, partial(_by_clip, "MetaClip2Model")),
+    "blip-itm": Published(checkpoints.blip_retrieval, partial(_by_blip, True), "blip-itm"),
+    "blip-itc": Published(checkpoints.blip_retrieval, partial(_by_blip, False), "blip-itc"),
     "siglip-1": Published(checkpoints.siglip_1, by_siglip),
     "siglip-2": Published(checkpoints.siglip_2, by_siglip_2),
     "open_clip, a repository": Published(

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from transformers import AutoConfig
 
 from backend.engine.captions import Caption
+from backend.engine.language_models.local import architecture_of
+from backend.engine.scoring import loading
 from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.vqa import vqa_checkpoints
 from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import ModelMismatch, ModelUnavailable, OutOfMemory, SettingsError
 from tests.checkpoints import drawn_pairs, random_captioner, random_clip
@@ -76,6 +80,30 @@ def test_unsuitable_models_are_refused_before_scoring(
     spoil(folder)
     with pytest.raises(error, match=message):
         load_scorer(f"vqa:{folder}", None, "cpu")
+
+
+@pytest.mark.parametrize("precision", ["8bit", "4bit"])
+def test_quantised_weights_need_an_accelerator_and_a_model_of_this_kind(
+    precision: str, qwen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SettingsError, match=f"{precision} needs an accelerator"):
+        load_scorer(f"vqa:{qwen}", None, "cpu", precision)
+    monkeypatch.setattr(loading, "choose_device", lambda device: "cuda")
+    with pytest.raises(SettingsError, match="vision-language models"):
+        load_scorer(str(random_clip(tmp_path)), None, "cuda", precision)
+
+
+def test_quantised_weights_need_a_share_of_the_memory(
+    qwen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration, model_class = architecture_of(str(qwen), "", "")
+    with torch.device("meta"):
+        weights = sum(weight.numel() for weight in model_class(configuration).parameters())
+    monkeypatch.setattr(vqa_checkpoints, "free_memory", lambda device: 1.5 * weights)
+    for precision in ("8bit", "4bit"):
+        vqa_checkpoints.check_memory(str(qwen), model_class, configuration, "cuda", precision)
+    with pytest.raises(OutOfMemory, match=r"in bfloat16, and .* --precision 8bit or 4bit"):
+        vqa_checkpoints.check_memory(str(qwen), model_class, configuration, "cuda", "bfloat16")
 
 
 @pytest.mark.parametrize("make", [random_clip, random_captioner])

@@ -1,0 +1,69 @@
+"""Where log entries go and in which form. All loggers of this program are below `traced`; those of
+libraries keep their own names, and only their warnings are shown.
+
+No entry holds a caption: messages name pairs by id, and the database's errors come without
+parameters. Credentials that a library puts into a message are replaced.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backend.cli.output import one_line, visible, without_credentials
+from backend.errors import SettingsError
+
+TREE = "traced"
+LEVELS = ("debug", "info", "warning", "error")
+_ENTRY = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class VisibleLog(logging.Formatter):
+    """Each message is a line; only a traceback has several."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        return one_line(super().formatMessage(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(without_credentials(super().format(record)))
+
+
+class JsonLines(logging.Formatter):
+    """Each entry is a line of JSON: time (UTC), level, logger, message, and the traceback if there
+    is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps({key: without_credentials(text) for key, text in entry.items()})
+
+
+def set_up(level: str = "warning", file: Path | None = None, as_json: bool = False) -> None:
+    """Send entries to standard error, or to `file` alone. `level`: the lowest that this program
+    logs. Raises SettingsError for a level that does not exist and a file that cannot be written."""
+    if level.lower() not in LEVELS:
+        raise SettingsError(f"There is no log level '{level}'. Choose one of {', '.join(LEVELS)}.")
+    handler: logging.Handler = logging.StreamHandler()
+    if file is not None:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handler = logging.FileHandler(file, encoding="utf-8")
+        except OSError as problem:
+            raise SettingsError(
+                f"The log file {file} cannot be written: {problem.strerror or problem}."
+            ) from problem
+    as_text = VisibleLog(_ENTRY if file is not None else None)
+    handler.setFormatter(JsonLines() if as_json else as_text)
+    handler.set_name(TREE)
+    root = logging.getLogger()
+    for earlier in [each for each in root.handlers if each.name == TREE]:
+        root.removeHandler(earlier)
+        earlier.close()
+    root.addHandler(handler)
+    logging.getLogger(TREE).setLevel(level.upper())

@@ -1,0 +1,31 @@
+"""Weights in 4 or 8 bits, by bitsandbytes, on an accelerator."""
+
+from typing import Any, Literal, get_args
+
+from backend.engine import hub
+from backend.errors import ModelUnavailable
+
+Quantisation = Literal["4bit", "8bit"]
+QUANTISATIONS: tuple[Quantisation, ...] = get_args(Quantisation)
+
+
+def quantised(quantisation: Quantisation, device: str) -> Any:
+    """The `quantization_config` for transformers. Raises ModelUnavailable without bitsandbytes, or
+    without an accelerator."""
+    import torch
+
+    try:
+        import bitsandbytes  # noqa: F401
+        from transformers import BitsAndBytesConfig
+    except ImportError as problem:
+        raise ModelUnavailable(
+            "Quantised models need the package bitsandbytes: pip install bitsandbytes. Or leave "
+            "out --quantise."
+        ) from problem
+    if device == "cpu":
+        raise ModelUnavailable("Quantised models need an accelerator: leave out --quantise.")
+    return BitsAndBytesConfig(
+        load_in_4bit=quantisation == "4bit",
+        load_in_8bit=quantisation == "8bit",
+        bnb_4bit_compute_dtype=torch.bfloat16 if hub.native_bfloat16(device) else torch.float16,
+    )

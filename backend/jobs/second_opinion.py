@@ -1,0 +1,311 @@
+"""Ask a second model, behind a server, about the pairs that are most likely wrong.
+
+Every pair's answer is one transaction: whatever ends the job, the same command resumes, and no
+answer is paid for twice. The answers take effect together when all are there: as a sign that moves
+the pairs' probabilities, in the disagreement between models, and in the suspect words. Until then
+no number changes.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+from PIL import Image
+from sqlalchemy.orm import Session
+
+from backend.datasets.containers import locate
+from backend.datasets.daemon_pool import DaemonPool
+from backend.datasets.images import load_image
+from backend.engine.correction.prompting import LONGEST_CAPTION, encoded
+from backend.engine.detection.opinion_signs import (
+    WORDS,
+    p_yes,
+    shortened,
+    signs_of,
+    with_opinions,
+)
+from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.question import Question
+from backend.engine.language_models.spending import Spending
+from backend.engine.scoring.vqa.caption_question import CAPTION, one_line, read_prompt
+from backend.errors import (
+    BudgetSpent,
+    ImageError,
+    ModelMismatch,
+    NotScored,
+    QuestionRefused,
+    SettingsError,
+    TracedError,
+    UnsafePath,
+)
+from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.detect import measure_disagreement, renew_suspects
+from backend.jobs.replace_ranking import use_ranking
+from backend.jobs.reports import SecondOpinionPlan, SecondOpinionReport
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import detections as detection_queries
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import second_opinions as queries
+from db.queries.runs import RunRow
+from db.queries.second_opinions import OpinionRow, UnaskedPair
+
+KIND = "second opinion"
+#: Alternatives requested: the most that OpenAI and vLLM report.
+_ALTERNATIVES = 20
+#: Pairs asked about in one round; a server that refuses so many in a row refuses all.
+_AT_ONCE, _REFUSED_IN_A_ROW = 64, 5
+#: Pairs whose picture is tried for the first question.
+_TRIED = 20
+#: Pairs read from the store together.
+_PAGE = 5000
+
+
+def share_of(text: str) -> float:
+    """The share of a dataset's pairs, in (0, 1], from text such as "20%". Raises SettingsError."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = math.nan
+    if not text.strip().endswith("%") or not 0 < share <= 1:
+        raise SettingsError(
+            f"'{text}' is not a share of the pairs; give one like 20%. (gcd's replacements per "
+            "position: --replacements.)"
+        )
+    return share
+
+
+def open_server(
+    url: str, model: str | None, timeout: float | None = None, spending: Spending | None = None
+) -> ChatEndpoint:
+    """The model behind an OpenAI-compatible server; None: the only one that it serves. Raises
+    SettingsError, ModelUnavailable."""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise SettingsError(
+            "The server's address holds a password, which would be stored. Give it without, and a "
+            "key in OPENAI_API_KEY."
+        )
+    seconds = timeout or 60.0
+    if model is None:
+        names = ChatEndpoint(url, "", timeout=seconds).served_models()
+        if len(names) != 1:
+            names_shown = ", ".join(sorted(names)[:10]) or "none"
+            raise SettingsError(
+                f"The server {url} serves {len(names)} models ({names_shown}). Choose one: "
+                "--second-model NAME."
+            )
+        model = names[0]
+    return ChatEndpoint(url, model, timeout=seconds, spending=spending)
+
+
+def question_about(image: Image.Image, caption: str) -> Question:
+    """Whether the picture shows the caption, to be answered by one token."""
+    text = read_prompt().text.replace(CAPTION, one_line(caption[:LONGEST_CAPTION]))
+    return Question(
+        "", text, temperature=0.0, longest_answer=1, image=encoded(image),
+        alternatives=_ALTERNATIVES,
+    )  # fmt: skip
+
+
+def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) -> SecondOpinionPlan:
+    """Ask about one pair, and say what the rest will take. The answer is not kept: it tells,
+    before anything is computed, whether the server can be used at all.
+
+    Raises ModelUnavailable with advice for one that is down, slow or reports no log-probabilities,
+    ModelMismatch for a model that answers something else, ImageError."""
+    with store.reading() as session:
+        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        total = pair_queries.counts(session, dataset_id).total
+        first = pair_queries.pairs_after(session, dataset_id, 0, _TRIED)
+    image, caption = next(
+        ((image, pair.caption) for pair in first if (image := _opened(root, pair.image_path))),
+        (None, ""),
+    )
+    if image is None:
+        raise ImageError("None of the first pictures can be read, so the server was not asked.")
+    began = time.monotonic()
+    answer = endpoint.ask(question_about(image, caption))
+    seconds = time.monotonic() - began
+    if p_yes(answer.likeliest) is None:
+        raise ModelMismatch(
+            f"'{endpoint.name}' at {endpoint.base_url} answers {answer.likeliest[0][0]!r} when "
+            "asked for yes or no. Choose a vision-language model that follows instructions and "
+            "answers at once, without reasoning first."
+        )
+    run = _run(store, dataset_id, endpoint)
+    with store.reading() as session:
+        answered = len(queries.opinions_of_run(session, run.id))
+    return SecondOpinionPlan(
+        endpoint.name, endpoint.base_url, max(0, math.ceil(share * total) - answered), total,
+        1 + WORDS, answer.tokens_in, seconds,
+    )  # fmt: skip
+
+
+def ask(
+    store: Store,
+    dataset_id: int,
+    endpoint: ChatEndpoint,
+    share: float,
+    at_once: int = 4,
+    progress: Progress = no_progress,
+) -> SecondOpinionReport:
+    """Ask about this share of the pairs, those most likely wrong first; pairs that were asked about
+    before count. `at_once`: requests in flight.
+
+    If the budget is spent, the answers so far take effect. Raises NotScored, and ModelUnavailable
+    if the server fails: then no number has changed, and the same call resumes.
+    """
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        scored = run_queries.latest_run(session, dataset_id, "score")
+        total = pair_queries.counts(session, dataset_id).total
+    if scored is None:
+        raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
+    run = _run(store, dataset_id, endpoint)
+    with store.reading() as session:
+        kept = len(queries.opinions_of_run(session, run.id))
+        waiting = queries.unasked(session, dataset_id, run.id, math.ceil(share * total) - kept)
+    asking = _Asking(store, endpoint, Path(dataset.root), run.id)
+    with DaemonPool(max(1, at_once)) as pool:
+        for first in range(0, len(waiting), _AT_ONCE):
+            for answer in pool.ordered(asking.answer, waiting[first : first + _AT_ONCE]):
+                asking.keep(answer)
+                progress(asking.answers, len(waiting), "Second opinion")
+            if asking.ended.is_set():
+                break
+    if asking.error is not None and not isinstance(asking.error, BudgetSpent):
+        raise asking.error
+    opinions = _take_effect(store, dataset_id, run, scored)
+    with store.writing() as session:
+        run_queries.finish_run(session, run.id)
+    answers = [row.p_yes for row in opinions.values() if row.p_yes is not None]
+    agrees = sum(p >= 0.5 for p in answers)
+    spending = endpoint.spending
+    return SecondOpinionReport(
+        dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, kept, agrees,
+        len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
+        spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
+        str(asking.error or ""),
+    )  # fmt: skip
+
+
+@dataclass
+class _Asking:
+    """The questions of one job. `answer` runs in many threads, `keep` in one. `error`: the first
+    that ended the job; the questions that are in flight then are answered and kept."""
+
+    store: Store
+    endpoint: ChatEndpoint
+    root: Path
+    run_id: int
+    answers: int = 0
+    left_out: int = 0
+    refused_in_a_row: int = 0
+    problem: str = ""
+    error: TracedError | None = None
+
+    def __post_init__(self) -> None:
+        self.ended = Event()
+
+    def answer(self, pair: UnaskedPair) -> OpinionRow | TracedError | None:
+        """None if the job has ended meanwhile."""
+        if self.ended.is_set():
+            return None
+        try:
+            return self._opinion(pair)
+        except TracedError as problem:
+            if not isinstance(problem, QuestionRefused | ImageError):
+                self.ended.set()
+            return problem
+
+    def keep(self, answer: OpinionRow | TracedError | None) -> None:
+        if isinstance(answer, OpinionRow):
+            with self.store.writing() as session:
+                queries.save_opinion(session, self.run_id, answer)
+            self.answers, self.refused_in_a_row = self.answers + 1, 0
+        elif isinstance(answer, QuestionRefused | ImageError):
+            self.left_out, self.problem = self.left_out + 1, str(answer)
+            self.refused_in_a_row += isinstance(answer, QuestionRefused)
+            if self.refused_in_a_row >= _REFUSED_IN_A_ROW:
+                self.ended.set()
+                self.error = self.error or answer
+        elif answer is not None:
+            self.error = self.error or answer
+
+    def _opinion(self, pair: UnaskedPair) -> OpinionRow:
+        image = _opened(self.root, pair.image_path)
+        if image is None:
+            raise ImageError(f"The picture '{pair.image_path}' cannot be read.")
+        opinion = self._p_yes(image, pair.caption)
+        if opinion is None or opinion >= 0.5:  # a deletion explains doubts only
+            return OpinionRow(pair.pair_id, opinion)
+        with self.store.reading() as session:
+            detection = detection_queries.get_detection(session, pair.pair_id)
+        deletions = []
+        for start, end, caption in shortened(pair.caption, detection.suspects if detection else ()):
+            without = self._p_yes(image, caption)
+            if without is not None:
+                deletions.append((start, end, without))
+        return OpinionRow(pair.pair_id, opinion, tuple(deletions))
+
+    def _p_yes(self, image: Image.Image, caption: str) -> float | None:
+        return p_yes(self.endpoint.ask(question_about(image, caption)).likeliest)
+
+
+def _opened(root: Path, image_path: str) -> Image.Image | None:
+    try:
+        return load_image(locate(root, image_path))
+    except (ImageError, UnsafePath, OSError):
+        return None
+
+
+def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
+    """The run of this model on this dataset: an earlier one, or a new one."""
+    what = {
+        "kind": KIND, "dataset_id": dataset_id, "scorer_kind": "server", "model": endpoint.name,
+        "revision": "", "explorer": "none",
+        "parameters": {"url": endpoint.base_url, "prompt": read_prompt().text},
+    }  # fmt: skip
+    with store.writing() as session:
+        run = run_queries.find_run(session, **what)
+        return run or run_queries.start_run(session, **what, code_version=VERSION)
+
+
+def _take_effect(
+    store: Store, dataset_id: int, run: RunRow, scored: RunRow
+) -> dict[int, OpinionRow]:
+    """Use the run's answers instead of those of an earlier one; returns them."""
+    ids, p_errors, before = list[int](), list[float](), dict[int, float]()
+    with store.reading(scanning=True) as session:
+        opinions = queries.opinions_of_run(session, run.id)
+        active = classifier_queries.active(session, dataset_id)
+        after_id = 0
+        while page := pair_queries.pairs_after(
+            session, dataset_id, after_id, _PAGE, with_hidden=True
+        ):
+            after_id = page[-1].id
+            ids += [pair.id for pair in page]
+            p_errors += [math.nan if pair.p_error is None else pair.p_error for pair in page]
+            before |= {p.id: p.second_opinion for p in page if p.second_opinion is not None}
+    signs = signs_of({id: row.p_yes for id, row in opinions.items() if row.p_yes is not None})
+    classifier = classifier_in_use(store, dataset_id)
+    if signs != before and classifier is not None:
+        change = np.array([signs.get(id, 0.0) - before.get(id, 0.0) for id in ids])
+        after = with_opinions(np.array(p_errors), change, classifier.opinion_weight)
+
+        def activate(session: Session) -> None:
+            queries.save_signs(session, dataset_id, signs)
+
+        use_ranking(store, dataset_id, np.array(ids, np.int64), after, activate)
+    if active is not None:
+        renew_suspects(store, scored, active.id, sorted(opinions))
+    measure_disagreement(store, dataset_id)
+    return opinions

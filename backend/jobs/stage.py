@@ -1,0 +1,169 @@
+"""Stages of scoring a dataset: what each still has to do, doing it, and what a unit of it costs.
+
+What remains is read from the store, so that a job that was killed resumes. Progress, time left and
+estimate come from the list of stages alone (`score_dataset.stages_of`).
+"""
+
+import random
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from backend.engine.familiarity import Familiarity
+from backend.engine.trajectories.depth import Depth
+from backend.errors import SettingsError
+from backend.jobs.known_pictures import UNKNOWN
+from backend.jobs.ray_cluster import Cluster
+from backend.jobs.sample import PAIRS, Sample
+from backend.jobs.workers import Task, Workers
+from backend.loaded_models import Engine
+from backend.progress import Progress, StageMessage
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.pairs import PairRow
+from db.queries.runs import RunRow
+
+
+@dataclass
+class Scoring:
+    """What the stages of one job share. `total`: pairs of the dataset. `run`: None if there is none
+    yet, and for an estimate none is made. `suggestions`: whether corrections are prepared; `anew`:
+    see `detect`; `familiarity`: the test for pictures that the model knows, None: it knows all."""
+
+    store: Store
+    engine: Engine
+    dataset_id: int
+    root: Path
+    total: int
+    depth: Depth
+    run: RunRow | None
+    workers: Workers
+    suggestions: bool = True
+    anew: bool = False
+    cluster: Cluster | None = None
+    familiarity: Familiarity | None = None
+
+    @property
+    def run_id(self) -> int:
+        """0: there is no run yet."""
+        return self.run.id if self.run is not None else 0
+
+    @property
+    def this_run(self) -> RunRow:
+        assert self.run is not None, "stages run within a run"
+        return self.run
+
+
+class Stage:
+    """One stage of scoring. `name`: what it reports as progress; `part`: the field of an `Estimate`
+    that covers it; `is_shared`: several processes divide it (`workers.py`)."""
+
+    name: ClassVar[str]
+    part: ClassVar[str]
+    is_shared: ClassVar[bool] = True
+
+    def __init__(self, scoring: Scoring) -> None:
+        self.scoring = scoring
+        #: Then earlier stages are done, and `remaining` is exact.
+        self.has_begun = False
+
+    def remaining(self) -> int:
+        """Units of work (pairs, or noisy copies) that the store still lacks; an estimate where they
+        depend on an earlier stage."""
+        raise NotImplementedError
+
+    def total(self) -> int:
+        """Units in all, those done by earlier jobs included."""
+        return self.scoring.total
+
+    def seconds(self, sample: Sample) -> float:
+        """What a unit takes, measured on a sample of pairs."""
+        raise NotImplementedError
+
+    def batches(self) -> Iterator[Sequence[Any]]:
+        """What remains, in batches that are computed and committed together."""
+        raise NotImplementedError
+
+    def task(self) -> Task[Any, Any]:
+        """Computes a batch, in this or in another process."""
+        raise NotImplementedError
+
+    def computed(self) -> Iterator[tuple[Sequence[Any], Any]]:
+        """Each batch with its result, in the order in which they are finished."""
+        return self.scoring.workers.map(self.task(), self.batches())
+
+    def save(self, batch: Sequence[Any], result: Any) -> None:
+        """Store a batch's result; after that, a kill no longer loses it."""
+        raise NotImplementedError
+
+    def run(self, progress: Progress) -> int:
+        """Do what remains, batch by batch; returns the number of units."""
+        self.has_begun = True
+        left, total, done = self.remaining(), self.total(), 0
+        if left:  # the first batch may take minutes
+            progress(max(0, total - left), total, self.name)
+        for batch, result in self.computed():
+            self.save(batch, result)
+            done += len(batch)
+            progress(min(max(0, total - left) + done, total), total, self.name)
+        return done
+
+
+def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[list[PairRow]]:
+    """All pairs in import order, `size` at a time."""
+    after = 0
+    while True:
+        with scoring.store.reading() as session:
+            batch = pair_queries.pairs_after(session, scoring.dataset_id, after, size)
+        if not batch:
+            return
+        yield batch
+        after = batch[-1].id
+
+
+class TextStage(Stage):
+    """A stage that reads captions only: no picture is opened, and the calling process computes."""
+
+    part = "texts_seconds"
+    is_shared = False
+
+    def computed(self) -> Iterator[tuple[Sequence[Any], Any]]:
+        task = self.task()
+        return ((batch, task(self.scoring.engine, batch, {})) for batch in self.batches())
+
+
+def pairs_to_measure(scoring: Scoring, anyway: bool) -> tuple[int, list[PairRow]]:
+    """How many pairs will be scored, and those to measure: some of them, or of those with only
+    first steps. `anyway`: those whose picture the model does not know, too. Raises SettingsError if
+    there are none."""
+    dataset_id, run_id = scoring.dataset_id, scoring.run_id
+    with scoring.store.reading() as session:
+        left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
+        waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
+        unscored = array("q", (i for i, name in waiting if anyway or name not in left_out))
+        left = unscored
+        if scoring.depth.is_whole and not unscored:
+            lacking = trajectory_queries.lacking_steps(session, run_id, dataset_id)
+            left = array("q", (i for i, _ in lacking))
+        if not left:
+            raise SettingsError("All pairs of this dataset are scored with this model already.")
+        measured = random.Random(0).sample(left, min(PAIRS, len(left)))
+        return len(unscored), pair_queries.pairs_of(session, measured)
+
+
+def with_time_left(progress: Progress, expected: Mapping[str, float]) -> Progress:
+    """`progress` whose messages carry the time left of the job. `expected`: seconds of each of its
+    stages by name, in order; {}: unknown, and `progress` stays as it is."""
+    names = list(expected)
+
+    def update(done: int, total: int, message: str) -> None:
+        if message in expected:
+            later = sum(expected[name] for name in names[names.index(message) + 1 :])
+            message = StageMessage(message, expected[message], later)
+        progress(done, total, message)
+
+    return update if expected else progress

@@ -1,0 +1,302 @@
+"""Stages of scoring: the trajectory of every pair, computed here or on a Ray cluster."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain, groupby
+from typing import Any
+
+import numpy as np
+
+from backend.engine.familiarity import Familiarity
+from backend.engine.scoring.protocol import FloatArray
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.known_pictures import UNKNOWN, encode_known
+from backend.jobs.ray_cluster import Cluster, trajectories_by_ray, trajectory_of
+from backend.jobs.sample import Sample
+from backend.jobs.stage import Scoring, Stage
+from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
+from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
+from backend.jobs.vectors import image_file, remember_images
+from backend.jobs.workers import Opened, Question, Task
+from backend.loaded_models import Engine
+from backend.progress import Progress
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.datasets import NewProblem
+
+#: Pairs encoded, scored and committed together: the most work that a kill can lose.
+BATCH: int = 48
+#: … on an accelerator, which has more pairs in flight.
+BATCH_ON_ACCELERATOR = 256
+
+#: Problem kind for an image that scoring could not read.
+UNREADABLE = "unreadable image"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The results of a batch: trajectories of the pairs `ids` and their images' vectors
+    [pairs, d], None if they are not wanted or the scorer has none; and the pictures that could not
+    be read or that the model does not know, with the reason."""
+
+    ids: list[int]
+    vectors: FloatArray | None
+    trajectories: list[Trajectory]
+    broken: dict[str, str]
+    unknown: dict[str, str]
+
+
+class TrajectoryStage(Stage):
+    """Computes trajectories. `scored`, `unreadable`, `unknown`: pairs so far; `left_out`: reasons
+    by picture that the model does not know."""
+
+    #: Whether the image vectors are stored already, and the model was found to know the pictures.
+    has_vectors = False
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self.scored = self.unreadable = self.unknown = 0
+        self.left_out: dict[str, str] = {}
+
+    @property
+    def lacking(self) -> Iterable[tuple[int, str]]:
+        """(id, image's path) of the pairs to compute, ordered by path."""
+        raise NotImplementedError
+
+    def exploring(self) -> Exploring:
+        return exploring_of(self.scoring.this_run)
+
+    @property
+    def _familiarity(self) -> Familiarity | None:
+        return None if self.has_vectors else self.scoring.familiarity
+
+    def batches(self) -> Iterator[list[Question]]:
+        """All captions of an image are in one batch, so that it is decoded and encoded once."""
+        on_cpu = self.scoring.workers.device.startswith("cpu")
+        ids, ends = _cut(self.lacking, BATCH if on_cpu else BATCH_ON_ACCELERATOR)
+        first = 0
+        for end in ends:
+            batch: list[Question] = []
+            for part in range(first, end, AT_ONCE):
+                with self.scoring.store.reading() as session:
+                    pairs = pair_queries.pairs_of(session, ids[part : min(end, part + AT_ONCE)])
+                batch += [Question(pair.id, pair.image_path, pair.caption) for pair in pairs]
+            if batch:  # pairs may have been removed meanwhile
+                yield batch
+            first = end
+
+    def task(self) -> Task[Question, Scored]:
+        return partial(
+            _score,
+            exploring=self.exploring(),
+            known=self._familiarity,
+            has_vectors=self.has_vectors,
+        )
+
+    def computed(self) -> Iterator[tuple[Sequence[Question], Scored]]:
+        cluster = self.scoring.cluster
+        return super().computed() if cluster is None else self._by_cluster(cluster)
+
+    def _by_cluster(self, cluster: Cluster) -> Iterator[tuple[Sequence[Question], Scored]]:
+        scoring = self.scoring
+        folder = cluster.folder or scoring.engine.settings.data_directory / "ray"
+        if cluster.folder is None:
+            folder /= scoring.store.identity
+        parts = trajectories_by_ray(
+            scoring.engine,
+            cluster,
+            folder / f"run-{scoring.run_id}",
+            scoring.root,
+            self.exploring(),
+            chain.from_iterable(self.batches()),
+            recognises=self._familiarity is not None,
+        )
+        for part in parts:
+            readable = [row for row in part if row["problem"] is None]
+            vectors = None
+            if readable and readable[0]["image_embedding"] is not None and not self.has_vectors:
+                vectors = np.array([row["image_embedding"] for row in readable], np.float32)
+            broken, unknown = (
+                {r["image"]: r["problem"] for r in part
+                 if r["problem"] is not None and bool(r["unknown"]) is is_unknown}
+                for is_unknown in (False, True)
+            )  # fmt: skip
+            yield (
+                [Question(row["pair_id"], row["image"], row["caption"]) for row in part],
+                Scored(
+                    [row["pair_id"] for row in readable],
+                    vectors,
+                    [trajectory_of(row) for row in readable],
+                    broken,
+                    unknown,
+                ),
+            )
+
+    @cached_property
+    def _reported(self) -> set[str]:
+        """Pictures that are listed as unknown. They stay listed during scoring, so that a process
+        that is killed does not refuse the rest of the dataset because of them."""
+        with self.scoring.store.reading() as session:
+            return dataset_queries.files_with_problem(session, self.scoring.dataset_id, UNKNOWN)
+
+    def save(self, batch: Sequence[Question], result: Scored) -> None:
+        """Trajectories, vectors and problems; each picture's problem is stored once, however many
+        captions it has."""
+        scoring = self.scoring
+        remember_images(
+            image_file(scoring.store, scoring.engine, scoring.this_run), result.ids, result.vectors
+        )
+        rows = [to_row(*pair) for pair in zip(result.ids, result.trajectories, strict=True)]
+        problems = [
+            NewProblem(name, None, kind, message)
+            for kind, reasons in ((UNREADABLE, result.broken), (UNKNOWN, result.unknown))
+            for name, message in reasons.items()
+            if name not in self._reported
+        ]
+        self._reported.update(result.broken, result.unknown)
+        with scoring.store.writing() as session:
+            trajectory_queries.save_trajectories(session, scoring.run_id, rows)
+            dataset_queries.add_problems(session, scoring.dataset_id, problems)
+        self.scored += len(result.ids)
+        self.unreadable += sum(pair.image_path in result.broken for pair in batch)
+        self.unknown += sum(pair.image_path in result.unknown for pair in batch)
+        self.left_out |= result.unknown
+
+
+class Trajectories(TrajectoryStage):
+    """Of every pair that has none in this run: whole ones, or their first steps."""
+
+    name = "Caption trajectories"
+    part = "trajectories_seconds"
+
+    def remaining(self) -> int:
+        scoring = self.scoring
+        with scoring.store.reading() as session:
+            return pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+
+    def seconds(self, sample: Sample) -> float:
+        return sample.trajectories(self.scoring.depth.is_whole).seconds
+
+    @property
+    def lacking(self) -> Iterator[tuple[int, str]]:
+        scoring = self.scoring
+        with scoring.store.reading() as session:
+            yield from pair_queries.unscored_by_image(session, scoring.dataset_id, scoring.run_id)
+
+    def exploring(self) -> Exploring:
+        return replace(super().exploring(), whole=self.scoring.depth.is_whole)
+
+    def run(self, progress: Progress) -> int:
+        done = super().run(progress)
+        self._list_left_out()
+        return done
+
+    def _list_left_out(self) -> None:
+        """List exactly these pictures as unknown: another model may have had a different list."""
+        dataset_id = self.scoring.dataset_id
+        with self.scoring.store.writing() as session:
+            listed = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
+            if listed != self.left_out.keys():
+                dataset_queries.clear_problems(session, dataset_id, UNKNOWN)
+                reasons = self.left_out.items()
+                problems = [NewProblem(name, None, UNKNOWN, reason) for name, reason in reasons]
+                dataset_queries.add_problems(session, dataset_id, problems)
+
+
+class Completion(TrajectoryStage):
+    """Later steps of pairs of which an earlier job computed only the first."""
+
+    name = "Completing trajectories"
+    part = "whole_seconds"
+    has_vectors = True
+
+    def remaining(self) -> int:
+        return len(self.lacking)
+
+    def total(self) -> int:
+        return self.remaining()
+
+    def seconds(self, sample: Sample) -> float:
+        return sample.trajectories(True).seconds
+
+    def selections(self) -> list[dict[str, Any]]:
+        """Which first steps become whole, as arguments of `lacking_steps`."""
+        return [{}] if self.scoring.depth.is_whole else []
+
+    @cached_property
+    def lacking(self) -> list[tuple[int, str]]:
+        scoring = self.scoring
+        with scoring.store.reading() as session:
+            rows = {
+                row
+                for which in self.selections()
+                for row in trajectory_queries.lacking_steps(
+                    session, scoring.run_id, scoring.dataset_id, **which
+                )
+            }
+        return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
+class Whole(Completion):
+    """Later steps of the pairs that a detector ranks highest, or that get corrections."""
+
+    name = "Whole trajectories"
+
+    def remaining(self) -> int:
+        if self.has_begun:
+            return super().remaining()
+        scoring = self.scoring
+        if scoring.depth.is_whole:
+            return 0
+        with scoring.store.reading() as session:
+            first_steps = trajectory_queries.count_first_steps(session, scoring.run_id)
+            unscored = pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+        depth, total = scoring.depth, scoring.total
+        selected = depth.top(total) if depth.above is None else share_of(total)
+        return min(first_steps + unscored, max(selected, corrections_expected(scoring)))
+
+    def selections(self) -> list[dict[str, Any]]:
+        scoring = self.scoring
+        selections: list[dict[str, Any]] = []
+        if not scoring.depth.is_whole:
+            selections.append({"top": scoring.depth.top(scoring.total)})
+        if scoring.depth.above is not None:
+            selections.append({"above": scoring.depth.above})
+        if scoring.suggestions:  # corrections are proposed from whole trajectories
+            selections.append({"among": likely_wrong(scoring.store, scoring.dataset_id)})
+        return selections
+
+
+def _score(
+    engine: Engine,
+    batch: Sequence[Question],
+    opened: Opened,
+    exploring: Exploring,
+    known: Familiarity | None,
+    has_vectors: bool,
+) -> Scored:
+    states, broken, unknown = encode_known(engine, opened, known)
+    readable = [pair for pair in batch if pair.image_path in states]
+    encoded = [states[pair.image_path] for pair in readable]
+    vectors = None if has_vectors else engine.image_embeddings(encoded)
+    ids = [pair.pair_id for pair in readable]
+    captions = [pair.caption for pair in readable]
+    trajectories = engine.trajectories(list(zip(encoded, captions, strict=True)), ids, exploring)
+    return Scored(ids, vectors, trajectories, broken, unknown)
+
+
+def _cut(pairs: Iterable[tuple[int, str]], size: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Ids of pairs and the ends of their batches. `pairs`: (id, image's path), ordered by path.
+    Batches may be larger than `size`, because an image's captions stay together."""
+    ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
+    for _, group in groupby(pairs, key=lambda row: row[1]):
+        ids.extend(pair_id for pair_id, _ in group)
+        if len(ids) - (ends[-1] if ends else 0) >= size:
+            ends.append(len(ids))
+    if len(ids) > (ends[-1] if ends else 0):
+        ends.append(len(ids))
+    return ids, ends

@@ -1,0 +1,130 @@
+"""The review page: what the keyboard reaches, what never moves, and what a newcomer sees."""
+
+import sqlite3
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import Site, opened_page
+from tests.browser.test_main_job import pair_of, press
+from tests.browser.test_verdicts import wait_until_ready
+
+pytestmark = pytest.mark.browser
+RIGHT = "#traced-stage [data-action=correct]"
+#: Tab stops before the verdicts: header, picture, suggestions.
+MOST_PRESSES = 8
+#: Whether the element with the focus has a visible ring.
+RING = """() => {
+  const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(document.activeElement);
+  return (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+}"""
+FOCUSED = "() => document.activeElement.outerHTML.slice(0, 160)"
+#: The sum of the layout shifts in which a part of the bottom bar took part.
+SHIFTS = """() => {
+  window.shiftsInBar = 0;
+  new PerformanceObserver((list) => {
+    for (const shift of list.getEntries()) {
+      const isInBar = shift.sources.some(({ node }) => node?.parentElement?.closest(".decide"));
+      if (isInBar) window.shiftsInBar += shift.value;
+    }
+  }).observe({ type: "layout-shift" });
+}"""
+#: Pairs of parts that overlap on the screen.
+OVERLAPS = """(parts) => parts.flatMap((one, index) => parts.slice(index + 1).filter((other) => {
+  const [a, b] = [one, other].map((part) => document.querySelector(part).getBoundingClientRect());
+  return a.left < b.right - 1 && b.left < a.right - 1
+    && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+}).map((other) => `${one} ${other}`))"""
+PARTS = ["#traced-stage .picture", "#traced-stage .words", ".decide", "#traced-chart"]
+
+
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
+def test_right_is_a_few_presses_of_tab_away_and_each_stop_has_a_ring(page: Page) -> None:
+    wait_until_ready(page)
+    for _ in range(MOST_PRESSES):
+        page.keyboard.press("Tab")
+        assert page.evaluate(RING), page.evaluate(FOCUSED)
+        if page.locator(f"{RIGHT}:focus").count():
+            break
+    else:
+        pytest.fail(f"not reached with {MOST_PRESSES} presses")
+    # One stop a group: arrow keys move within it, and Enter gives the verdict.
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#traced-stage .verdicts [data-local=edit]")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    before = pair_of(page)
+    press(page, "Enter")
+    expect(page.locator(RIGHT)).to_be_focused()  # on the next pair as well
+    page.keyboard.press("z")
+    expect(page.locator(f'#traced-stage [data-pair="{before}"]')).to_be_visible()
+    for _ in range(20):  # toolbar, search, sort, filter, queue, reasons
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement === document.body"):
+            break
+        assert page.evaluate(RING), page.evaluate(FOCUSED)
+
+
+def test_the_bottom_bar_does_not_move_from_verdict_to_verdict(page: Page) -> None:
+    wait_until_ready(page)
+    page.evaluate(SHIFTS)
+    for key in ("a", "d", "u", "ArrowRight", "j"):
+        before = pair_of(page)
+        page.keyboard.press(key)
+        if key != "ArrowRight":
+            expect(page.locator(f'#traced-stage [data-pair="{before}"]')).to_have_count(0)
+        page.wait_for_timeout(150)
+    assert page.evaluate("window.shiftsInBar") == 0
+    for _ in range(3):
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (720, 450), (390, 844)], ids=str)
+def test_nothing_covers_picture_caption_or_chart(page: Page, size: tuple[int, int]) -> None:
+    """720 × 450 is a window of 1440 × 900 at 200 %."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    assert page.evaluate(OVERLAPS, PARTS) == []
+    page.locator("#traced-stage .words").scroll_into_view_if_needed()
+    page.locator("#traced-stage .traced-caption").click(trial=True)
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
+    page: Page, site: Site
+) -> None:
+    (file,) = (site.folder / "state").glob("*.db")
+    with sqlite3.connect(file) as database:
+        query = "SELECT pair_id FROM suggestions WHERE kind = 'correction'"
+        (pair,) = database.execute(query).fetchone()
+        database.execute("UPDATE suggestions SET p_after = p_before WHERE pair_id = ?", (pair,))
+    page.goto(f"{site.address}/?pair={pair}")
+    folded = page.locator("#traced-stage .weak [data-action=suggestion-1]")
+    expect(folded).to_have_count(1)
+    expect(folded).to_be_hidden()
+    page.keyboard.press("1")
+    expect(folded).to_be_visible()
+    assert pair_of(page) == str(pair)
+
+
+def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
+    profile: BrowserContext, site: Site
+) -> None:
+    with opened_page(profile, site) as page:
+        hints, session = page.locator(".first-hints p").first, page.locator(".session")
+        expect(hints).to_be_visible()
+        expect(session).to_be_empty()
+        wait_until_ready(page)
+        press(page, "u")
+        expect(hints).to_be_hidden()
+        expect(session).to_have_text("1 this session")
+        page.locator("[data-dismiss-limits]").click()
+        page.reload()
+        expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
+        expect(hints).to_be_hidden()
+        expect(page.locator("[data-limits]")).to_be_hidden()
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")

@@ -1,0 +1,162 @@
+"""Worker processes that are stopped, killed or run out of memory in the middle of a job: the job
+says what happened, and the same command continues with the rest. Real processes and signals."""
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
+from backend.jobs import score_dataset, trajectory_stages, workers
+from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.jobs.workers import Devices, Workers
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from db.queries import pairs, runs, trajectories
+from research.scenes import demo
+
+PAIRS = 6
+PATIENCE = 600
+#: One worker, beside which the calling process only waits.
+ANOTHER = Devices(("cpu",))
+
+pytestmark = pytest.mark.timeout(4 * PATIENCE)
+
+
+class OnlyOthers(Workers):
+    """Computes nothing in the calling process, as with several GPUs."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._takes_part, self._names = False, self._devices.names
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=7)
+    settings = {
+        "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
+        "detector": "logistic",
+    }  # fmt: skip
+    opened = Workspace(load_settings(settings, {}))
+    opened.jobs.import_dataset(tmp_path / "pairs")
+    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
+    yield opened
+    opened.store.close()
+
+
+def after_the_first_batch(
+    monkeypatch: pytest.MonkeyPatch, disturb: Callable[[psutil.Process], None]
+) -> list[BaseProcess]:
+    """Disturb the worker once the first batch is stored; returns it, once that is done."""
+    disturbed: list[BaseProcess] = []
+    save = TrajectoryStage.save
+
+    def saved(*arguments: Any) -> None:
+        save(*arguments)
+        if not disturbed:
+            (worker,) = multiprocessing.active_children()
+            disturb(psutil.Process(worker.ident))
+            disturbed.append(worker)
+
+    monkeypatch.setattr(TrajectoryStage, "save", saved)
+    monkeypatch.setattr(score_dataset, "Workers", OnlyOthers)
+    return disturbed
+
+
+def stored(workspace: Workspace) -> dict[int, bytes]:
+    """The trajectory of each pair that has one."""
+    with workspace.store.reading() as session:
+        run = runs.latest_run(session, 1, "score")
+        assert run is not None
+        ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
+        known = trajectories.trajectories_of(session, run.id, ids)
+    return {pair: row.scores.tobytes() for pair, row in known.items()}
+
+
+def check_resumed(workspace: Workspace, kept: dict[int, bytes]) -> None:
+    """The same command computes what is left, and nothing twice."""
+    assert kept
+    report = workspace.jobs.score(1, suggestions=False)
+    assert (report.pairs, report.scored) == (PAIRS, PAIRS - len(kept))
+    whole = stored(workspace)
+    assert len(whole) == PAIRS
+    assert {pair: whole[pair] for pair in kept} == kept
+
+
+def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        stopped = after_the_first_batch(patch, psutil.Process.suspend)
+        job = workspace.jobs.background.start(
+            "score", 1,
+            lambda progress: {"job": workspace.jobs.score(1, progress, False, ANOTHER).scored},
+        )  # fmt: skip
+        until = time.monotonic() + PATIENCE
+        while not stopped and time.monotonic() < until:
+            time.sleep(0.1)
+        assert psutil.Process(stopped[0].ident).status() == psutil.STATUS_STOPPED
+        workspace.jobs.cancel(job)
+        assert workspace.jobs.background.wait(PATIENCE)
+    assert workspace.jobs.job(job).status == "cancelled"
+    stopped[0].join(PATIENCE)
+    assert stopped[0].exitcode == -signal.SIGKILL
+    check_resumed(workspace, stored(workspace))
+
+
+@pytest.mark.nightly
+def test_a_stopped_worker_is_ended_after_a_while(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "MOST_LOOKS_AT_A_STOPPED", 3)
+    with monkeypatch.context() as patch:
+        stopped = after_the_first_batch(patch, psutil.Process.suspend)
+        with pytest.raises(WorkerEnded, match=r"stopped by another program.*for 3 seconds"):
+            workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
+    stopped[0].join(PATIENCE)
+    assert stopped[0].exitcode == -signal.SIGKILL
+    check_resumed(workspace, stored(workspace))
+
+
+def kill(process: psutil.Process) -> None:
+    process.send_signal(signal.SIGKILL)
+
+
+def crash(process: psutil.Process) -> None:
+    process.send_signal(signal.SIGSEGV)
+
+
+def allow_no_more_memory(process: psutil.Process) -> None:
+    used = process.memory_info().vms
+    process.rlimit(psutil.RLIMIT_AS, (used, used))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("disturb", "kind", "message"),
+    [
+        (kill, OutOfMemory, "terminated by the system, probably for lack of memory"),
+        (crash, WorkerEnded, "SIGSEGV"),
+        (allow_no_more_memory, OutOfMemory, "needs more than there is"),
+    ],
+)
+def test_a_killed_worker_is_reported(
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    disturb: Callable[[psutil.Process], None],
+    kind: type[TracedError],
+    message: str,
+) -> None:
+    with monkeypatch.context() as patch:
+        after_the_first_batch(patch, disturb)
+        with pytest.raises(kind, match=message) as ended:
+            workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
+    assert "Finished work is kept" in explain(ended.value)
+    check_resumed(workspace, stored(workspace))

@@ -1,0 +1,37 @@
+// This session: how many verdicts, how fast; what a newcomer sees first.
+import { onSaved } from "./acts.js";
+import { board, one, onPaint, stage } from "./page.js";
+
+const KEPT = "traced-session", SEEN = "traced-seen", HAS_DECIDED = "traced-has-decided", PAUSE = 120_000;  // ms; longer gaps are breaks
+/** @type {{count: number, busy: number, last: number}} `busy`: ms between verdicts, without breaks */
+const session = JSON.parse(sessionStorage.getItem(KEPT) ?? '{"count":0,"busy":0,"last":0}');
+
+/** "12 this session · 9 a minute"; no pace before the fifth verdict. */
+export function describe({ count, busy }) {
+  const pace = count >= 5 && busy ? ` · ${Math.round((60_000 * (count - 1)) / busy)} a minute` : "";
+  return count ? `${count} this session${pace}` : "";
+}
+
+function show() { one(".session").textContent = describe(session); }
+
+onSaved((pairs) => {
+  if (!pairs.length) return;
+  const now = Date.now(), gap = now - session.last;
+  Object.assign(session, { count: session.count + pairs.length, busy: session.busy + (gap < PAUSE ? gap : 0), last: now });
+  sessionStorage.setItem(KEPT, JSON.stringify(session));
+  localStorage.setItem(HAS_DECIDED, "yes");
+  delete board().dataset.isNew;
+  show();
+});
+
+export function start() {
+  show();
+  if (!localStorage.getItem(HAS_DECIDED)) board().dataset.isNew = "";
+}
+
+onPaint("stage", () => {
+  if (!stage() || sessionStorage.getItem(SEEN)) return;
+  sessionStorage.setItem(SEEN, "yes");
+  board().dataset.firstSight = "";
+  setTimeout(() => delete board().dataset.firstSight, 1000);
+});
