@@ -22,8 +22,8 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "process_exit",
-    "progress", "version",
+    "bound", "bundled", "plugins", "settings", "store", "errors", "templating", "verdicts",
+    "process_exit", "progress", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from backend.engine.statistics.agreement import Agreement
 from db.models import ROLES as ROLES
+from db.queries.api_keys import ApiKeyRow
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class AccountView:
 @dataclass(frozen=True)
 class AccountsView:
     accounts: tuple[AccountView, ...]
+
+
+@dataclass(frozen=True)
+class KeysView:
+    keys: tuple[ApiKeyRow, ...]
 
 
 @dataclass(frozen=True)

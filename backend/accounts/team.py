@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import cached_property
 
 from backend.accounts.passwords import hashed, is_right
+from backend.accounts.program_keys import ApiKeys
 from backend.accounts.records import AccountView, DisputeView, OpinionView, TeamView
 from backend.engine.statistics.agreement import agreement, check_overlap
 from backend.errors import NotFound, SettingsError
@@ -33,6 +34,7 @@ class Team:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.keys = ApiKeys(store)
 
     # ---------------------------------------------------------------- accounts
 
@@ -64,7 +66,8 @@ class Team:
         role: str | None = None,
         active: bool | None = None,
     ) -> AccountView:
-        """Change what is given; the user has to log in again. Raises NotFound."""
+        """Change what is given; the user has to log in again, and a closed account loses its keys.
+        Raises NotFound."""
         if role is not None:
             _check_role(role)
         password_hash = hashed(password) if password is not None else None

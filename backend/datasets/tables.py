@@ -5,13 +5,15 @@ is line 1), as in an editor.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend import plugins
 from backend.datasets.arrow_cells import embedded_columns, image_cell, value_of
 from backend.datasets.arrow_streams import arrow_table
 from backend.datasets.containers import SEPARATOR
@@ -24,6 +26,15 @@ from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encod
 from backend.errors import DatasetFormatError
 
 _BATCH = 2000
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads tables of another format, for another package (`backend.plugins`). `endings`: such as
+    ".xlsx"; `rows`: the rows of a file. It may raise DatasetFormatError."""
+
+    endings: tuple[str, ...]
+    rows: Callable[[Path], Iterator[TableRow]]
 
 
 def rows_of(
@@ -51,8 +62,16 @@ def rows_of(
             yield from parquet_rows(path, raw)
     elif ending == ".arrow":
         yield from _arrow(path, folders)
+    elif ending in table_readers():
+        yield from table_readers()[ending].rows(path)
     else:
         raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
+
+
+def table_readers() -> dict[str, TableReader]:
+    """The readers of other packages by ending."""
+    readers = plugins.load("readers", TableReader)
+    return {ending.lower(): reader for reader in readers for ending in reader.endings}
 
 
 def text_encoding(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
-from backend.errors import SettingsError
+from backend.errors import PairChanged, SettingsError
 from backend.review.views import fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
@@ -58,7 +58,7 @@ class Verdicts:
         note = _note(note)
         with self._store.writing() as session:
             if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
-                raise SettingsError("The pair that you saw is no longer in the database.")
+                raise PairChanged("The pair that you saw is no longer in the database.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
             else:

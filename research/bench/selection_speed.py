@@ -161,8 +161,8 @@ def _phrases(attributions: Sequence[float]) -> list[PhraseRow]:
 
 def _cost(way: Sequence[str], database: str, folder: str) -> SelectionCost:
     arguments = ["select", _NAME, *way, "--split", "all", "--db", database, "--json"]
-    # An installed wheel calls the command line's module `traced_curator`.
-    module = "app" if IS_CHECKOUT else "traced_curator"
+    # An installed wheel calls the command line's module otherwise.
+    module = "app" if IS_CHECKOUT else "traced_curator.command_line"
     cost = cost_of(f"from {module} import app as run", arguments, folder)
     return SelectionCost(
         " ".join(way), cost.processor_seconds, cost.peak_mebibytes, int(cost.answer["kept"])

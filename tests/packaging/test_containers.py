@@ -40,7 +40,7 @@ def image_settings(instructions: list[tuple[str, str]]) -> dict[str, str]:
 
 def test_the_image_runs_the_installed_command(instructions: list[tuple[str, str]]) -> None:
     scripts = re.findall(
-        r"^([\w-]+) = \"traced_curator:", (ROOT / "pyproject.toml").read_text(), re.M
+        r"^([\w-]+) = \"traced_curator\.", (ROOT / "pyproject.toml").read_text(), re.M
     )
     assert [json.loads(words) for words in arguments(instructions, "ENTRYPOINT")] == [scripts]
     (words,) = arguments(instructions, "CMD")
