@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
 from sqlalchemy import update
 
 from backend.workspace import Workspace
@@ -42,7 +41,7 @@ def team(workspace: Workspace) -> Callable[[str], TestClient]:
     return with_key
 
 
-def decide(client: TestClient, row: dict[str, Any], **sent: object) -> Response:
+def decide(client: TestClient, row: dict[str, Any], **sent: object) -> Any:
     headers = {"If-Match": row["etag"]}
     return client.put(f"pairs/{row['id']}/verdict", json=sent, headers=headers)
 
