@@ -61,7 +61,7 @@ def explain_problems(api: fastapi.FastAPI) -> None:
     @api.exception_handler(TracedError)
     def ours(request: fastapi.Request, error: TracedError) -> JSONResponse:
         status = next((s for k, s in STATUSES.items() if isinstance(error, k)), HTTPStatus.CONFLICT)
-        name = re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
+        name = re.sub(r"\B([A-Z])", r"-\1", type(error).__name__).lower()
         return problem(status, explained(error), f"urn:traced-curator:{name}", error.title)
 
     @api.exception_handler(HTTPException)
