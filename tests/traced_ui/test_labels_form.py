@@ -41,11 +41,13 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
 ) -> None:
     rows = [{"id": f"p{n}", "file_name": "a.png", "caption": f"A dog {n}"} for n in range(3)]
     dataset = workspace.jobs.import_dataset(image_folder(tmp_path / "p", rows, ("a.png",)))
+    filter = QueueFilter(dataset.dataset_id, order="position", descending=False)
+    ids = [row.pair_id for row in workspace.review.queue_page(filter).rows]
     for name in ("Ada", "Ben"):
         workspace.accounts.add(name, "a long password", "adjudicator")
     workspace.accounts.set_overlap(dataset.dataset_id, 1.0, 2)
-    workspace.review.decide(1, 0, "correction", "A small horse", author="Ada")
-    workspace.review.decide(2, 0, "drop", author="Ben")
+    workspace.review.decide(ids[0], 0, "correction", "A small horse", author="Ada")
+    workspace.review.decide(ids[1], 0, "drop", author="Ben")
     with gr.Blocks() as blocks:
         labels_form.build(workspace, gr.Dropdown([dataset.dataset_id]))
     handlers: dict[str, Any] = {event.name: event.fn for event in blocks.fns.values()}
@@ -57,6 +59,6 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
         assert "Row 3, p1" in answer
         assert "2 need the verdict of each person" in answer
         assert "Ada" not in answer
-    first, second, third = (workspace.review.open_pair(number) for number in (1, 2, 3))
+    first, second, third = (workspace.review.open_pair(number) for number in ids)
     assert (first.decision, first.corrected_caption) == ("correction", "A small horse")
     assert (second.decision, third.decision) == ("drop", None)
