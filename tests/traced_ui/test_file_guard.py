@@ -261,7 +261,10 @@ def test_gradios_own_check_of_paths_is_on(client: TestClient, blocks: gr.Blocks)
 
 
 def test_gradio_without_the_guard_gives_the_file_out(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The report's program. Once this fails, Gradio has mended it: the guard may go."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
