@@ -5,9 +5,6 @@ import sys
 
 #: Modules that read stored trajectories and suggestions and compute nothing.
 READERS = {"backend.jobs", "backend.jobs.stored_suggestions", "backend.jobs.stored_trajectories"}
-    "backend.jobs",
-    *(f"backend.jobs.stored_{name}" for name in ("suggestions", "trajectories")),
-}
 CODE = "import sys, backend.review.pair; print(*sys.modules)"
 
 
