@@ -142,7 +142,7 @@ def _refusal(scope: Scope, root: str) -> Response:
     accepts = dict(scope.get("headers") or []).get(b"accept", b"")
     if scope["method"] == "GET" and b"text/html" in accepts:
         return RedirectResponse(f"{root}/login?to={quote(wanted, safe='')}", 303)
-    return problem(401, "Send a key, or log in first: POST /login with username and password.")
+    return problem(401, "Log in first: POST /login with username and password; or send a key.")
 
 
 def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool = False) -> None:
