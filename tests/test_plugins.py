@@ -105,7 +105,7 @@ workspace.store.close()
 
 def test_readers_and_captioners_come_by_the_same_door(tmp_path: Path) -> None:
     source = (
-        "from backend.datasets.rows import TableRow\n"
+        "from backend.datasets.cells import TableRow\n"
         "from backend.datasets.tables import TableReader\n"
         "def rows(path):\n"
         "    for number, line in enumerate(path.read_text().splitlines(), 1):\n"

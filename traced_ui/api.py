@@ -26,7 +26,7 @@ from starlette.requests import HTTPConnection
 
 from backend.datasets.cells import text_problem
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, typed
 from backend.version import VERSION
 from backend.workspace import ExportChoice, VerdictRow, Workspace

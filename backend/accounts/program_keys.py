@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from dataclasses import dataclass
 
 from backend.errors import SettingsError
 from backend.store import Store
@@ -13,6 +14,11 @@ SCOPES = ("read", "review")
 #: How every key begins, so that people and scanners of leaked secrets recognise one.
 PREFIX = "traced_"
 LONGEST_LABEL = 80
+
+
+@dataclass(frozen=True)
+class KeysView:
+    keys: tuple[ApiKeyRow, ...]
 
 
 class ApiKeys:

@@ -39,7 +39,7 @@ def list_keys(
 ) -> None:
     """The keys of all accounts, or of one: id, account, label, scope and day."""
     with reported(as_json):
-        from backend.accounts.records import KeysView
+        from backend.accounts.program_keys import KeysView
 
         rows = open_workspace(load_settings({"database": db})).accounts.keys.of(name)
         lines = (
