@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from backend.errors import SettingsError
 from backend.store import Store
-from db.queries import api_keys, curators
+from db.queries import api_keys, curator_queries
 from db.queries.api_keys import ApiKeyRow as ApiKeyRow
 
 #: What a key may do: only read, or also write as its curator may.
@@ -36,7 +36,7 @@ class ApiKeys:
             raise SettingsError(f"A label has 1 to {LONGEST_LABEL} printable characters.")
         token = PREFIX + secrets.token_urlsafe(32)
         with self._store.writing() as session:
-            account = curators.get_curator(session, name)
+            account = curator_queries.get_curator(session, name)
             if not account.active:
                 raise SettingsError(f"{name} may not log in, so a key would open nothing.")
             key = api_keys.add_key(session, account.id, label, _digest(token), scope == "review")

@@ -14,9 +14,15 @@ from PIL import Image
 from backend.engine.captions import Caption
 from backend.engine.embeddings import embed
 from backend.engine.scoring.checkpoints import Family, Request
-from backend.engine.scoring.independent import Independent
-from backend.engine.scoring.protocol import BoolArray, FloatArray, ImageState, ScorerInfo, Tokens
-from backend.engine.scoring.work import Work
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Independent,
+    ScorerInfo,
+    Tokens,
+    Work,
+)
 
 #: s of each caption for the picture, which is RGB; higher means a better match.
 ScoreFunction = Callable[[Image.Image, Sequence[str]], Sequence[float]]
