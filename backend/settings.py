@@ -243,9 +243,9 @@ def load_settings(
     values: dict[str, Any] = _of_the_place(environment)
     origins: dict[str, str] = dict.fromkeys(values, "environment")
     for file in (user_file(), folder_file()) if files is None else files:
-        given = _from_file(file, names)
-        values |= given
-        origins |= dict.fromkeys(given, "file")
+        of_file = _from_file(file, names)
+        values |= of_file
+        origins |= dict.fromkeys(of_file, "file")
     for name, text in environment.items():
         if not name.startswith("TRACED_") or name[7:].startswith(_RESERVED):
             continue

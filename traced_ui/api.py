@@ -301,7 +301,7 @@ class ExportWanted(BaseModel):
 def put_verdict(
     caller: Writer,
     pair: Id,
-    given: VerdictGiven,
+    body: VerdictGiven,
     response: Response,
     if_match: Annotated[Text | None, Header(description="The pair's `etag`.")] = None,
 ) -> Verdict:
@@ -310,7 +310,7 @@ def put_verdict(
         raise HTTPException(
             HTTPStatus.PRECONDITION_REQUIRED, "Send If-Match with the etag of the pair you judged."
         )
-    verdict = decide(caller, pair, if_match, **given.model_dump())
+    verdict = decide(caller, pair, if_match, **body.model_dump())
     response.headers["ETag"] = f'"{verdict.etag}"'
     return verdict
 

@@ -58,14 +58,14 @@ def create_server(workspace: Workspace) -> FastMCP:
 def _tool(function: Callable[..., Any], workspace: Workspace, writes: bool) -> Callable[..., Any]:
     """The function for a client: it runs in a thread, as whoever sent the request."""
 
-    async def call(context: Context, **given: Any) -> list[Any]:  # type: ignore[type-arg]
+    async def call(context: Context, **arguments: Any) -> list[Any]:  # type: ignore[type-arg]
         request = context.request_context.request
         assert request is not None  # it came over HTTP
         caller = caller_of(workspace, request)
         if writes and not caller.may_write:
             raise ToolError("This key may only read: its scope is 'read'.")
         try:
-            return await anyio.to_thread.run_sync(lambda: _content(caller, function, given))
+            return await anyio.to_thread.run_sync(lambda: _content(caller, function, arguments))
         except Exception as error:
             raise ToolError(explained(error)) from None
 
@@ -79,10 +79,10 @@ def _tool(function: Callable[..., Any], workspace: Workspace, writes: bool) -> C
 
 
 def _content(
-    caller: Caller, function: Callable[..., Any], given: dict[str, Any]
+    caller: Caller, function: Callable[..., Any], arguments: dict[str, Any]
 ) -> list[str | Image]:
     """The result as JSON, followed by the picture if it is a pair."""
-    result = function(caller, **given)
+    result = function(caller, **arguments)
     content: list[str | Image] = [to_json(result).decode()]
     if isinstance(result, Pair):
         with suppress(TracedError, OSError):
