@@ -1,4 +1,4 @@
-"""Behind a real nginx, over https and under a path, and in a frame of another page."""
+"""Behind a real nginx, over https and under a path."""
 
 import re
 import shutil
@@ -140,24 +140,3 @@ UPLOAD = """async () => {
   const discarded = await fetch(`uploads/${upload}`, { method: "DELETE" });
   return [sent.status, discarded.status];
 }"""
-
-
-def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
-    browser: Browser, scored_pairs: Path, tmp_path: Path
-) -> None:
-    with serving(tmp_path, scored_pairs, "--frame", "http://frames.localhost") as site:
-        profile = browser.new_context()
-        page = profile.new_page()
-        inside = site.address.replace("127.0.0.1", "app.localhost")
-        frame = f"<iframe src='{inside}/' width=1200 height=800></iframe>"
-        page.route(
-            re.compile(r"^http://(frames|others)\.localhost/"),
-            lambda route: route.fulfill(body=frame, content_type="text/html"),
-        )
-        page.goto("http://frames.localhost/")
-        stage = page.frame_locator("iframe").locator("#traced-stage [data-pair]").first
-        expect(stage).to_be_visible(timeout=60_000)
-        page.goto("http://others.localhost/")
-        page.wait_for_timeout(2000)
-        assert page.frames[1].locator("#traced-stage").count() == 0
-        profile.close()
