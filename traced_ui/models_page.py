@@ -191,7 +191,7 @@ def captioner_offer(workspace: Workspace) -> str:
     more = duration(CAPTIONER_CORE_SECONDS / threads.cores())
     return (
         "For models whose own captioner the page Model does not name: three of the nine signs of "
-        "the detector, the strongest sign for suspect words, replacements that read well and new "
+        "the error finder, the strongest sign for suspect words, replacements that read well and new "
         f"descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
         "pairs."
     )

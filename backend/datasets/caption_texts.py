@@ -32,7 +32,7 @@ class TextReader:
             ending = PurePosixPath(name).suffix.lower()
             self.note(
                 f"Some '*{shown(ending)}' have several lines, which are read as one caption. If "
-                "each line is a caption, import with --captions-per-line."
+                "each line is a caption, say so and import again."
             )
         return text
 

@@ -48,4 +48,4 @@ def _field(value: dict[Any, Any], language: str | None) -> Any:
         raise BadCell(f"it holds fields ({listed}), and none of them is named like a caption")
     if language is None and len(value) == 1:
         return next(iter(value.values()))
-    raise BadCell(f"it holds captions in several languages ({listed}). Choose one with --language")
+    raise BadCell(f"it holds captions in several languages ({listed}). Choose the language")

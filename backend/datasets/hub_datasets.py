@@ -13,6 +13,7 @@ from typing import Any
 
 from backend.datasets.cells import shown
 from backend.datasets.regular_files import open_within, read_within
+from backend.datasets.import_fields import where_to_state
 from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
 
 #: Distinguishes the name of a Hub dataset from a path.
@@ -83,7 +84,7 @@ def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
     if not configs:
         if subset is not None:
             raise DatasetFormatError(
-                f"'{shown(folder.name)}' has no subset '{shown(subset)}' (--subset): no README.md "
+                f"'{shown(folder.name)}' has no subset '{shown(subset)}': no README.md "
                 "in it lists any."
             )
         return None
@@ -153,7 +154,9 @@ def _chosen(folder: Path, configs: dict[str, dict[str, Any]], subset: str | None
         return subset
     listed = ", ".join(shown(name) for name in configs)
     what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
-    raise DatasetFormatError(f"'{shown(folder.name)}' {what}. Choose one with --subset: {listed}.")
+    raise DatasetFormatError(
+        f"'{shown(folder.name)}' {what}. Choose one: {listed}.", **where_to_state("subset")
+    )
 
 
 def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[str]]:

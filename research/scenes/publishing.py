@@ -18,8 +18,8 @@ from research.scenes.architecture import DEVIATION, IMAGE_SIZE, MEAN
 from research.scenes.tokenizer import make_tokenizer
 
 LIMITS = (
-    "This model only knows drawn scenes such as those of the demo. For photographs choose another "
-    "with --model, for example --model Salesforce/blip-itm-base-coco."
+    "This model only knows drawn scenes such as those of the demo. For photographs choose another, "
+    "for example Salesforce/blip-itm-base-coco."
 )
 
 

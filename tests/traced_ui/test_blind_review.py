@@ -56,8 +56,9 @@ SENT: dict[str, list[dict[str, Any]]] = {
     "map-bus": [
         {"action": "hover", "pair": 1},
         {"action": "region", "run": 3, "line": [0, 0, 1, 0, 1, 1, 0, 1]},
+        {"action": "near", "x": [0, 1], "y": [0, 1]},
     ],
-    "duplicates-bus": [
+    "duplicates-page": [
         {"action": "keep", "group": 1, "pair": 2, "seen": [[1, 1]]}, {"action": "undo"},
         {"action": "redo"}, {"action": "next-page"},
     ],

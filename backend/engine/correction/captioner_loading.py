@@ -16,7 +16,7 @@ from backend.engine.scoring.revision import weights_digest
 from backend.engine.scoring.vqa.name import PREFIX as VQA
 from backend.errors import ModelMismatch
 
-_ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-image-captioning-base."
+_ADVICE = "Name a directory or hub name such as Salesforce/blip-image-captioning-base."
 
 
 def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None) -> Captioner:

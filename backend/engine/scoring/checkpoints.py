@@ -15,7 +15,7 @@ from backend.engine.scoring.protocol import Scorer, ScorerInfo
 from backend.engine.scoring.revision import limits_of, revision_of
 
 ADVICE = (
-    "Give --model a preset such as fast or thorough, a directory, a hub name such as "
+    "Name a preset such as fast or thorough, a directory, a hub name such as "
     "Salesforce/blip-itm-base-coco, open_clip:ARCHITECTURE@PRETRAINED, a .pth of LAVIS, "
     "lavis:NAME, or vqa:NAME_OR_DIR for a vision-language model."
 )
