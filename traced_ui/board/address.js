@@ -53,6 +53,6 @@ onDone(({ action }) => { if (action === "visit" && returning) returning -= 1; })
 /** Show the page; until then the address stays. */
 function arrive(name, shown) {
   arriving = name;
-  showPage(name, () => { arriving = null; shown(); });
+  showPage(name, () => { if (arriving === name) arriving = null; shown(); });
 }
 export function start() { if (arriving) arrive(arriving, tellAddress); }

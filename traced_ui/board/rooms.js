@@ -7,14 +7,19 @@ const isChosen = (tab) => tab?.ariaSelected === "true";
 export const pageShown = () => all(TAB).find(isChosen)?.dataset.tabId ?? "review";
 const hasPage = (button) => button.dataset.pages.split(" ").includes(pageShown());
 
-/** Show a page; the playground lies over the one that is shown.
- * @type {(name: string, shown?: () => void, tries?: number) => void} */
-export function showPage(name, shown = () => {}, tries = 60) {
+let wanted = "";
+/** Show a page, as soon as it is drawn and unless another is asked for meanwhile; the playground lies
+ * over the one that is shown. @type {(name: string, shown?: () => void) => void} */
+export function showPage(name, shown = () => {}) {
   if (name === "playground") { opener()?.click(); name = "review"; }
-  const tab = one(`${TAB}[data-tab-id="${CSS.escape(name)}"]`);
-  if (isChosen(tab) || !tries) { mark(); shown(); return; }
-  tab?.click();
-  setTimeout(() => showPage(name, shown, tries - 1), 50);
+  wanted = name;
+  const look = () => {
+    const tab = one(`${TAB}[data-tab-id="${CSS.escape(name)}"]`), isUnknown = !tab && one(TAB);
+    if (wanted !== name || isUnknown || isChosen(tab)) { mark(); shown(); return; }
+    tab?.click();
+    setTimeout(look, 50);
+  };
+  look();
 }
 
 function mark() {
