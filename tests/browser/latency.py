@@ -177,8 +177,7 @@ def measure_demo(times: int) -> None:
         folder = Path(temporary)
         with served(folder) as (server, browser):
             marks.cold_start(browser, server.address)  # compiles the program's own pages
-            for line in marks.cold_start(browser, server.address):
-                print(line)
+            print(marks.cold_start(browser, server.address))
             page = opened(browser, server)
             measure_keys(page, times)
             for mark in (marks.held_key, marks.shifts, marks.presses_of_tab, marks.example):
