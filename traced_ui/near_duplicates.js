@@ -27,7 +27,7 @@ element.addEventListener("click", ({ target }) => {
   else if (button?.dataset.turn) trigger("keypress", { action: button.dataset.turn, after: Number(button.dataset.after) || 0 });
 });
 
-document.addEventListener("keydown", (event) => {
+document.addEventListener("keydown", (/** @type {any} */ event) => {
   if (!element.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest?.("input:not([type=radio]), textarea, select, [contenteditable=true]")) return;
   const key = event.key.toLowerCase(), group = current() ?? groups()[0];

@@ -3,10 +3,11 @@
 // chart, which is drawn after the page.
 const HOVER = 90;  // ms on one point before its picture is requested
 const MOST = 2000;  // maximum number of points of a line to send
+/** @type {(selector: string) => any} */
 const one = (selector) => document.querySelector(selector);
 let wanted = null, waiting = null, pointer = { x: 0, y: 0 };
 
-function lineOf({ lassoPoints, range } = {}) {
+function lineOf(/** @type {any} */ { lassoPoints, range }) {
   if (!lassoPoints && !range?.x) return null;
   const [left, right] = range?.x ?? [], [low, high] = range?.y ?? [];
   const { x: xs, y: ys } = lassoPoints ?? { x: [left, right, right, left], y: [low, low, high, high] };

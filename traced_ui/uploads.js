@@ -9,6 +9,7 @@ let running = null;  // of the upload in progress: its AbortController
 function entered() {
   const query = new URLSearchParams();
   for (const [name, id] of Object.entries(JSON.parse(texts.fields))) {
+    /** @type {any} */
     const input = document.querySelector(`#${id} :is(input, textarea)`);
     const value = input?.type === "checkbox" ? (input.checked ? "yes" : "") : input?.value ?? "";
     if (value) query.set(name, value);
@@ -17,7 +18,7 @@ function entered() {
 }
 
 // XMLHttpRequest reports upload progress; fetch does not.
-function ask(method, address, file = null, tell = () => {}) {
+function ask(method, address, file = null, tell = (/** @type {number} */ bytes) => {}) {
   const { signal } = running;
   return new Promise((done, fail) => {
     if (signal.aborted) throw new Error(texts.cancelled);
