@@ -9,7 +9,6 @@ from rich.markup import escape
 from backend.cli.options import AS_JSON, DATABASE
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.jobs.reports import SelectionReport, TwoStage
-from backend.jobs.two_stage_selection import losses
 from backend.settings import load_settings
 
 ALIGN = typer.Option("--align", help="Stage one: share of the pairs to keep, by highest match.")
@@ -75,6 +74,8 @@ def select(
 
 def summary(report: SelectionReport) -> str:
     """Counts, thresholds and losses, as text."""
+    from backend.jobs.two_stage_selection import losses
+
     choice = report.choice
     where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
     lines = [

@@ -79,7 +79,7 @@ def test_commands_and_options_that_pages_mention_exist() -> None:
 
 #: Options of other programs that pages name.
 OTHERS = {"--help", "--rm", "--times", "--soak", "--pairs", "--no-deps", "--hypothesis-profile",
-          "--durations"}  # fmt: skip
+          "--durations", "--minutes"}  # fmt: skip
 
 
 def test_options_in_the_text_exist() -> None:

@@ -164,7 +164,7 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
 
 @pytest.mark.parametrize(
     ("p_after", "s_after", "is_accepted"),
-    [(0.2, 0.6, True), (0.2, 0.5999, False), (0.21, 0.9, False), (None, 0.9, False)],
+    [(0.2, 0.75, True), (0.2, 0.74, False), (0.3, 0.9, False), (None, 0.9, False)],
 )
 def test_a_rule_accepts_only_what_is_both_likely_right_and_better(
     p_after: float | None, s_after: float, is_accepted: bool
@@ -172,7 +172,7 @@ def test_a_rule_accepts_only_what_is_both_likely_right_and_better(
     suggestion = SuggestionRow(
         1, "a rule", "A dog", 0.5, s_after, 0.9, p_after, id=1, created_at=datetime.now(UTC)
     )
-    assert Rule(p=0.2, gain=0.1).accepts(suggestion) is is_accepted
+    assert Rule(p=0.2, gain=0.25).accepts(suggestion) is is_accepted
 
 
 @pytest.mark.parametrize(("p", "gain"), [(1.1, 0.1), (-0.1, 0.1), (0.5, 0.0)])

@@ -137,7 +137,7 @@ class Asker:
 def plain(text: str) -> str:
     for pattern in (
         r'"event_id": ?"\w+"', r"\d+\.\d+ ?s\b", r'"(average_)?duration": ?[\d.e-]+', r"\d{15,}",
-        r"\d{4}-\d\d-\d\d[T ][\d:.+]+", r"\d+ (s|min) ago", r"\bworld\d\b",
+        r"\d{4}-\d\d-\d\d[T ][\d:.+]+", r"\d+ (s|min) ago", r"\bworld\d\b", r"127\.0\.0\.1:\d+",
     ):  # fmt: skip
         text = re.sub(pattern, "…", text)
     return text

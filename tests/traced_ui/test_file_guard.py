@@ -14,7 +14,8 @@ from PIL import Image
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from tests.datasets.folders import malformed, picture
+from tests.checkpoints import drawn_folder
+from tests.datasets.folders import picture
 from traced_ui.file_guard import COOKIE
 from traced_ui.playground import Picture
 from traced_ui.server import create_app
@@ -41,7 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Workspace]:
     opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
-    opened.jobs.import_dataset(malformed(folder / "pairs"))
+    opened.jobs.import_dataset(drawn_folder(folder / "pairs", 10))
+    opened.jobs.score(1)  # examples are scored pairs
     yield opened
     opened.store.close()
 

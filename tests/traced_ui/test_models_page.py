@@ -97,8 +97,9 @@ def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_
     assert workspace.jobs.background.wait(250)
     result = workspace.jobs.job(started).result
     assert "12 of 12 pictures" in result["asks_for_model"]
-    assert "under 'Model'" in imported_note(result)
-    assert "--" not in imported_note(result)
+    note = html.unescape(imported_note(result))
+    assert "under 'Model'" in note
+    assert "--" not in note
 
 
 def test_an_installed_model_is_suggested_before_one_to_download(workspace: Workspace) -> None:
@@ -179,8 +180,9 @@ def _called(block: Any) -> str:
 
 
 def row_of(table: str, model: str) -> str:
-    """The line of the table with this model."""
-    (line,) = [part for part in table.split("<tr>") if f"<b>{html.escape(model)}</b>" in part]
+    """The line of the table with this model; recommendations stand before the table."""
+    lines = table.partition("<table")[2].split("<tr>")
+    (line,) = [part for part in lines if f"<b>{html.escape(model)}</b>" in part]
     return line
 
 
