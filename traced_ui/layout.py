@@ -43,8 +43,6 @@ _PAGES: dict[str, Callable[[Workspace, gr.Dropdown], tuple[Any, ...] | None]] = 
     "team": team.build,
     "settings": dataset_settings.build,
 }
-#: In the browser: shows a page's contents.
-_SHOWS = "() => ({ __type__: 'update', visible: true })"
 #: Drawn again when another dataset is chosen; the others see to it themselves.
 _FOLLOW_THE_DATASET = ("map", "plane", "duplicates", "progress", "team")
 
@@ -74,12 +72,7 @@ def build(workspace: Workspace, dataset_id: int | None, mcp: bool = False) -> gr
                 with gr.Tab(page.title, id=page.name) as tab:
                     if page.name == "review":
                         review.build(dataset, dataset_id)
-                        continue
-                    # Gradio loads the scripts of a component when it first becomes visible.
-                    with gr.Column(visible=False) as contents:
-                        drawn = _PAGES[page.name](workspace, dataset)
-                    tab.select(None, None, [contents], js=_SHOWS, api_visibility="private")
-                    if drawn:
+                    elif drawn := _PAGES[page.name](workspace, dataset):
                         _draw(page.name, tab, dataset, *drawn)
         playground.build_panel(workspace, dataset, try_button)
         gr.HTML(help_overlay())

@@ -23,7 +23,6 @@ from traced_ui.jobs import Started, followed, job_html
 from traced_ui.messages import guarded, note
 from traced_ui.templates import render
 
-
 _OWN = "the dataset's own model"
 
 
@@ -194,8 +193,8 @@ def captioner_offer(workspace: Workspace) -> str:
     more = duration(CAPTIONER_CORE_SECONDS / threads.cores())
     return (
         "For models whose own captioner the page Model does not name: three of the nine signs of "
-        "the error finder, the strongest sign for suspect words, replacements that read well and new "
-        f"descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
+        "the error finder, the strongest sign for suspect words, replacements that read well and "
+        f"new descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
         "pairs."
     )
 

@@ -244,7 +244,10 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
     """The thresholds for each precision, with links to the queues beyond them."""
     kinds = [
         ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "chance of", "or more")),
-        ("vague captions", *_lines(view.abstract, dataset_id, "icc_to", "concrete–vague of", "or less")),
+        (
+            "vague captions",
+            *_lines(view.abstract, dataset_id, "icc_to", "concrete–vague of", "or less"),
+        ),
     ]
     if view.measured:
         generic = _lines(

@@ -25,8 +25,8 @@ from backend.errors import DatasetFormatError
 
 WHERE = (
     "Supported are: dataset_coco.json and dataset_flickr30k.json of Karpathy's splits "
-    "(cs.stanford.edu/people/karpathy/deepimagesent, with the folder of COCO's "
-    "train2014 and val2014, or of Flickr30k's images, as the pictures' folder), and COCO's captions_*.json "
+    "(cs.stanford.edu/people/karpathy/deepimagesent, with the folder of COCO's train2014 and "
+    "val2014, or of Flickr30k's images), and COCO's captions_*.json "
     "(cocodataset.org, with the folder of its images)."
 )
 #: Words in a path, and instructions for getting the dataset that they name.

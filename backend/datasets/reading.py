@@ -273,7 +273,7 @@ class DatasetReader:
         if repeated > (0 if weak else _REPEATED * len(values)):
             self._note(
                 f"'{name}': values of '{columns.id}' repeat, so they are not ids; ids are derived "
-                "from image and caption. (To use them anyway, name that column as the one with ids.)"
+                "from image and caption. (To use them anyway, name that column as the ids'.)"
             )
             return replace(columns, id=None)
         return columns

@@ -19,8 +19,8 @@ from typing import IO
 
 from charset_normalizer import from_bytes
 
-from backend.datasets.regular_files import open_regular, open_within, read_regular
 from backend.datasets.import_fields import where_to_state
+from backend.datasets.regular_files import open_regular, open_within, read_regular
 from backend.errors import DatasetError, DatasetFormatError
 
 #: Maximum bytes of one line: a caption has up to 20,000 characters, other columns may have more.
@@ -220,9 +220,7 @@ _TOO_LONG = f"This line is longer than {LONGEST_LINE // 10**6} megabytes."
 
 def _not_decodable(what: str, encoding: str, place: str = "") -> str:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    return (
-        f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding."
-    )
+    return f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding."
 
 
 def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:

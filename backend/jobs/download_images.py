@@ -164,9 +164,7 @@ def _values(row: TableRow, url_name: str, caption_name: str) -> dict[str, Any]:
     }
 
 
-def _column(
-    values: dict[str, Any], given: str | None, usual: tuple[str, ...], what: str
-) -> str:
+def _column(values: dict[str, Any], given: str | None, usual: tuple[str, ...], what: str) -> str:
     lower = {name.strip().lower(): name for name in reversed(list(values))}
     column = given if given in values else next((lower[n] for n in usual if n in lower), None)
     if column is None or (given is not None and given not in values):

@@ -210,9 +210,11 @@ def main() -> int:
         measure_demo(args.times)
     if not args.soak:
         return 0
-    with generated(3 * args.soak, None) as (folder, url):
-        with served(folder, "--data", "generated") as (server, browser):
-            return 0 if soak(browser, server, args.soak, url) else 1
+    with (
+        generated(3 * args.soak, None) as (folder, url),
+        served(folder, "--data", "generated") as (server, browser),
+    ):
+        return 0 if soak(browser, server, args.soak, url) else 1
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Many verdicts, given as a hurried curator would: in two pages of one browser, in bursts, with held
-keys, reloads in the middle of a burst, and a server that restarts.
+"""Many verdicts, given as a hurried curator would: in two pages of one browser, in bursts, with
+held keys, reloads in the middle of a burst, and a server that restarts.
 
 Each key is written down with the pair that was on the screen, and whether the page accepted it.
 Afterwards every accepted verdict must be in the database once, and none on a pair that was not on
@@ -90,7 +90,7 @@ def soak(browser: Browser, server: "Server", verdicts: int, database_url: str) -
 
 def _keys(rng: random.Random) -> list[tuple[str, int]]:
     """A burst: mostly verdicts, now and then a held verdict or a held arrow key."""
-    keys = []
+    keys: list[tuple[str, int]] = []
     for _ in range(_LENGTH):
         kind = rng.random()
         if kind < 0.08:
@@ -151,6 +151,8 @@ def _stored(database_url: str) -> list[tuple[int, Any]]:
     store = open_database(database_url)
     try:
         with store.reading() as session:
-            return [tuple(row) for row in session.execute(select(Verdict.pair_id, Verdict.decision))]
+            return [
+                tuple(row) for row in session.execute(select(Verdict.pair_id, Verdict.decision))
+            ]
     finally:
         store.close()

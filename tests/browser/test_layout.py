@@ -115,6 +115,6 @@ def test_no_page_is_wider_than_the_window_and_no_heading_breaks_within_a_word(
 def test_the_header_keeps_its_height_whatever_the_jobs_say(page: Page) -> None:
     before = page.evaluate(HEIGHT)
     page.locator("#traced-jobs-button .share").evaluate(
-        "(share) => { share.textContent = 'Scoring a dataset with a long name, 99 % · 3 min left'; }"
+        "(share) => { share.textContent = 'Scoring a long name, 99 % · 3 min left'; }"
     )
     assert page.evaluate(HEIGHT) == before

@@ -15,7 +15,7 @@ PYTHON = sorted(templates.FOLDER.parent.glob("*.py"))
 #: Templates without text of other people; steps show words without their surroundings.
 NOT_WHOLE = {"steps.html", "help.html", "header.html", "models_busy.html",
     "playground_stale.html", "plane/thresholds.html", "review/reasons.html",
-                 "map/hint.html",
+                 "map/hint.html", "map/tiles.html",
                  "progress/cards.html", "review/toolbar.html", "icons.html",
                  "review/returned.html", "datasets/upload.html", "plane/hint.html",
                  "header/rooms.html", "header/corner.html", "header/pages.html",

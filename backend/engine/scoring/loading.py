@@ -83,8 +83,8 @@ def choose_precision(device: str, precision: str | None = None) -> str:
         raise SettingsError(f"There is no precision '{precision}'; use {', '.join(PRECISIONS)}.")
     if precision in QUANTISATIONS and device == "cpu":
         raise SettingsError(
-            f"The precision {precision} needs an accelerator; this machine computes on its CPU. Use "
-            "float32, or a smaller model."
+            f"The precision {precision} needs an accelerator; this machine computes on its CPU. "
+            "Use float32, or a smaller model."
         )
     return precision or ("bfloat16" if hub.native_bfloat16(device) else "float32")
 
