@@ -23,7 +23,8 @@ _ELSEWHERE = re.compile(r"--revision|--format=|--file=|--no-password|--dbname|--
 
 
 def _literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The texts of a module with their lines, without docstrings and without what is meant for a terminal."""
+    """The texts of a module with their lines, without docstrings and without what is for a
+    terminal."""
     aside = {
         constant
         for node in ast.walk(tree)
