@@ -9,6 +9,7 @@ import gradio as gr
 from backend.review.labels import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
+from traced_ui.login import seen_by
 from traced_ui.messages import guarded, note
 from traced_ui.templates import render
 
@@ -37,9 +38,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending_of(pasted)}"
             path.write_text(pasted, encoding="utf-8")
-            report = apply_labels(
-                workspace.store, chosen, path, preview=preview, name=_file(workspace, request)
-            )
+            store = seen_by(workspace, request).store
+            file = _file(workspace, request)
+            report = apply_labels(store, chosen, path, preview=preview, name=file)
         return render("labels.html", lines=report_lines(report))
 
     @guarded

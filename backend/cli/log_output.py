@@ -1,16 +1,18 @@
 """Where log entries go and in which form. All loggers of this program are below `traced`; those of
 libraries keep their own names, and only their warnings are shown.
 
-No entry holds a caption: messages name pairs by id, and the database's errors come without
-parameters. Credentials that a library puts into a message are replaced.
+No entry holds a caption: messages name pairs by id, and tracebacks come without the messages of
+errors, which are stored with the job or shown to who caused them. Credentials that a library puts
+into a message are replaced.
 """
 
 import json
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from backend.cli.output import one_line, visible, without_credentials
+from backend.cli.output import one_line, traceback_of, visible, without_credentials
 from backend.errors import SettingsError
 
 TREE = "traced"
@@ -18,7 +20,13 @@ LEVELS = ("debug", "info", "warning", "error")
 _ENTRY = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class VisibleLog(logging.Formatter):
+class _WithoutMessages(logging.Formatter):
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
+        error = ei[1]
+        return "" if error is None else traceback_of(error)
+
+
+class VisibleLog(_WithoutMessages):
     """Each message is a line; only a traceback has several."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
@@ -28,7 +36,7 @@ class VisibleLog(logging.Formatter):
         return visible(without_credentials(super().format(record)))
 
 
-class JsonLines(logging.Formatter):
+class JsonLines(_WithoutMessages):
     """Each entry is a line of JSON: time (UTC), level, logger, message, and the traceback if there
     is one."""
 
@@ -53,6 +61,7 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
     if file is not None:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
+            _refuse_database(file)
             handler = logging.FileHandler(file, encoding="utf-8")
         except OSError as problem:
             raise SettingsError(
@@ -67,3 +76,11 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
         earlier.close()
     root.addHandler(handler)
     logging.getLogger(TREE).setLevel(level.upper())
+
+
+def _refuse_database(file: Path) -> None:
+    """Raises DatabaseFile, an OSError, if the file is a database or a backup of one."""
+    from backend.datasets.regular_files import open_regular
+
+    if file.is_file():
+        open_regular(file).close()

@@ -48,6 +48,8 @@ _CREDENTIALS = re.compile(
     r"(?P<before>://[^/\s:@]*:)[^/\s@]+(?P<behind>@)"  # in a URL
     r"|(?P<scheme>\b(?:bearer|basic)\s+)[\w.+/=~-]+"
     r"|(?P<key>[?&;](?:[\w-]*(?:token|key|secret|password|signature))=)[^&;\s'\"]+"
+    r"|(?P<field>\b[\w-]*(?:password|passwd|secret|api[_-]?key|token)[\"']?\s*[:=]\s*[\"']?)"
+    r"[^\s\"',;&}]+"
     r"|\b(?:hf|sk|ghp|github_pat)[_-][\w-]{8,}",
     re.IGNORECASE,
 )
@@ -79,10 +81,30 @@ def without_credentials(text: str) -> str:
     """
     return _CREDENTIALS.sub(
         lambda match: "".join(
-            (match["before"] or match["scheme"] or match["key"] or "", "***", match["behind"] or "")
+            (
+                match["before"] or match["scheme"] or match["key"] or match["field"] or "",
+                "***",
+                match["behind"] or "",
+            )
         ),
         text,
     )
+
+
+def traceback_of(error: BaseException) -> str:
+    """Where an unexpected error comes from: its lines of code and its type, after those of its
+    causes. Without messages: a library may quote a caption in its own."""
+    chain = [error]
+    while (cause := _cause_of(chain[-1])) is not None and cause not in chain:
+        chain.append(cause)
+    return "\n".join(
+        f"Traceback:\n{''.join(traceback.format_tb(each.__traceback__))}{type(each).__qualname__}"
+        for each in reversed(chain)
+    )
+
+
+def _cause_of(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 class Terminal(Console):
@@ -204,14 +226,15 @@ def reported(as_json: bool) -> Iterator[None]:
     except Exception as error:
         if is_out_of_memory(error):
             fail(error, OutOfMemory.exit_status, as_json)
-        log_unexpected()
+        log_unexpected(error)
         fail(error, 1, as_json)
 
 
-def log_unexpected() -> None:
-    """Append the traceback of an unexpected error to the log file, for a bug report."""
+def log_unexpected(error: BaseException) -> None:
+    """Append where an unexpected error comes from to the log file, for a bug report; its message
+    is printed."""
     path = log_directory() / "traced.log"
-    entry = f"--- {datetime.now(UTC).isoformat()} {VERSION}\n{traceback.format_exc()}\n"
+    entry = f"--- {datetime.now(UTC).isoformat()} {VERSION}\n{traceback_of(error)}\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as log:

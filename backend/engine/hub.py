@@ -24,6 +24,7 @@ import backend.engine.torchvision_compat  # noqa: F401  (before anything imports
 import transformers  # noqa: F401, isort:skip
 from transformers.utils.logging import disable_progress_bar
 
+from backend.datasets.regular_files import open_regular
 from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of, snapshot_of
 from backend.engine.presets import asked_for_as
 from backend.errors import (
@@ -90,6 +91,7 @@ def read_tensors(path: Path) -> Any:
     """
     if not path.is_file():
         raise ModelUnavailable(f"There is no file '{path}'.")
+    _refuse_database(path)
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as problem:  # torch passes on any exception of pickle and zip
@@ -111,7 +113,8 @@ def from_cache(what: str, name: str) -> dict[str, Any]:
 @contextmanager
 def explained(what: str, name: str, advice: str) -> Iterator[None]:
     """Convert any exception of a library to ModelUnavailable, or to OutOfMemory if memory ran out;
-    our own errors pass unchanged."""
+    our own errors pass unchanged. A file that is no model's but a database is refused unread."""
+    _refuse_database(Path(name).expanduser())
     _disable_prompts()
     try:
         yield
@@ -161,6 +164,17 @@ def _damaged(path: Path, problem: BaseException) -> str:
         f"'{path}' ({size:,} bytes) cannot be read: truncated or damaged "
         f"({type(problem).__name__}). {_GET_AGAIN}"
     )
+
+
+def _refuse_database(path: Path) -> None:
+    """Raises ModelUnavailable for a database: a library that opens and closes it would drop the
+    locks of this process (see `regular_files`)."""
+    try:
+        if path.is_file():
+            open_regular(path).close()
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise ModelUnavailable(f"'{path}' cannot be read as a model: {reason}.") from problem
 
 
 def _check_place(what: str, name: str, advice: str) -> None:

@@ -38,8 +38,8 @@ from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
+from backend.jobs.stored_suggestions import in_order, to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
-from backend.jobs.suggest import in_order, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -154,7 +154,8 @@ class JobRunner:
             self._end(job.id, "cancelled", _cancelled_at)
         except Exception as error:  # a job must never crash the runner
             if isinstance(error, TracedError):
-                log.warning("job %s failed: %s", job.id, explain(error, "terminal"))
+                # Its message, which may quote the dataset, is stored with the job.
+                log.warning("job %s failed: %s", job.id, error.title)
             else:
                 log.exception("job %s failed", job.id)
             message = explain(error, "page")

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from PIL import Image
 
 from backend.engine import memory
-from backend.engine.captions import Caption
 from backend.engine.correction import judge
-from backend.engine.correction.ranking import ranked
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.types import SuspectWord
@@ -25,6 +23,7 @@ from backend.jobs.classifiers import (
 )
 from backend.jobs.sample import Sample
 from backend.jobs.stage import Scoring, Stage
+from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_pairs
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
@@ -35,7 +34,7 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.statements import chunks
-from db.queries.suggestions import Attempt, NewSuggestion, SuggestionRow
+from db.queries.suggestions import Attempt
 
 #: Corrections are prepared for pairs at least this likely to be wrong.
 SUGGEST_ABOVE = 0.5
@@ -280,43 +279,3 @@ def _prepared_by(engine: Engine, classifier: Classifier | None) -> str:
     digest = blake2b(str(captioner.name if captioner is not None else "").encode(), digest_size=8)
     digest.update(classifier.to_bytes() if classifier is not None else b"")
     return f"prepared {digest.hexdigest()}"
-
-
-#: Key in a correction's provenance: its rank among the captions of its proposer.
-_PLACE = "place"
-
-
-def to_save(
-    pair_id: int,
-    suggestion: Suggestion,
-    run_id: int | None,
-    provenance: dict[str, Any] | None = None,
-    kind: str = "correction",
-) -> NewSuggestion:
-    """`provenance`: what a proposer reports about its caption; default: the caption's rank."""
-    if provenance is None:
-        provenance = {_PLACE: suggestion.place}
-    return NewSuggestion(
-        pair_id, suggestion.proposer, suggestion.caption, suggestion.s_before,
-        suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
-        suggestion.similarity, provenance, kind,
-    )  # fmt: skip
-
-
-def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
-    """Suggestions of several proposers from different times, best first, without duplicates."""
-    once: dict[str, SuggestionRow] = {}
-    for suggestion in suggestions:
-        once.setdefault(suggestion.caption, suggestion)
-    s_before = suggestions[0].s_before if suggestions else 0.0
-    return ranked(
-        list(once.values()), Caption.parse(caption), s_before,
-        text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
-        preference_of=_preference_of,
-    )  # fmt: skip
-
-
-def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:
-    """None for suggestions of a language model, and of versions that did not store the rank."""
-    place = (suggestion.provenance or {}).get(_PLACE)
-    return (suggestion.proposer, place) if isinstance(place, int) else None

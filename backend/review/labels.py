@@ -19,6 +19,7 @@ from backend.verdicts import is_wrong
 from db.authors import label_author
 from db.queries import pairs as pair_queries
 from db.queries import verdicts as verdict_queries
+from db.queries.blind_review import hidden_pairs
 from db.queries.pairs import PairRow
 from db.queries.verdicts import NewVerdict, VerdictRow
 
@@ -45,6 +46,8 @@ class LabelReport:
     this verdict already; `empty`: rows without a verdict; `conflicts`: labels that contradict a
     verdict given here; `problems`: rows that cannot be used. Only the first of both are listed,
     `conflict_count` and `problem_count` count all. `one_means`: what 1 and yes mean in the file.
+    `secret`: labels of pairs about which the reader may not know what others said (see
+    `db.queries.blind_review`); they are left to people.
     """
 
     dataset_id: int
@@ -57,6 +60,7 @@ class LabelReport:
     problem_count: int
     conflicts: tuple[LabelProblem, ...]
     problems: tuple[LabelProblem, ...]
+    secret: int = 0
     passed_over: int = 0
     is_preview: bool = True
 
@@ -109,6 +113,7 @@ def report_lines(report: LabelReport) -> list[str]:
             (report.agreeing, "agree with the verdict here"),
             (report.empty, "have no verdict"),
             (report.conflict_count, "contradict a verdict here, which stays"),
+            (report.secret, "need the verdict of each person, so this list gives none"),
             (report.problem_count, "cannot be used"),
             (report.passed_over, "were decided by others meanwhile"),
         )
@@ -144,7 +149,7 @@ class _Labels:
         self._by_picture = _by_picture(store, dataset_id) if by_picture else None
 
     def add(self, labels: Sequence[Label]) -> None:
-        pairs = self._pairs_of([label.key for label in labels])
+        pairs, secret = self._pairs_of([label.key for label in labels])
         for label in labels:
             of_key = pairs.get(label.key, [])
             if label.problem:
@@ -156,10 +161,13 @@ class _Labels:
             elif len(of_key) > 1:
                 message = f"{len(of_key)} pairs have this picture; use their ids."
                 self._list("problems", label, message)
+            elif of_key[0].id in secret:
+                self._tally["secret"] += 1
             else:
                 self._add(label, of_key[0])
 
-    def _pairs_of(self, keys: Sequence[str]) -> dict[str, list[PairRow]]:
+    def _pairs_of(self, keys: Sequence[str]) -> tuple[dict[str, list[PairRow]], set[int]]:
+        """The pairs of each key, and those about which the reader may not know what others said."""
         with self._store.reading() as session:
             if self._by_picture is None:
                 ids = pair_queries.ids_by_external_id(session, self._dataset_id, keys)
@@ -168,7 +176,8 @@ class _Labels:
                 ids_of = {key: self._by_picture.get(key, []) for key in keys}
             wanted = [pair_id for ids in ids_of.values() for pair_id in ids]
             pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, wanted)}
-        return {key: [pairs[i] for i in ids if i in pairs] for key, ids in ids_of.items()}
+            secret = hidden_pairs(session, wanted)
+        return {key: [pairs[i] for i in ids if i in pairs] for key, ids in ids_of.items()}, secret
 
     def _add(self, label: Label, pair: PairRow) -> None:
         decision = label.decision
@@ -215,6 +224,7 @@ class _Labels:
             self._dataset_id, self._author, one_means, dict(counts), self._tally["agreeing"],
             self._tally["empty"], self._tally["conflicts"], self._tally["problems"],
             tuple(self._lists["conflicts"]), tuple(self._lists["problems"]),
+            self._tally["secret"],
         )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
+from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects, to_trajectory
-from backend.jobs.suggest import in_order
 from backend.review.suggestions import shown
 from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView
 from backend.store import Store

@@ -8,8 +8,8 @@ from backend.datasets import images
 from backend.datasets.containers import ImageFile
 from backend.engine.detection.types import SuspectWord
 from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects
-from backend.jobs.suggest import in_order
 from backend.review import ask_models, near_duplicates
 from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches

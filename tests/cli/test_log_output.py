@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ SECRETS = (
     "Authorization: Bearer hunter2",
     "Incorrect API key provided: sk-hunter2hunter2",
     "hf_hunter2hunter2 is not valid",
+    "connection failed: host=db password=hunter2 user=ada",
+    '{"api_key": "hunter2", "model": "m"}',
 )
 
 
@@ -66,6 +69,12 @@ def test_what_cannot_be_logged_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match="cannot be written"):
         log_output.set_up(file=tmp_path / "file" / "traced.log")
+    database = tmp_path / "traced.db"
+    sqlite3.connect(database).execute("CREATE TABLE a (b)").connection.close()
+    before = database.read_bytes()
+    with pytest.raises(SettingsError, match="it is a database"):
+        log_output.set_up(file=database)
+    assert database.read_bytes() == before
     with pytest.raises(SettingsError, match="no log level 'loud'"):
         log_output.set_up("loud")
 

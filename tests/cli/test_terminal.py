@@ -96,7 +96,8 @@ def test_errors_logs_progress_and_questions_are_visible(
     log = (state / "traced.log").read_text("utf-8")
     written = capsys.readouterr()
     assert_visible(written.out + written.err + log_output.VisibleLog().format(record) + log)
-    assert "owned" in log
+    assert "RuntimeError" in log
+    assert "owned" not in log
 
 
 def test_a_home_that_cannot_be_written_to_is_an_error_like_others(

@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import sqlite3
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -355,17 +356,72 @@ class Exporting(Scenario):
         opened.jobs.export(dataset, ExportChoice(), folder / "out", "imagefolder", overwrite=True)
 
     def check(self, folder: Path) -> None:
+        """The earlier one is in its place, or beside it, or the new one is."""
         check_database(folder)
+        out, *_ = [*folder.glob("out"), *folder.glob(".out.old-*")]
+        self._check_whole(out)
 
     def check_end(self, folder: Path) -> None:
         names = sorted(path.name for path in folder.iterdir())
         assert names == ["out", "photos", "state"], names
-        sums = (folder / "out/SHA256SUMS").read_text(encoding="utf-8").splitlines()
-        for line in sums:
+        self._check_whole(folder / "out")
+
+    def _check_whole(self, out: Path) -> None:
+        for line in (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
             digest, name = line.split("  ", 1)
-            assert hashlib.sha256((folder / "out" / name).read_bytes()).hexdigest() == digest
-        lines = (folder / "out/train/metadata.jsonl").read_text(encoding="utf-8").splitlines()
+            assert hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
+        lines = (out / "train/metadata.jsonl").read_text(encoding="utf-8").splitlines()
         assert len(lines) == ROWS - len(GONE)
+
+
+class ReplacingExport(Exporting):
+    """The same; nearly all of its time passes before and after each rename."""
+
+    name = "export's renames"
+
+    def work(self, folder: Path) -> None:
+        rename = os.rename
+
+        def slowly(*arguments: Any) -> None:
+            time.sleep(1)
+            rename(*arguments)
+            time.sleep(1)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "rename", slowly)
+            super().work(folder)
+
+
+class BackingUp(Scenario):
+    """Ten backups, one after another: each is whole, or not there."""
+
+    name = "backup"
+    _COPIES = 10
+
+    def prepare(self, folder: Path) -> None:
+        Importing().prepare(folder)
+        Importing().work(folder)
+
+    def work(self, folder: Path) -> None:
+        opened = workspace(folder)
+        (folder / "copies").mkdir(exist_ok=True)
+        for number in range(self._COPIES):
+            target = folder / "copies" / f"{number}.db"
+            if not target.exists():
+                opened.store.backup(target)
+
+    def check(self, folder: Path) -> None:
+        check_database(folder)
+        for path in folder.glob("copies/*.db"):
+            with sqlite3.connect(path) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                (count,) = connection.execute("SELECT count(*) FROM pairs").fetchone()
+            connection.close()
+            assert count == ROWS - len(GONE)
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        assert len(list(folder.glob("copies/*.db"))) == self._COPIES
 
 
 class Migrating(Scenario):
@@ -515,6 +571,8 @@ SCENARIOS = (
     Deciding,
     Retraining,
     Exporting,
+    ReplacingExport,
+    BackingUp,
     Migrating,
     DownloadingModel,
     DownloadingImages,

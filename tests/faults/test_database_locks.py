@@ -21,7 +21,8 @@ from backend.datasets.regular_files import (
     open_for_append,
     replacement,
 )
-from backend.errors import ImageError, StoreError, UnsafePath
+from backend.engine.scoring.loading import load_scorer
+from backend.errors import ImageError, StoreError, TracedError, UnsafePath
 from backend.jobs import export_scores
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -98,6 +99,19 @@ def test_a_backup_is_not_part_of_a_dataset(workspace: Workspace, tmp_path: Path)
     for path in (workspace.store.backup(tmp_path / "backup.csv"), tmp_path / "dump.csv"):
         with pytest.raises(DatabaseFile):
             RegularFile(path)
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.pth", "open_clip:ViT-B-32@{}", "vqa:{0}@{0}"])
+def test_the_database_is_no_model(workspace: Workspace, tmp_path: Path, form: str) -> None:
+    """Torch would open and close it in this process."""
+    database = tmp_path / "state" / "traced.db"
+    os.link(database, f"{database}.pth")
+    with pytest.raises(TracedError):
+        load_scorer(form.format(database), None, "cpu")
+    run_other_program(database)
+    assert database.with_name("traced.db-wal").exists()
+    create_table(workspace, "confirmed")
+    assert has_table(database, "confirmed")
 
 
 @pytest.mark.parametrize("name", ["traced.db", "hard.csv", "link.csv"])

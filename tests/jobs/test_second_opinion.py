@@ -380,6 +380,7 @@ def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Pat
         options = ("--second-opinion", served.url, "--top", "25%", "--price-in", "100")
         status, out, err = invoked(environment, *score, *options, "--json")
         assert status == 0, err
+        err = " ".join(err.split())  # a terminal breaks lines
         outlook = err.index("3 of 12 pairs: 3 to 12 questions")
         assert "cost 0.0021 to 0.0084" in err[outlook:]
         assert outlook < err.index("Second opinion")

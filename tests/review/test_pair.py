@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 #: Modules that read stored trajectories and suggestions and compute nothing.
-READERS = {"backend.jobs", *(f"backend.jobs.stored_{name}" for name in
-           ("expectations", "suggestions", "trajectories"))}  # fmt: skip
+READERS = {"backend.jobs", "backend.jobs.stored_suggestions", "backend.jobs.stored_trajectories"}
 CODE = "import sys, backend.review.pair; print(*sys.modules)"
 
 

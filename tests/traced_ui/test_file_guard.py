@@ -16,6 +16,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import picture
+from tests.docs.pages import ROOT, fences
 from traced_ui.file_guard import COOKIE
 from traced_ui.playground import Picture
 from traced_ui.server import create_app
@@ -257,6 +258,26 @@ def test_no_file_or_folder_can_be_told_from_a_missing_one(
 def test_gradios_own_check_of_paths_is_on(client: TestClient, blocks: gr.Blocks) -> None:
     """It stands behind the guard. Only `launch` sets it, which this app does not call."""
     assert blocks.has_launched
+
+
+def test_gradio_without_the_guard_gives_the_file_out(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The report's program. Once this fails, Gradio has mended it: the guard may go."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret", encoding="utf-8")
+    (program,) = fences(ROOT / "docs" / "gradio-report.md", "python")
+    assert "/etc/passwd" in program
+    for given, printed in (
+        (program, "the secret"),
+        (program.replace("client =", "blocks.has_launched = True; client ="), ""),
+    ):
+        exec(given.replace("/etc/passwd", str(secret)), {})
+        assert ("the secret" in capsys.readouterr().out) == bool(printed)
 
 
 def test_the_picture_field_takes_only_uploads(

@@ -34,3 +34,31 @@ def test_pasted_rows_are_previewed_given_and_taken_back(
     assert "2 verdicts" in handlers["undone"](imported.dataset_id, request)
     assert decisions() == [None, None]
     assert handlers["cleared"]() == ""
+
+
+def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    rows = [{"id": f"p{n}", "file_name": "a.png", "caption": f"A dog {n}"} for n in range(3)]
+    dataset = workspace.jobs.import_dataset(image_folder(tmp_path / "p", rows, ("a.png",)))
+    filter = QueueFilter(dataset.dataset_id, order="position", descending=False)
+    ids = [row.pair_id for row in workspace.review.queue_page(filter).rows]
+    for name in ("Ada", "Ben"):
+        workspace.accounts.add(name, "a long password", "adjudicator")
+    workspace.accounts.set_overlap(dataset.dataset_id, 1.0, 2)
+    workspace.review.decide(ids[0], 0, "correction", "A small horse", author="Ada")
+    workspace.review.decide(ids[1], 0, "drop", author="Ben")
+    with gr.Blocks() as blocks:
+        labels_form.build(workspace, gr.Dropdown([dataset.dataset_id]))
+    handlers: dict[str, Any] = {event.name: event.fn for event in blocks.fns.values()}
+    ben: Any = SimpleNamespace(username="Ben")
+    pasted = "id,verdict\np0,wrong\np1,correct\np2,correct"
+    for handler in ("previewed", "give_verdicts"):
+        answer = handlers[handler](dataset.dataset_id, pasted, ben)
+        # Ben may know about his own pair; the others wait for him and Ada.
+        assert "Row 3, p1" in answer
+        assert "2 need the verdict of each person" in answer
+        assert "Ada" not in answer
+    first, second, third = (workspace.review.open_pair(number) for number in ids)
+    assert (first.decision, first.corrected_caption) == ("correction", "A small horse")
+    assert (second.decision, third.decision) == ("drop", None)
