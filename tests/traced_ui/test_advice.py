@@ -60,7 +60,8 @@ def test_no_text_of_models_and_pages_names_an_option(folder: str) -> None:
     for file in (ROOT / folder).rglob("*"):
         if file.name == "traced.json":
             assert not OPTION.search(json.loads(file.read_text(encoding="utf-8"))["limits"])
-        elif file.suffix == ".html":
+        # The first account is made on the server: until then the page knows nobody who may.
+        elif file.suffix == ".html" and file.name != "accounts.html":
             text = re.sub(r"(?s)<style.*?</style>|<[^>]*>", "", file.read_text("utf-8"))
             assert not OPTION.search(text), file
 
