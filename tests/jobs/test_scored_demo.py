@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from backend.bundled import DEMO
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.trajectories.driver import run_trajectories
