@@ -321,8 +321,8 @@ def _guessed(sample: _Sampled, name: str) -> Encoding:
             f"{match.encoding} would read “{_shown(str(match))}”" for match in (best, *rivals[:2])
         )
         raise DatasetFormatError(
-            f"'{name}' is not UTF-8, and its encoding is uncertain: {samples}. Save it as UTF-8, or "
-            "name its encoding.",
+            f"'{name}' is not UTF-8, and its encoding is uncertain: {samples}. Save it as UTF-8, "
+            "or name its encoding.",
             **where_to_state("encoding", "cp1252"),
         )
     return Encoding(
