@@ -14,7 +14,7 @@ drawer.addEventListener("click", (event) => {
 // the drawer should be up to date when it is opened.
 const look = () => trigger("input");
 drawer.addEventListener("toggle", look);
-document.addEventListener("click", (/** @type {any} */ event) => {
+document.addEventListener("click", (event) => {
   if (event.target.closest(":is([role=tabpanel], #traced-try) button[id]") && !event.target.closest("#traced-review")) setTimeout(look, 700);
 });
 // When a job has ended or reached its next stage, pairs look different.

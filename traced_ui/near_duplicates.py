@@ -44,9 +44,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         )
     status = gr.HTML(elem_id="duplicates-status")
     toast = gr.HTML(elem_id="duplicates-toast")
-    script = SCRIPT.read_text(encoding="utf-8")
-    page = gr.HTML(elem_id="duplicates-page", js_on_load=script)
+    page = gr.HTML(elem_id="duplicates-page")
     after = gr.State(None)
+    bus = gr.HTML("", elem_id="duplicates-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
     def draw(dataset_id: int | None, shown: str, request: gr.Request) -> tuple[str, str, None]:
         return "", page_html(seen_by(workspace, request), dataset_id, shown), None
@@ -69,7 +69,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return message, page_html(seen, dataset_id, shown, place), place
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    page.keypress(
+    bus.keypress(
         act, [dataset, show, after], [toast, page, after], queue=False, trigger_mode="multiple",
         **options,
     )  # fmt: skip

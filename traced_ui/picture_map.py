@@ -26,11 +26,9 @@ from traced_ui.messages import explained, note
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
-COLOURS = {"chance of error": "p_error", "concrete–vague": "icc", "verdict": "verdict"}
+COLOURS = {"probability of error": "p_error", "ICC": "icc", "verdict": "verdict"}
 #: Number of pictures shown of a region.
 SHOWN = 12
-#: At most so many points in view show their pictures.
-MOST_TILES = 60
 #: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
@@ -44,9 +42,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         with gr.Column(scale=3, elem_id="map-left"):
             empty = gr.HTML(elem_id="map-empty")
             chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
-            tiles = gr.HTML(elem_id="map-tiles")
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):
-            colour = gr.Radio(list(COLOURS), value="chance of error", label="Colour",
+            colour = gr.Radio(list(COLOURS), value="probability of error", label="Colour",
                               elem_id="map-colour")  # fmt: skip
             hint = gr.HTML(elem_id="map-hint")
             region = gr.HTML(elem_id="map-region")
@@ -72,29 +69,25 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                        run_id=view.run_id)  # fmt: skip
         return gr.Plot(figure, visible=True), "", below, ""
 
-    def act(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        """Handle hovering over a point, a drawn line, or another part of the map in view."""
+    def act(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, Any]:
+        """Handle hovering over a point, or a drawn line."""
         if dataset_id is None:
-            return "", "", ""
+            return "", ""
         seen = seen_by(workspace, request)
         try:
             action = event_value(event, "action", "")
             if action == "hover":
                 pair = int(event_value(event, "pair", 0))
-                return gr.skip(), card_html(seen, dataset_id, pair), gr.skip()
+                return gr.skip(), card_html(seen, dataset_id, pair)
             if action == "region":
                 run, line = int(event_value(event, "run", 0)), event_value(event, "line", None)
-                return region_html(seen, dataset_id, run, line), gr.skip(), gr.skip()
-            if action == "near":
-                sides = [event_value(event, side, None) for side in ("x", "y")]
-                return gr.skip(), gr.skip(), tiles_html(seen, dataset_id, *sides)
+                return region_html(seen, dataset_id, run, line), gr.skip()
         except Exception as error:
-            return note(explained(error), "warning"), "", gr.skip()
-        return "", "", gr.skip()
+            return note(explained(error), "warning"), ""
+        return "", ""
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    immediate = {**options, "queue": False, "trigger_mode": "multiple"}
-    bus.keypress(act, [dataset], [region, card, tiles], **immediate)
+    bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **options)
     shown = (draw, [dataset, colour], [chart, empty, hint, region])
     colour.change(*shown, trigger_mode="always_last", **options)
     start_by(start, status, workspace, dataset, "map", shown)
@@ -107,25 +100,6 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
     if view.dataset_id != dataset_id:
         raise SettingsError("That pair belongs to another dataset.")
     return render("map/card.html", pair=view)
-
-
-def tiles_html(workspace: Workspace, dataset_id: int, x: Any, y: Any) -> str:
-    """The pictures of the points between these bounds, where they are; none if they are too many.
-    Raises SettingsError."""
-    try:
-        (left, right), (low, high) = ((float(one), float(other)) for one, other in (x, y))
-    except (TypeError, ValueError) as error:
-        raise SettingsError("That is not a part of the map.") from error
-    view = map_of(workspace.store, dataset_id)
-    if view is None:
-        return ""
-    inside = np.flatnonzero((view.x > left) & (view.x < right) & (view.y > low) & (view.y < high))
-    if len(inside) > MOST_TILES:
-        return ""
-    from_left = 100 * (view.x[inside] - left) / (right - left)
-    from_top = 100 * (high - view.y[inside]) / (high - low)
-    pairs = view.pairs[inside].tolist()
-    return render("map/tiles.html", tiles=list(zip(pairs, from_left, from_top, strict=True)))
 
 
 def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -> str:
@@ -172,7 +146,7 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
         values = view.p_error if colour == "p_error" else view.icc
         loudness = values if colour == "p_error" else -values
         known = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
-        title = "chance of error" if colour == "p_error" else "concrete–vague"
+        title = "probability of error" if colour == "p_error" else "ICC"
         scale = _CALM_TO_LOUD if colour == "p_error" else [
             (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
         ]  # fmt: skip

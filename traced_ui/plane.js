@@ -1,12 +1,16 @@
-// A box drawn in the plane becomes a region. `trigger` is Gradio's.
-new MutationObserver(() => {
-  /** @type {any} */
-  const chart = document.querySelector("#plane-chart .js-plotly-plot");
-  if (!chart?.on || chart.dataset.listens) return;
-  chart.dataset.listens = "yes";
-  chart.on("plotly_selected", (event) => {
-    if (!event?.range?.x) return;
-    const [[left, right], [low, high]] = [event.range.x, event.range.y].map((ends) => [...ends].sort((a, b) => a - b));
-    trigger("keypress", { p_from: left, p_to: right, icc_from: low, icc_to: high });
+// A box drawn in the plane becomes a region. `trigger` and `element` are Gradio's.
+const listen = () => {
+  document.querySelectorAll("#plane-chart .js-plotly-plot").forEach((chart) => {
+    if (chart.dataset.listens || !chart.on) return;
+    chart.dataset.listens = "yes";
+    chart.on("plotly_selected", (event) => {
+      const range = event && event.range;
+      if (!range || !range.x) return;
+      const [left, right] = [...range.x].sort((a, b) => a - b);
+      const [low, high] = [...range.y].sort((a, b) => a - b);
+      trigger("keypress", { p_from: left, p_to: right, icc_from: low, icc_to: high });
+    });
   });
-}).observe(document.body, { childList: true, subtree: true });
+};
+new MutationObserver(listen).observe(document.body, { childList: true, subtree: true });
+listen();

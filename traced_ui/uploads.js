@@ -3,13 +3,12 @@ const AT_ONCE = 4;
 const box = element.querySelector(".upload"), texts = box.dataset;
 const bar = box.querySelector("progress"), state = box.querySelector("[data-state]"), cancel = box.querySelector("[data-cancel]");
 const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
-let running = null;  // of the upload in progress: its AbortController
+let running = null;  // the upload in progress: {requests, isCancelled}
 
 // The import options in the form: the same as for a path.
 function entered() {
   const query = new URLSearchParams();
   for (const [name, id] of Object.entries(JSON.parse(texts.fields))) {
-    /** @type {any} */
     const input = document.querySelector(`#${id} :is(input, textarea)`);
     const value = input?.type === "checkbox" ? (input.checked ? "yes" : "") : input?.value ?? "";
     if (value) query.set(name, value);
@@ -17,53 +16,64 @@ function entered() {
   return query;
 }
 
+async function asked(address, method) {
+  const response = await fetch(address, { method });
+  const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.detail ?? texts.broken);
+  return answer;
+}
+
 // XMLHttpRequest reports upload progress; fetch does not.
-function ask(method, address, file = null, tell = (/** @type {number} */ bytes) => {}) {
-  const { signal } = running;
+function put(address, file, run, tell) {
   return new Promise((done, fail) => {
-    if (signal.aborted) throw new Error(texts.cancelled);
     const request = new XMLHttpRequest();
-    request.responseType = "json";
+    run.requests.add(request);
+    request.open("PUT", address);
     request.upload.onprogress = ({ loaded }) => tell(loaded);
-    request.onload = () => (request.status < 300 ? done(request.response) : fail(new Error(request.response?.detail ?? texts.broken)));
+    request.onload = () => {
+      run.requests.delete(request);
+      if (request.status < 300) { tell(file.size); done(); return; }
+      let detail = texts.broken;
+      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* not our server's response */ }
+      fail(new Error(detail));
+    };
     request.onerror = () => fail(new Error(texts.broken));
     request.onabort = () => fail(new Error(texts.cancelled));
-    signal.addEventListener("abort", () => request.abort());
-    request.open(method, address);
     request.send(file);
   });
 }
 
 async function upload(files) {
-  running = new AbortController();
-  const total = files.reduce((sum, file) => sum + file.size, 0), sent = new Map(), left = [...files];
+  const run = running = { requests: new Set(), isCancelled: false };
+  const total = files.reduce((sum, file) => sum + file.size, 0), sent = new Map();
   let name = null;
-  const tell = (file, bytes) => {
-    sent.set(file, bytes);
-    const all = [...sent.values()].reduce((sum, more) => sum + more, 0);
-    bar.value = total ? all / total : 1;
-    state.textContent = `${texts.sending} ${size(all)} ${texts.of} ${size(total)}`;
-  };
-  const put = async () => {
-    while (left.length) {
-      const file = left.shift(), path = encodeURIComponent(file.webkitRelativePath || file.name);
-      await ask("PUT", `/uploads/${name}?path=${path}`, file, (bytes) => tell(file, bytes));
-      tell(file, file.size);
-    }
-  };
   bar.hidden = cancel.hidden = false;
   bar.value = 0;
   state.textContent = texts.preparing;
   try {
-    name = (await ask("POST", "/uploads")).upload;
-    await Promise.all(Array.from({ length: AT_ONCE }, put));
-    const { job } = await ask("POST", `/uploads/${name}/import?${entered()}`);
+    name = (await asked("uploads", "POST")).upload;
+    const left = [...files];
+    const worker = async () => {
+      for (let file = left.shift(); file && !run.isCancelled; file = left.shift()) {
+        const path = encodeURIComponent(file.webkitRelativePath || file.name), one = file;
+        await put(`uploads/${name}?path=${path}`, file, run, (loaded) => {
+          sent.set(one, loaded);
+          const all = [...sent.values()].reduce((sum, bytes) => sum + bytes, 0);
+          bar.value = total ? all / total : 1;
+          state.textContent = `${texts.sending} ${size(all)} ${texts.of} ${size(total)}`;
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    if (run.isCancelled) throw new Error(texts.cancelled);
+    const { job } = await asked(`uploads/${name}/import?${entered()}`, "POST");
     state.textContent = "";
     trigger("select", { job });
   } catch (problem) {
-    running.abort();
+    run.isCancelled = true;
+    run.requests.forEach((request) => request.abort());
     state.textContent = problem.message;
-    if (name) fetch(`/uploads/${name}`, { method: "DELETE" });
+    if (name) fetch(`uploads/${name}`, { method: "DELETE" });
   } finally {
     running = null;
     bar.hidden = cancel.hidden = true;
@@ -78,4 +88,8 @@ element.addEventListener("change", ({ target }) => {
   if (files.length) upload(files);
   else state.textContent = texts.empty;
 });
-cancel.addEventListener("click", () => running?.abort());
+cancel.addEventListener("click", () => {
+  if (!running) return;
+  running.isCancelled = true;
+  running.requests.forEach((request) => request.abort());
+});

@@ -68,15 +68,6 @@ def test_right_is_a_few_presses_of_tab_away_and_each_stop_has_a_ring(page: Page)
         assert page.evaluate(RING), page.evaluate(FOCUSED)
 
 
-def test_every_field_of_the_queue_has_a_ring(page: Page) -> None:
-    page.locator("#traced-queue details.more summary").click()
-    page.keyboard.press("Tab")  # from here on the keyboard is used
-    for field in page.locator("#traced-queue :is(input, select, textarea):visible").all():
-        field.focus()
-        assert page.evaluate(RING), page.evaluate(FOCUSED)
-    page.keyboard.press("Escape")
-
-
 def test_the_bottom_bar_does_not_move_from_verdict_to_verdict(page: Page) -> None:
     wait_until_ready(page)
     page.evaluate(SHIFTS)

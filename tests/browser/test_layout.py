@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, go_to, opened_page
-from tests.browser.screenshots import PAGES
+from tests.browser.conftest import Site, opened_page
 
 pytestmark = pytest.mark.browser
 PHONE = (390, 844)
@@ -76,45 +75,3 @@ def test_nothing_is_cut_off(themed: Page, size: tuple[int, int]) -> None:
     if size == PHONE:
         themed.locator(".tool-queue").click()
     assert themed.evaluate(CUT) == []
-
-
-#: The page if it is wider than the window, and headings that break within a word.
-BROKEN = """() => {
-  const wide = document.documentElement.scrollWidth > innerWidth ? ["page"] : [];
-  const headings = [...document.querySelectorAll("h1, h2, h3, h4, th")].filter((heading) => {
-    const words = heading.textContent.trim().split(/\\s+/).length, range = document.createRange();
-    range.selectNodeContents(heading);
-    const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
-    return heading.checkVisibility() && lines.size > words;
-  });
-  return [...wide, ...headings.map((heading) => heading.textContent)];
-}"""
-HEIGHT = "() => document.querySelector('#traced-header').getBoundingClientRect().height"
-
-
-@pytest.mark.parametrize("size", [PHONE, (720, 450)], ids=["phone", "at 200 %"])
-def test_no_page_is_wider_than_the_window_and_no_heading_breaks_within_a_word(
-    profile: BrowserContext, site: Site, size: tuple[int, int]
-) -> None:
-    """On phones, headings broke letter by letter, and long addresses overflowed."""
-    with opened_page(profile, site) as page:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        broken = {}
-        for name in PAGES:
-            go_to(page, name)
-            page.wait_for_timeout(600)
-            broken[name] = page.evaluate(BROKEN)
-            if name == "datasets":
-                page.locator("#import-path textarea, #import-path input").fill("/" + "a" * 300)
-                page.locator("#import-start").click()
-                expect(page.locator(".toast-body").first).to_be_visible()
-                broken[name] += page.evaluate(BROKEN)
-        assert broken == {name: [] for name in PAGES}
-
-
-def test_the_header_keeps_its_height_whatever_the_jobs_say(page: Page) -> None:
-    before = page.evaluate(HEIGHT)
-    page.locator("#traced-jobs-button .share").evaluate(
-        "(share) => { share.textContent = 'Scoring a long name, 99 % · 3 min left'; }"
-    )
-    assert page.evaluate(HEIGHT) == before

@@ -9,7 +9,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from backend.errors import SettingsError
 from backend.review.views import MapView
 from backend.verdicts import UNDECIDED
 from backend.workspace import Workspace
@@ -47,8 +46,8 @@ def colour_at(scale: Any, place: float) -> str:
 @pytest.mark.parametrize(
     ("colour", "title", "values", "order", "unknown", "loud_end"),
     [
-        ("p_error", "chance of error", P_ERROR, [2, 5, 4, 6, 1], [3], 1),
-        ("icc", "concrete–vague", ICC, [5, 4, 6, 1], [2, 3], 0),
+        ("p_error", "probability of error", P_ERROR, [2, 5, 4, 6, 1], [3], 1),
+        ("icc", "ICC", ICC, [5, 4, 6, 1], [2, 3], 0),
     ],
 )
 def test_values_are_shown_on_a_colour_scale(
@@ -183,46 +182,27 @@ class MapPage:
 def test_the_colour_can_be_chosen_on_the_page(mapped: Workspace) -> None:
     page = MapPage(mapped)
     assert [value for _, value in page.control.choices] == [
-        "chance of error",
-        "concrete–vague",
+        "probability of error",
+        "ICC",
         "verdict",
     ]
     opened = page.opened()
-    assert list(opened) == ["unknown", "chance of error"]
-    assert list(opened["chance of error"].customdata) == [2, 1]
-    np.testing.assert_allclose(opened["chance of error"].marker.color, [0.5, 0.75])
+    assert list(opened) == ["unknown", "probability of error"]
+    assert list(opened["probability of error"].customdata) == [2, 1]
+    np.testing.assert_allclose(opened["probability of error"].marker.color, [0.5, 0.75])
     assert list(opened["unknown"].customdata) == [3]
-    by_icc = page.changed_to("concrete–vague")
-    assert list(by_icc["concrete–vague"].customdata) == [1]
-    np.testing.assert_allclose(by_icc["concrete–vague"].marker.color, [0.25])
+    by_icc = page.changed_to("ICC")
+    assert list(by_icc["ICC"].customdata) == [1]
+    np.testing.assert_allclose(by_icc["ICC"].marker.color, [0.25])
     assert list(by_icc["unknown"].customdata) == [2, 3]
     by_verdict = page.changed_to("verdict")
     assert {name: list(trace.customdata) for name, trace in by_verdict.items()} == {
         UNDECIDED: [2, 3], "wrong": [1],
     }  # fmt: skip
-    assert list(page.changed_to("chance of error")) == list(opened)
+    assert list(page.changed_to("probability of error")) == list(opened)
 
 
 def test_a_dataset_without_a_map_says_so(workspace: Workspace) -> None:
-    chart, empty, _, _ = MapPage(workspace)._changed(1, "concrete–vague")
+    chart, empty, _, _ = MapPage(workspace)._changed(1, "ICC")
     assert not chart.visible
     assert "No map yet" in empty
-
-
-def test_few_points_in_view_show_their_pictures_where_they_are(mapped: Workspace) -> None:
-    shown = picture_map.tiles_html(mapped, 1, [0, 0.25], [0, 0.2])
-    assert "/pictures/1" in shown
-    assert "/pictures/2" in shown
-    assert "/pictures/3" not in shown
-    assert "left:40.00%;top:75.00%" in shown  # the first, at 0.1 and 0.05
-    assert "<img" not in picture_map.tiles_html(mapped, 1, [0.9, 1], [0, 1])
-    for wrong in ("x", [1], None, ["a", "b"], [0, 1, 2]):
-        with pytest.raises(SettingsError):
-            picture_map.tiles_html(mapped, 1, wrong, [0, 1])
-
-
-def test_many_points_in_view_show_no_pictures(
-    mapped: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(picture_map, "MOST_TILES", 2)
-    assert picture_map.tiles_html(mapped, 1, [0, 1], [0, 1]) == ""
