@@ -126,5 +126,5 @@ def models_offered(
     summary = workspace.summary(dataset_id) if dataset_id is not None else None
     pairs, is_new = (summary.total, not summary.scored) if summary is not None else (0, True)
     recommended = models_page.suggested(workspace.models.listed()) if asks else ""
-    offers = models_page.choices(workspace, pairs, recommended, is_new)
-    return gr.Dropdown(choices=offers, value=chosen or recommended)
+    entries = models_page.choices(workspace, pairs, recommended, is_new)
+    return gr.Dropdown(choices=entries, value=chosen or recommended)

@@ -79,7 +79,7 @@ def imported_note(imported: dict[str, Any]) -> Markup:
         f"there already, {imported['problems']} rows were left out. Find its errors next."
         + (f" Compared with the last import: {counts}." if counts else "")
     )
-    notes = [*imported["notes"], *_offers(imported)]
+    notes = [*imported["notes"], *_advice(imported)]
     if imported.get("asks_for_model"):
         notes.append(
             f"{imported['asks_for_model']} Choose another under 'Model', then find errors."
@@ -87,16 +87,16 @@ def imported_note(imported: dict[str, Any]) -> Markup:
     return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
 
 
-def _offers(imported: dict[str, Any]) -> list[str]:
+def _advice(imported: dict[str, Any]) -> list[str]:
     """What another import could do about rows that changed or are gone."""
     changes = imported.get("changes") or {}
     differs = changes.get("changed") or imported.get("unproved")
-    offers = []
+    entries = []
     if differs and imported.get("update") != "take":
-        offers.append(f"To take the changes, tick “{TICKS[TAKE]}” and import again.")
+        entries.append(f"To take the changes, tick “{TICKS[TAKE]}” and import again.")
     if changes.get("gone") and not imported.get("hidden"):
-        offers.append(f"To hide what is gone, tick “{TICKS[HIDE]}” and import again.")
-    return offers
+        entries.append(f"To hide what is gone, tick “{TICKS[HIDE]}” and import again.")
+    return entries
 
 
 _MESSAGES = {

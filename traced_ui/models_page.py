@@ -207,10 +207,11 @@ def choices(
     `recommended`: one of them; `is_new`: the dataset's own model is the default one."""
     views = workspace.models.listed()
     default = next((view for view in views if view.is_default and is_new), None)
-    own = _OWN if default is None else _offer(default, pairs, _OWN)
-    offers = [(own, ""), *((_offer(view, pairs), view.name) for view in views)]
+    own_label = _OWN if default is None else _offer(default, pairs, _OWN)
+    entries = [(own_label, ""), *((_offer(view, pairs), view.name) for view in views)]
     return [
-        (f"{label} · recommended" if name == recommended else label, name) for label, name in offers
+        (f"{label} · recommended" if name == recommended else label, name)
+        for label, name in entries
     ]
 
 

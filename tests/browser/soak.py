@@ -62,10 +62,10 @@ def soak(browser: Browser, server: "Server", verdicts: int, database_url: str) -
         page.goto(f"{server.address}/?order={order}")
         _wait_until_ready(page)
     events: Counter[str] = Counter()
-    said = 0
+    eighths = 0
     while (accepted := sum(len(_accepted(page)) for page in pages)) < verdicts:
-        if accepted * 8 // verdicts > said:
-            said = accepted * 8 // verdicts
+        if accepted * 8 // verdicts > eighths:
+            eighths = accepted * 8 // verdicts
             print(f"{accepted} verdicts, server {memory_of(server.pid):.0f} MiB", flush=True)
         page = rng.choice(pages)
         page.bring_to_front()
