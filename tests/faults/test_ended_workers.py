@@ -4,18 +4,20 @@ says what happened, and the same command continues with the rest. Real processes
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import torch
 
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
 from backend.jobs import score_dataset, trajectory_stages, workers
 from backend.jobs.trajectory_stages import TrajectoryStage
-from backend.jobs.workers import Devices, Workers
+from backend.jobs.workers import Devices, Opened, Question, Workers
+from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs, trajectories
@@ -133,18 +135,12 @@ def crash(process: psutil.Process) -> None:
     process.send_signal(signal.SIGSEGV)
 
 
-def allow_no_more_memory(process: psutil.Process) -> None:
-    used = process.memory_info().vms
-    process.rlimit(psutil.RLIMIT_AS, (used, used))
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("disturb", "kind", "message"),
     [
         (kill, OutOfMemory, "terminated by the system, probably for lack of memory"),
         (crash, WorkerEnded, "SIGSEGV"),
-        (allow_no_more_memory, OutOfMemory, "needs more than there is"),
     ],
 )
 def test_a_killed_worker_is_reported(
@@ -160,3 +156,21 @@ def test_a_killed_worker_is_reported(
             workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
     assert "Finished work is kept" in explain(ended.value)
     check_resumed(workspace, stored(workspace))
+
+
+def ask_for_too_much(engine: Engine, batch: Sequence[Question], opened: Opened) -> int:
+    """A task that is refused memory. With none left at all, Python could not start threads."""
+    process = psutil.Process()
+    limit = process.memory_info().vms + 2**28
+    process.rlimit(psutil.RLIMIT_AS, (limit, limit))
+    return torch.zeros(2**30).numel()
+
+
+def test_a_worker_that_gets_no_memory_is_reported(workspace: Workspace, tmp_path: Path) -> None:
+    engine = workspace.engines.of_dataset(1)
+    with (
+        OnlyOthers(engine, tmp_path / "pairs", ANOTHER) as others,
+        pytest.raises(OutOfMemory, match="needs more than there is") as ended,
+    ):
+        list(others.map(ask_for_too_much, [[Question(1, "none.webp", "a dog")]]))
+    assert "Finished work is kept" in explain(ended.value)
