@@ -101,10 +101,10 @@ def score_shards(
     work = out / _WORK
     inside = engine.beside(replace(engine.settings, data_directory=work, trajectories="first-step"))
     detector = _first_detector(inside, shards, out, progress, devices, anyway, seed)
-    waiting = [shard for shard in shards if not _is_done(shard, out)]
+    remaining = [shard for shard in shards if not _is_done(shard, out)]
     failed: list[str] = []
-    for number, shard in enumerate(waiting):
-        progress(len(shards) - len(waiting) + number, len(shards), f"Scoring {shard.name}")
+    for number, shard in enumerate(remaining):
+        progress(len(shards) - len(remaining) + number, len(shards), f"Scoring {shard.name}")
         try:
             _score(inside, shard, out, detector, devices, anyway)
         except DatasetError as problem:
@@ -113,7 +113,7 @@ def score_shards(
     facts = [_facts_of(shard.result(out)) for shard in shards if _is_done(shard, out)]
     return ShardsReport(
         shards=len(shards),
-        scored_now=len(waiting) - len(failed),
+        scored_now=len(remaining) - len(failed),
         pairs=sum(fact["pairs"] for fact in facts),
         left_out=sum(fact["left_out"] for fact in facts),
         failed=tuple(failed),
@@ -163,10 +163,10 @@ def _claim(out: Path, identity: dict[str, Any]) -> None:
     file = out / _RUN
     if file.exists():
         before = json.loads(file.read_text("utf-8"))
-        differing = sorted(key for key in identity if before.get(key) != identity[key])
-        if differing:
+        differences = sorted(key for key in identity if before.get(key) != identity[key])
+        if differences:
             raise SettingsError(
-                f"{out} holds the results of another run (other {', '.join(differing)}). Name "
+                f"{out} holds the results of another run (other {', '.join(differences)}). Name "
                 "another folder, or remove it."
             )
         return
@@ -200,8 +200,8 @@ def _first_detector(
     """The detector of the folder; trained first if it has none."""
     file = out / _DETECTOR
     if not file.exists():
-        drawn = random.Random(seed).sample(list(shards), min(_DRAWN, len(shards)))
-        shard = max(drawn, key=lambda shard: shard.state[0])
+        candidates = random.Random(seed).sample(list(shards), min(_DRAWN, len(shards)))
+        shard = max(candidates, key=lambda shard: shard.state[0])
         progress(0, 0, f"Training the detector on {shard.name}")
         _score(engine, shard, out, None, devices, anyway)
     head, payload = file.read_bytes().split(b"\n", 1)
@@ -225,24 +225,24 @@ def _score(
         mark.write_text(shard.name, "utf-8")
     store = open_database(f"sqlite:///{work / 'traced.db'}")
     try:
-        imported = import_dataset(store, shard.path, "shard", data_directory=work / "none")
+        source_rows = import_dataset(store, shard.path, "shard", data_directory=work / "none")
         if detector is not None:
-            _adopt(store, engine, imported.dataset_id, detector)
+            _adopt(store, engine, source_rows.dataset_id, detector)
         report = score_dataset(
-            store, engine, imported.dataset_id, suggestions=False, cluster=devices, anyway=anyway
+            store, engine, source_rows.dataset_id, suggestions=False, cluster=devices, anyway=anyway
         )
         if detector is None:
-            _save_detector(store, imported.dataset_id, shard, out / _DETECTOR)
+            _save_detector(store, source_rows.dataset_id, shard, out / _DETECTOR)
         with store.reading() as session:
             problems = dataset_queries.list_problems(
-                session, imported.dataset_id, limit=SHOWN_PROBLEMS
+                session, source_rows.dataset_id, limit=SHOWN_PROBLEMS
             )
         facts = {
             "state": shard.state, "pairs": report.pairs,
-            "left_out": imported.problems + report.unreadable + report.unknown,
+            "left_out": source_rows.problems + report.unreadable + report.unknown,
             "problems": [asdict(problem) for problem in problems],
         }  # fmt: skip
-        rows = _rows(store, imported.dataset_id, engine.scorer.info.model)
+        rows = _rows(store, source_rows.dataset_id, engine.scorer.info.model)
         _write(rows, facts, shard.result(out))
     finally:
         store.close()

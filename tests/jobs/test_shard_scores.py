@@ -86,8 +86,8 @@ def test_a_shard_has_the_scores_of_a_dataset(
     workspace.jobs.score(dataset, suggestions=False)
     expected = {r.caption: r.s_0 for r in workspace.review.queue_page(QueueFilter(dataset)).rows}
     workspace.store.close()
-    found = {row["caption"]: row["s_0"] for row in rows(scored, 2)}
-    assert found == pytest.approx(expected, abs=1e-5)
+    in_shard = {row["caption"]: row["s_0"] for row in rows(scored, 2)}
+    assert in_shard == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_same_command_has_nothing_left_to_do(
@@ -133,15 +133,15 @@ def test_a_killed_command_continues(scored: Path, source: Path, tmp_path: Path) 
         "--json",
     ]  # fmt: skip
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    killed = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    first = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
     while not list(out.glob("*.parquet")):
-        assert killed.poll() is None
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    done = subprocess.run(
+        assert first.poll() is None
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    second = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250, check=True
     )
-    report = json.loads(done.stdout)
+    report = json.loads(second.stdout)
     assert (report["pairs"], report["failed"]) == (SHARDS * PAIRS, [])
     # The tests' own process trains its detectors on fewer noisy copies: probabilities differ.
     for number in range(SHARDS):
