@@ -19,22 +19,18 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import typer
 from rich.markup import escape
 
+from backend.bundled import leave_at_once
 from backend.cli import (
     correct,
-    curators,
-    datasets,
+    curator_commands,
+    dataset_commands,
     edit,
-    label,
     log_output,
     maintenance,
-    manage_datasets,
     model_commands,
-    near_duplicates,
-    picture_map,
-    quality,
+    picture_commands,
     score,
-    select_pairs,
-    specificity,
+    specificity_commands,
     tag,
 )
 from backend.cli.extensions import load_commands
@@ -58,7 +54,6 @@ from backend.cli.output import (
     shown_database,
 )
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
-from backend.process_exit import leave_at_once
 from backend.settings import DEMO, load_settings
 from backend.version import VERSION
 
@@ -212,25 +207,25 @@ def serve(
         serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=mcp)
 
 
-app.add_typer(curators.curators)
-app.add_typer(manage_datasets.datasets)
+app.add_typer(curator_commands.curators)
+app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
 for name, command in (
-    ("import", datasets.import_),
-    ("download", datasets.download),
+    ("import", dataset_commands.import_),
+    ("download", dataset_commands.download),
     ("score", score.score),
     ("correct", correct.correct),
     ("edit", edit.edit),
-    ("label", label.label),
+    ("label", tag.label),
     ("tag", tag.tag),
-    ("bags", specificity.bags),
-    ("boost", specificity.boost),
-    ("quality", quality.quality),
-    ("duplicates", near_duplicates.duplicates),
-    ("map", picture_map.map_),
+    ("bags", specificity_commands.bags),
+    ("boost", specificity_commands.boost),
+    ("quality", picture_commands.quality),
+    ("duplicates", picture_commands.duplicates),
+    ("map", picture_commands.map_),
     ("train", score.train),
-    ("select", select_pairs.select),
-    ("export", datasets.export),
+    ("select", tag.select),
+    ("export", dataset_commands.export),
     ("progress", score.progress_),
     ("doctor", maintenance.doctor),
     ("backup", maintenance.backup),

@@ -172,7 +172,7 @@ def folder_file() -> Path:
     return Path.cwd() / "traced.toml"
 
 
-def _from_file(file: Path, known: Collection[str]) -> dict[str, Any]:
+def _from_file(file: Path, names: Collection[str]) -> dict[str, Any]:
     try:
         values = tomllib.loads(read_regular(file, _LARGEST).decode("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
@@ -182,8 +182,8 @@ def _from_file(file: Path, known: Collection[str]) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise SettingsError(f"{file} is not valid TOML: {problem}.") from problem
     for key, value in values.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise SettingsError(f"{file}: there is no setting '{key}'.{hint}")
         single = value if isinstance(value, list) and key in _LISTS else [value]
@@ -207,24 +207,24 @@ def load_settings(
     if files is None and environment is not None:
         files = ()
     environment = os.environ if environment is None else environment
-    known = setting_names()
+    names = setting_names()
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for file in (user_file(), folder_file()) if files is None else files:
-        values |= _from_file(file, known)
+        values |= _from_file(file, names)
     origins |= dict.fromkeys(values, "file")
     for name, text in environment.items():
         if not name.startswith("TRACED_") or name[7:].startswith(_RESERVED):
             continue
         key = name[7:].lower()
-        if key in known:
+        if key in names:
             values[key], origins[key] = text, "environment"
         else:
-            near = difflib.get_close_matches(key, known, n=1)
+            near = difflib.get_close_matches(key, names, n=1)
             hint = f" Did you mean TRACED_{near[0].upper()}?" if near else ""
             log.warning("The environment variable %s is not known and has no effect.%s", name, hint)
     for key, value in (overrides or {}).items():
-        if key not in known:
+        if key not in names:
             raise SettingsError(f"There is no setting '{key}'.")
         if value is not None:
             values[key], origins[key] = value, "option"
@@ -236,8 +236,8 @@ def load_settings(
         if key in _DECIMALS and not 0 < values[key] < math.inf:
             raise SettingsError(f"The {key} '{values[key]}' is not a positive, finite number.")
     for key in values.keys() & _LISTS:
-        given = values[key]
-        parts = given.split(_LISTS[key]) if isinstance(given, str) else given
+        raw_value = values[key]
+        parts = raw_value.split(_LISTS[key]) if isinstance(raw_value, str) else raw_value
         values[key] = tuple(str(part).strip() for part in parts if str(part).strip())
     if (detector := values.get("detector", "best")) not in DETECTORS:
         raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")

@@ -266,7 +266,7 @@ class _Packed:
     removed: Mapped[bytes] = mapped_column(LargeBinary)
     first_step_scores: Mapped[bytes] = mapped_column(LargeBinary)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
-    #: x_1 … x_T if they do not follow from `removed`; see `db/blobs.py`.
+    #: x_1 … x_T if they do not follow from `removed`; see `db/column_types.py`.
     captions: Mapped[bytes | None] = mapped_column(LargeBinary)
     #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)

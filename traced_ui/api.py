@@ -23,9 +23,9 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
+from backend.review.operations import Review
 from backend.review.queue_form import START, cleaned, from_fields, typed
-from backend.review.review import Review
 from backend.review.views import PairView, SuggestionView, fingerprint_of
 from backend.workspace import Cursor, VerdictRow, Workspace
 from traced_ui.arguments import checked

@@ -102,8 +102,10 @@ class FileGuard:
 
     def _admitted(self, scope: Scope, name: str) -> Response | None:
         """Why an upload is refused before it is read; None if it is counted."""
-        length = Headers(scope=scope).get("content-length", "")
-        if not (length.isascii() and length.isdigit()):
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "")
+        # Of a body in chunks the server ignores the length.
+        if "transfer-encoding" in headers or not (length.isascii() and length.isdigit()):
             return PlainTextResponse("Give the length of the upload.", 411)
         try:
             self._quota.admit(name, int(length[:18]))

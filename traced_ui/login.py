@@ -20,9 +20,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.requests import HTTPConnection, cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.accounts.devices import known_device, new_device
-from backend.accounts.team import LOGIN_HOLDS, AccountView, Team
-from backend.accounts.throttle import Throttle, network_of
+from backend.accounts.team_accounts import LOGIN_HOLDS, AccountView, Team
+from backend.accounts.throttle import Throttle, known_device, network_of, new_device
 from backend.workspace import Workspace
 from traced_ui.templates import render_page
 

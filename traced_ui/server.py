@@ -15,8 +15,8 @@ import uvicorn
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
+from backend.bundled import leave_at_once
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
-from backend.process_exit import leave_at_once
 from backend.workspace import NOBODY, Workspace
 from traced_ui import board, layout, transfers
 from traced_ui.file_guard import FileGuard

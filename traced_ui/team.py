@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from backend.accounts.records import TeamView
+from backend.accounts.team_accounts import TeamView
 from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui import accounts_form

@@ -17,11 +17,9 @@ from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
 from db.backup import check
-from db.queries import curators as curator_queries
-from db.queries import datasets as dataset_queries
-from db.queries import jobs as job_queries
+from db.queries import curator_queries, dataset_queries, job_queries
 from db.queries import pairs as pair_queries
-from db.queries.datasets import DatasetRow
+from db.queries.dataset_queries import DatasetRow
 
 #: Pairs of a dataset, sampled at random, whose image files are looked for.
 SAMPLE = 200

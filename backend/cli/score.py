@@ -328,7 +328,7 @@ def progress_(
     as_json: AS_JSON = False,
 ) -> None:
     """How far the review has come, and how many errors remain."""
-    from backend.review.progress import progress_of
+    from backend.review.charts import progress_of
 
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))

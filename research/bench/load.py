@@ -31,7 +31,7 @@ from backend.errors import TracedError
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import verdicts as verdict_queries
+from db.queries import pairs, verdict_queries
 from research.bench.generated_store import generate
 
 _PASSWORD = "open sesame, please"
@@ -175,8 +175,9 @@ def _report(
 ) -> LoadReport:
     with workspace.store.reading() as session:
         decided = [
-            (row.pair_id, row.decided_by)
-            for row in verdict_queries.iterate_verdicts(session, dataset_id)
+            (row.id, row.decided_by)
+            for row in pairs.iterate_pairs(session, dataset_id)
+            if row.decided_by is not None
         ]
         acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decided}
     stored = Counter(pair for pair, _ in decided)

@@ -15,7 +15,7 @@ from backend.engine.language_models.spending import Budget
 from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace

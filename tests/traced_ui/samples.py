@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from backend.accounts.records import DisputeView, OpinionView, TeamView
+from backend.accounts.team_accounts import DisputeView, OpinionView, TeamView
 from backend.engine.captions import Caption
-from backend.engine.detection.reasons import Reason, Reasons
+from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommended
 from backend.engine.statistics.agreement import Agreement, TwoPeople
@@ -42,7 +42,7 @@ from backend.review.views import (
     VerdictView,
 )
 from backend.workspace import ClassifierRow, ReviewCounts
-from db.queries.near_duplicates import MemberRow
+from db.queries.pictures import MemberRow
 from traced_ui import (
     dataset_settings,
     jobs,

@@ -18,9 +18,9 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
-from db.queries import near_duplicates, picture_map, runs
-from db.queries.near_duplicates import DuplicateRow
-from db.queries.picture_map import PlaceRow
+from db.queries import pictures, plots, runs
+from db.queries.pictures import DuplicateRow
+from db.queries.plots import PlaceRow
 from research.bench.generated_store import generate
 from tests.traced_ui.serving import serving
 
@@ -74,8 +74,8 @@ def world(folder: Path, acts: Sequence[tuple[str, str | None, str]]) -> Workspac
                 explorer="", parameters=parameters, code_version="0",
             )  # fmt: skip
             runs.finish_run(session, run.id)
-        near_duplicates.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
-        picture_map.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
+        pictures.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
+        plots.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
     for name, role in (("Ada", "curator"), ("Ben", "curator"), ("Eve", "adjudicator")):
         workspace.accounts.add(name, PASSWORD, role)
     workspace.accounts.set_overlap(1, 1.0, 2)

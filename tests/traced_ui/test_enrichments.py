@@ -10,7 +10,7 @@ from backend.review.pair import view_of
 from backend.workspace import QueueFilter, Workspace
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries.specificity import RetrievalRow, save_retrievals
+from db.queries.specificity_queries import RetrievalRow, save_retrievals
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.pages import Page
 from traced_ui.api import Actions
@@ -156,7 +156,7 @@ def test_r_enriches_the_pair_on_the_page_or_says_why_not(
         calls.append((filter, booster))
         if outcome == {"offered": 1}:
             suggest(workspace, first)
-        return BoostReport(1, 1, outcome, 0, 1, 0, 0, 0, 0.0, stopped)
+        return BoostReport(1, 1, outcome, requests=1, stopped=stopped, struck=0)
 
     monkeypatch.setattr(workspace.jobs, "boost", boost)
     monkeypatch.setattr(workspace.jobs, "booster", tuple)

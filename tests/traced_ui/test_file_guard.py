@@ -181,6 +181,11 @@ def test_pictures_count_against_the_limit_of_uploads(
     assert "larger than" in answers[-1].text
     pieces = iter([b"x"])  # without a length
     assert client.post("/gradio_api/upload", content=pieces).status_code == 411
+    monkeypatch.setattr(served.uploads, "limit", 10_000_000)
+    both = {"Transfer-Encoding": "chunked", "Content-Length": "1"}
+    sent = client.build_request("POST", "/gradio_api/upload", files=file)
+    again = client.post("/gradio_api/upload", content=sent.read(), headers={**sent.headers, **both})
+    assert again.status_code == 411
 
 
 @pytest.mark.parametrize("text", ["not JSON", "[" * 100_000, '{"data": [' + "1" * 5000 + "]}"])

@@ -11,8 +11,8 @@ from backend.engine.correction.chat_captioner import load_chat_captioner
 from backend.engine.correction.prefix_captioner import load_prefix_captioner
 from backend.engine.correction.vision_to_text import Processor, VisionToText
 from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.checkpoints import weights_digest
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.revision import weights_digest
 from backend.engine.scoring.vqa.name import PREFIX as VQA
 from backend.errors import ModelMismatch
 
