@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.file_endings import TABLES, is_hidden
+from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.regular_files import replacement
 from backend.datasets.shards import shards_of
 from backend.engine.detection.features import NAMES, feature_matrix
@@ -37,8 +37,7 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store, open_database
 from backend.version import VERSION
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 
 #: The key of this program's facts in a Parquet file's metadata.
