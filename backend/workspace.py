@@ -40,7 +40,7 @@ from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
 from backend.review.views import DatasetSummary
-from backend.settings import Settings
+from backend.settings import Settings, user_home
 from backend.store import open_database
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
@@ -103,7 +103,8 @@ class Workspace:
     @property
     def default_export(self) -> Path:
         """The default folder for a page's export."""
-        parent = Path.home() if self.folders is None else self.folders.exports[0]
+        home = user_home() or self.settings.data_directory
+        parent = home if self.folders is None else self.folders.exports[0]
         return parent / "traced-export"
 
     # ---------------------------------------------------------------- datasets

@@ -594,6 +594,20 @@ class Login(Base):
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class ApiKey(Base):
+    """A key with which a program acts for an account. Only its digest is stored. `may_review`:
+    whether it may write, or only read."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    curator_id: Mapped[int] = mapped_column(ForeignKey("curators.id"), index=True)
+    label: Mapped[str] = mapped_column(String(80))
+    may_review: Mapped[bool] = mapped_column(Boolean)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
 class WordMark(Base):
     """A word of a caption (characters start:end) that a curator marked as wrong."""
 

@@ -22,8 +22,8 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "progress",
-    "version",
+    "bound", "bundled", "errors", "plugins", "progress", "settings", "store", "templating",
+    "verdicts", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [

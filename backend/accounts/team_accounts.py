@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from backend.accounts.program_keys import ApiKeys
 from backend.engine.statistics.agreement import Agreement, agreement, check_overlap
 from backend.errors import NotFound, SettingsError
 from backend.store import Store
@@ -115,6 +116,7 @@ class Team:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.keys = ApiKeys(store)
 
     # ---------------------------------------------------------------- accounts
 
@@ -146,7 +148,8 @@ class Team:
         role: str | None = None,
         active: bool | None = None,
     ) -> AccountView:
-        """Change what is given; the user has to log in again. Raises NotFound."""
+        """Change what is given; the user has to log in again, and a closed account loses its keys.
+        Raises NotFound."""
         if role is not None:
             _check_role(role)
         password_hash = hashed(password) if password is not None else None

@@ -56,7 +56,7 @@ from backend.datasets.source_tables import (
     root_of,
     tables_of,
 )
-from backend.datasets.tables import row_count, rows_of, text_encoding
+from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
 
@@ -400,7 +400,7 @@ def read_dataset(
         source = SourceTables([root])
     elif path.is_dir():
         source, root = tables_of(path, options.subset), path
-    elif path.suffix.lower() not in SOURCES:
+    elif path.suffix.lower() not in (*SOURCES, *table_readers()):
         raise DatasetFormatError(not_a_table(path))
     else:
         source, root = SourceTables([path]), root_of(path)

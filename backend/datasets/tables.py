@@ -5,13 +5,15 @@ is line 1), as in an editor. The decompressed size of a Parquet row group is che
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend import plugins
 from backend.datasets.arrow_cells import (
     arrow_table,
     embedded_columns,
@@ -160,6 +162,15 @@ def _first_line(problem: BaseException) -> str:
 _BATCH = 2000
 
 
+@dataclass(frozen=True)
+class TableReader:
+    """Reads tables of another format, for another package (`backend.plugins`). `endings`: such as
+    ".xlsx"; `rows`: the rows of a file. It may raise DatasetFormatError."""
+
+    endings: tuple[str, ...]
+    rows: Callable[[Path], Iterator[TableRow]]
+
+
 def rows_of(
     path: Path,
     encoding: str | None = None,
@@ -185,8 +196,16 @@ def rows_of(
             yield from parquet_rows(path, raw)
     elif ending == ".arrow":
         yield from _arrow(path, folders)
+    elif ending in table_readers():
+        yield from table_readers()[ending].rows(path)
     else:
         raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
+
+
+def table_readers() -> dict[str, TableReader]:
+    """The readers of other packages by ending."""
+    readers = plugins.load("readers", TableReader)
+    return {ending.lower(): reader for reader in readers for ending in reader.endings}
 
 
 def text_encoding(

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.bulk_edit import BulkEdit, edited
 from backend.engine.captions import Caption
-from backend.errors import SettingsError
+from backend.errors import PairChanged, SettingsError
 from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings
@@ -144,7 +144,7 @@ class Verdicts:
         note = _note(note)
         with self._store.writing() as session:
             if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
-                raise SettingsError("The pair that you saw is no longer in the database.")
+                raise PairChanged("The pair that you saw is no longer in the database.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
             else:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow, UnstorableText
-from db.models import ROLES, Curator, Login
+from db.models import ROLES, ApiKey, Curator, Login
 from db.queries.statements import check_text, columns_of, record
 
 
@@ -75,12 +75,15 @@ def change_curator(
     role: str | None = None,
     active: bool | None = None,
 ) -> CuratorRow:
-    """Change the given fields. All of the account's logins end. Raises `MissingRow`."""
+    """Change the given fields. The account's logins end, and if it is closed its keys. Raises
+    `MissingRow`."""
     curator = get_curator(session, name)
     values = {"password_hash": password_hash, "role": role, "active": active}
     changed = {key: value for key, value in values.items() if value is not None}
     session.execute(update(Curator).where(Curator.id == curator.id).values(changed))
     session.execute(delete(Login).where(Login.curator_id == curator.id))
+    if active is False:
+        session.execute(delete(ApiKey).where(ApiKey.curator_id == curator.id))
     return get_curator(session, name)
 
 

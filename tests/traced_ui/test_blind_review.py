@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import httpx
 import pytest
@@ -108,10 +108,10 @@ class Asker:
         answer = self.http.post(path, json=sent)
         return f"{answer.status_code} {plain(answer.text)}"
 
-    def call(self, name: str, *given: Any) -> str:
-        """A named endpoint."""
-        begun = self.http.post(f"gradio_api/call/{name}", json={"data": given})
-        return plain(self.http.get(f"gradio_api/call/{name}/{begun.json()['event_id']}").text)
+    def decide(self, pair: int, etag: str, verdict: str) -> str:
+        sent, headers = {"verdict": verdict}, {"If-Match": etag}
+        answer = self.http.put(f"api/v1/pairs/{pair}/verdict", json=sent, headers=headers)
+        return f"{answer.status_code} {plain(answer.text)}"
 
     def fire(self, number: int, sent: dict[str, Any] | None = None) -> str:
         """An event of the page with the default values of its fields."""
@@ -144,19 +144,19 @@ def plain(text: str) -> str:
 
 def asked_by(asker: Asker) -> dict[str, str]:
     """All answers, by what was asked."""
-    name = "generated"
     answers: dict[str, str] = {}
     for text in ("", *FILTERS):
         for order in ("p_error", "position"):
-            answers[f"queue {text} {order}"] = asker.call(
-                "queue", name, "unreviewed", order, "", "", 50, "", text
-            )
+            query = urlencode({"order": order, "limit": 50, "filters": text})
+            answers[f"queue {text} {order}"] = asker.get(f"api/v1/datasets/1/queue?{query}")
     for pair in range(1, 6):
-        answers[f"pair {pair}"] = asker.call("pair", pair)
-        answers[f"outdated verdict on {pair}"] = asker.call("decide", pair, 0, "correct")
-    for endpoint in ("progress", "next"):
-        answers[endpoint] = asker.call(endpoint, name)
-    answers["datasets"] = asker.call("datasets")
+        answers[f"pair {pair}"] = asker.get(f"api/v1/pairs/{pair}")
+        fingerprint = asker.http.get(f"api/v1/pairs/{pair}").json()["etag"].partition("-")[2]
+        answers[f"outdated verdict on {pair}"] = asker.decide(pair, f"0-{fingerprint}", "correct")
+    answers["progress"] = asker.get("api/v1/datasets/1/progress")
+    answers["next"] = asker.post("api/v1/datasets/1/next", None)
+    answers["datasets"] = asker.get("api/v1/datasets")
+    answers["jobs"] = asker.get("api/v1/jobs")
     answers["export"] = asker.get("exports/1.zip")
     for number, event in enumerate(asker.config["dependencies"]):
         function = re.sub(r"_\d+$", "", event["api_name"] or "")
@@ -180,8 +180,9 @@ def asked_by(asker: Asker) -> dict[str, str]:
         state = answer.json()["state"]
         answers[f"act {place} {act['action']}"] = plain(answer.text)
     # One's own opinion, and back: Ada's verdict is in effect again, and hidden again.
-    answers["own verdict"] = asker.call("decide", 12, 0, "correct")
-    answers["undo"] = asker.call("undo", name)
+    etag = asker.http.get("api/v1/pairs/12").json()["etag"]
+    answers["own verdict"] = asker.decide(12, etag, "correct")
+    answers["undo"] = asker.post("api/v1/datasets/1/undo", None)
     return answers
 
 

@@ -34,7 +34,8 @@ def test_hostile_text_is_escaped() -> None:
             result, expected = Structure(drawn), Structure(draw(harmless(text)))
             assert result.shape == expected.shape, about
             assert "script" not in {tag for tag, *_ in result.shape}, about
-            if name != "login.html":  # a standalone page with styles, which Gradio does not process
+            # Gradio does not process these pages, which have styles.
+            if name not in ("login.html", "api.html"):
                 assert not set("${}") & set(drawn), about
             if name not in NOT_WHOLE:
                 whole = "\n".join([result.text, *result.attributes])

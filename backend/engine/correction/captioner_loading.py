@@ -2,8 +2,12 @@
 and `Salesforce/blip-image-captioning-base`), `VisionEncoderDecoderModel`, and ClipCap, as trained
 by the command `captioner`, and vision-language models, `vqa:NAME_OR_DIR`."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 
+from backend import plugins
 from backend.engine import hub
 from backend.engine.captioning.clipcap import is_clipcap
 from backend.engine.correction.captioner import Captioner
@@ -19,6 +23,20 @@ from backend.errors import ModelMismatch
 _ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-image-captioning-base."
 
 
+@dataclass(frozen=True)
+class CaptionerFamily:
+    """Captioners of another package. `named`: whether a model's name is of this family; `load`:
+    called with the model, the device and the scorer, if there is one."""
+
+    named: Callable[[str], bool]
+    load: Callable[[str, str, Scorer | None], Captioner]
+
+
+def families() -> tuple[CaptionerFamily, ...]:
+    """The captioners of other packages."""
+    return plugins.load("captioners", CaptionerFamily)
+
+
 def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None) -> Captioner:
     """Load a captioner by hub name or directory. `scorer`: may share its model with it.
 
@@ -28,6 +46,9 @@ def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None
 
     advice = _ADVICE
     what = "The captioner"
+    for family in families():
+        if family.named(model):
+            return family.load(model, device, scorer)
     if model.startswith(VQA):
         return load_chat_captioner(model, device, scorer)
     if is_clipcap(model):
