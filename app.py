@@ -8,7 +8,7 @@ import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -19,25 +19,22 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import typer
 from rich.markup import escape
 
+from backend import plugins
+from backend.bundled import leave_at_once
 from backend.cli import (
     correct,
-    curators,
-    datasets,
+    curator_commands,
+    dataset_commands,
     edit,
-    label,
+    key_commands,
     log_output,
     maintenance,
-    manage_datasets,
     model_commands,
-    near_duplicates,
-    picture_map,
-    quality,
+    picture_commands,
     score,
-    select_pairs,
-    specificity,
+    specificity_commands,
     tag,
 )
-from backend.cli.extensions import load_commands
 from backend.cli.options import (
     CAPTIONER,
     CONCRETENESS,
@@ -58,7 +55,6 @@ from backend.cli.output import (
     shown_database,
 )
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
-from backend.process_exit import leave_at_once
 from backend.settings import DEMO, load_settings
 from backend.version import VERSION
 
@@ -142,16 +138,27 @@ def serve(
         str | None, typer.Option(help="Name recorded with your verdicts. Default: curator.")
     ] = None,
     no_login: Annotated[
-        bool,
+        bool | None,
         typer.Option("--no-login", help="Never ask for a password: anyone who can reach the port "
                                         "can give verdicts. By default people log in as soon as "
                                         "there are accounts."),
-    ] = False,
+    ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A host name under which this server may be reached "
                      "besides localhost and --host, such as that of a proxy. May be given several "
                      "times."),
+    ] = None,
+    frame: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="A page that may show this server in a frame, such as "
+                     "http://localhost:8888 of Jupyter. May be given several times. Default: no "
+                     "other page."),
+    ] = None,
+    root_path: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="The path under which a proxy shows this server, such as "
+                                          "/curator."),
     ] = None,
     import_root: Annotated[
         list[str] | None,
@@ -166,7 +173,7 @@ def serve(
                      "folder."),
     ] = None,
     mcp: Annotated[
-        bool, typer.Option("--mcp", help="Also offer the actions as MCP tools, at /gradio_api/mcp.")
+        bool, typer.Option("--mcp", help="Also offer the API as MCP tools, at /mcp.")
     ] = False,
 ) -> None:  # fmt: skip
     """Open the app: review, playground, datasets, retraining, export."""
@@ -176,7 +183,8 @@ def serve(
              "corrector": vlm, "corrector_url": vlm_url, "corrector_mode": vlm_mode,
              "quantise": quantise,
              "concreteness": concreteness, "device": device, "host": host, "port": port,
-             "author": author, "allow_host": allow_host, "import_root": import_root,
+             "author": author, "allow_host": allow_host, "frame": frame,
+             "root_path": root_path, "no_login": no_login, "import_root": import_root,
              "export_root": export_root}
         )  # fmt: skip
         # Imported here: the other commands need no web server.
@@ -188,8 +196,9 @@ def serve(
             scored_demo.unpack(settings)
         # Models given here apply only to datasets without a model of their own.
         workspace = open_workspace(settings.for_datasets_without_models())
-        login = not no_login and workspace.accounts.has_accounts()
-        if settings.host not in ("127.0.0.1", "localhost", "::1") and not login and not no_login:
+        login = not settings.no_login and workspace.accounts.has_accounts()
+        is_open = not login and not settings.no_login
+        if is_open and settings.host not in ("127.0.0.1", "localhost", "::1"):
             raise SettingsError(
                 f"{settings.host} can be reached from other machines and there are no accounts "
                 "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
@@ -205,39 +214,41 @@ def serve(
         start_dataset = workspace.prepare(data or str(DEMO))
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
-        console.print(f"Open       http://{host}:{port}/   (stop with Ctrl-C)")
+        console.print(f"Open       http://{host}:{port}{settings.root_path}/   (stop with Ctrl-C)")
         # Import Gradio last: the socket already listens, so early requests wait for the page.
         from traced_ui.server import serve as serve_app
 
         serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=mcp)
 
 
-app.add_typer(curators.curators)
-app.add_typer(manage_datasets.datasets)
+app.add_typer(curator_commands.curators)
+app.add_typer(key_commands.keys)
+app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
 for name, command in (
-    ("import", datasets.import_),
-    ("download", datasets.download),
+    ("import", dataset_commands.import_),
+    ("download", dataset_commands.download),
     ("score", score.score),
     ("correct", correct.correct),
     ("edit", edit.edit),
-    ("label", label.label),
+    ("label", tag.label),
     ("tag", tag.tag),
-    ("bags", specificity.bags),
-    ("boost", specificity.boost),
-    ("quality", quality.quality),
-    ("duplicates", near_duplicates.duplicates),
-    ("map", picture_map.map_),
+    ("bags", specificity_commands.bags),
+    ("boost", specificity_commands.boost),
+    ("quality", picture_commands.quality),
+    ("duplicates", picture_commands.duplicates),
+    ("map", picture_commands.map_),
     ("train", score.train),
-    ("select", select_pairs.select),
-    ("export", datasets.export),
+    ("select", tag.select),
+    ("export", dataset_commands.export),
     ("progress", score.progress_),
     ("doctor", maintenance.doctor),
     ("backup", maintenance.backup),
 ):
     app.command(name)(command)
-for name, command in load_commands().items():
-    app.command(name)(command)
+for commands in plugins.load("commands", Mapping):
+    for name, command in commands.items():
+        app.command(name)(command)
 
 if __name__ == "__main__":
     sys.exit(app())

@@ -23,6 +23,7 @@
     ├── VerdictConflict          another curator decided this pair in the meantime
     ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
+        └── PairChanged          the pair that was judged has another caption or picture now
 
 The message is written for the person who can act on it: what is wrong, where, what to do.
 `explain` is the one place that turns an error into what a terminal or a page shows.
@@ -161,6 +162,10 @@ class PortInUse(TracedError):
 class SettingsError(TracedError):
     title = "This setting is invalid"
     exit_status = 2
+
+
+class PairChanged(SettingsError):
+    title = "This pair has changed"
 
 
 #: Exit status after Ctrl-C, as in shells.

@@ -16,7 +16,7 @@ from PIL import Image
 
 from backend.engine import memory, threads
 from backend.engine.captions import Caption
-from backend.engine.concreteness.contributions import Contribution, contributions
+from backend.engine.concreteness.scoring import Contribution, contributions
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
 from backend.engine.expectation import Expectation, expectations
@@ -120,6 +120,10 @@ class Engine:
                 )  # fmt: skip
             return self._siblings[settings]
 
+    def beside(self, settings: Settings) -> "Engine":
+        """Like `with_settings`, but not remembered: for settings of one job, such as its folder."""
+        return Engine(settings, self.lock, self.text_lock, self.spending, self._model_cache)
+
     @property
     def _model_cache(self) -> ModelCache:
         if self.model_cache is None:
@@ -198,14 +202,14 @@ class Engine:
         with self.lock:
             key = ("corrector", settings.corrector, settings.corrector_url,
                    settings.corrector_mode, settings.quantise, settings.device)  # fmt: skip
-            made: Corrector = self._model_cache.get(
+            corrector: Corrector = self._model_cache.get(
                 key,
                 lambda: Corrector(
                     self.language_model(),
                     settings.corrector_mode,  # pyrefly: ignore[bad-argument-type]
                 ),  # checked by load_settings
             )
-            return made
+            return corrector
 
     def language_model(self) -> ChatModel:
         """The model configured as corrector. Raises ModelUnavailable."""

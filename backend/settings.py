@@ -9,6 +9,7 @@ import difflib
 import logging
 import math
 import os
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -37,18 +38,32 @@ EMBEDDED_SCORER = EMBEDDED
 #: TRACED_* names that are not settings: those of the tests, and an account's password.
 _RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed", "lazy"}
+_SWITCHES = {"no_login", "whole_words"}
+#: What may stand in a header that names who may frame the server: a scheme, a host and a port.
+_ORIGIN = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
+_ROOT_PATH = re.compile(r"(/[\w.~-]+)*", re.ASCII)
 _DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
 #: Settings with several values, and their separator.
-_LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathsep}
+_LISTS = {"allow_host": ",", "frame": ",", "export_root": os.pathsep, "import_root": os.pathsep}
 
 
 log = logging.getLogger(f"traced.{__name__}")
 _NAME = "traced-curator"
 
 
+def user_home() -> Path | None:
+    """None for a container's user who has none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
 def default_data_directory() -> Path:
     """Default location of the store and caches: outside the code and any folder that is served."""
-    earlier = Path.home() / ".local" / "share" / _NAME  # of earlier releases, on all systems
+    if (home := user_home()) is None:
+        return Path.cwd() / f".{_NAME}"
+    earlier = home / ".local" / "share" / _NAME  # of earlier releases, on all systems
     return earlier if earlier.is_dir() else platformdirs.user_data_path(_NAME, appauthor=False)
 
 
@@ -90,6 +105,9 @@ class Settings:
     port: int = 7860  #: port to listen on
     author: str = "curator"  #: name recorded with verdicts if login is disabled
     allow_host: tuple[str, ...] = ()  #: host names of this server besides loopback names and `host`
+    frame: tuple[str, ...] = ()  #: origins whose pages may show this server in a frame
+    root_path: str = ""  #: path under which a proxy shows this server, such as /curator
+    no_login: bool = False  #: never ask for a password, whoever can reach the port
     export_root: tuple[str, ...] = ()  #: folders that pages may export to, if login is enabled
     import_root: tuple[str, ...] = ()  #: folders that pages may import from, if login is enabled
     upload_limit: float = 20.0  #: maximum size of an upload, in GB
@@ -162,7 +180,9 @@ def setting_names() -> tuple[str, ...]:
 
 def user_file() -> Path:
     """Path of the user's configuration file, which may not exist."""
-    earlier = Path.home() / ".config" / _NAME
+    if (home := user_home()) is None:
+        return folder_file()
+    earlier = home / ".config" / _NAME
     folder = earlier if earlier.is_dir() else platformdirs.user_config_path(_NAME, appauthor=False)
     return folder / "config.toml"
 
@@ -172,7 +192,7 @@ def folder_file() -> Path:
     return Path.cwd() / "traced.toml"
 
 
-def _from_file(file: Path, known: Collection[str]) -> dict[str, Any]:
+def _from_file(file: Path, names: Collection[str]) -> dict[str, Any]:
     try:
         values = tomllib.loads(read_regular(file, _LARGEST).decode("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
@@ -182,13 +202,25 @@ def _from_file(file: Path, known: Collection[str]) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise SettingsError(f"{file} is not valid TOML: {problem}.") from problem
     for key, value in values.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise SettingsError(f"{file}: there is no setting '{key}'.{hint}")
         single = value if isinstance(value, list) and key in _LISTS else [value]
         if not all(isinstance(item, str | int | float) for item in single):
             raise SettingsError(f"{file}: '{key}' cannot be {type(value).__name__}.")
+    return values
+
+
+def _of_the_place(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What the place where Gradio apps run says about itself: its address, and on a Hugging Face
+    Space the name and the page that shows it. Any other source takes precedence."""
+    values: dict[str, Any] = {}
+    for key, name in (("host", "GRADIO_SERVER_NAME"), ("port", "GRADIO_SERVER_PORT")):
+        if environment.get(name):
+            values[key] = environment[name]
+    if environment.get("SPACE_ID") and environment.get("SPACE_HOST"):
+        values |= {"allow_host": environment["SPACE_HOST"], "frame": "https://huggingface.co"}
     return values
 
 
@@ -207,24 +239,25 @@ def load_settings(
     if files is None and environment is not None:
         files = ()
     environment = os.environ if environment is None else environment
-    known = setting_names()
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    names = setting_names()
+    values: dict[str, Any] = _of_the_place(environment)
+    origins: dict[str, str] = dict.fromkeys(values, "environment")
     for file in (user_file(), folder_file()) if files is None else files:
-        values |= _from_file(file, known)
-    origins |= dict.fromkeys(values, "file")
+        of_file = _from_file(file, names)
+        values |= of_file
+        origins |= dict.fromkeys(of_file, "file")
     for name, text in environment.items():
         if not name.startswith("TRACED_") or name[7:].startswith(_RESERVED):
             continue
         key = name[7:].lower()
-        if key in known:
+        if key in names:
             values[key], origins[key] = text, "environment"
         else:
-            near = difflib.get_close_matches(key, known, n=1)
+            near = difflib.get_close_matches(key, names, n=1)
             hint = f" Did you mean TRACED_{near[0].upper()}?" if near else ""
             log.warning("The environment variable %s is not known and has no effect.%s", name, hint)
     for key, value in (overrides or {}).items():
-        if key not in known:
+        if key not in names:
             raise SettingsError(f"There is no setting '{key}'.")
         if value is not None:
             values[key], origins[key] = value, "option"
@@ -236,15 +269,21 @@ def load_settings(
         if key in _DECIMALS and not 0 < values[key] < math.inf:
             raise SettingsError(f"The {key} '{values[key]}' is not a positive, finite number.")
     for key in values.keys() & _LISTS:
-        given = values[key]
-        parts = given.split(_LISTS[key]) if isinstance(given, str) else given
+        raw_value = values[key]
+        parts = raw_value.split(_LISTS[key]) if isinstance(raw_value, str) else raw_value
         values[key] = tuple(str(part).strip() for part in parts if str(part).strip())
     if (detector := values.get("detector", "best")) not in DETECTORS:
         raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")
     if not 0 <= values.get("port", 0) <= 65535:
         raise SettingsError(f"The port {values['port']} is not between 0 and 65535.")
-    if isinstance(values.get("whole_words"), str):
-        values["whole_words"] = values["whole_words"].lower() in ("1", "true", "yes", "on")
+    for key in values.keys() & _SWITCHES:
+        values[key] = str(values[key]).lower() in ("1", "true", "yes", "on")
+    for origin in values.get("frame", ()):
+        if not _ORIGIN.fullmatch(origin):
+            raise SettingsError(f"'{origin}' is not an origin such as https://example.org (frame).")
+    values["root_path"] = values.get("root_path", "").rstrip("/")
+    if not _ROOT_PATH.fullmatch(values["root_path"]):
+        raise SettingsError(f"'{values['root_path']}' is not a path such as /curator (root-path).")
     if "data_directory" in values:
         values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
     settings = replace(Settings(data_directory=default_data_directory()), **values, origins=origins)

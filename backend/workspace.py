@@ -17,12 +17,13 @@ records.
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from backend.accounts.folders import Folders
-from backend.accounts.team import Team
-from backend.datasets.address_proofs import split_proof
+from backend.accounts.team_accounts import Team
+from backend.datasets.cells import split_proof
 from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound
@@ -32,25 +33,26 @@ from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
 from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
-from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView, Relocation
+from backend.jobs.reports import BagsReport, Deletion, ExportChoice, Relocation
 from backend.jobs.workspace_jobs import Jobs, SelectPairs
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
+from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
-from backend.review.review import Review
 from backend.review.views import DatasetSummary
-from backend.settings import Settings
+from backend.settings import Settings, user_home
 from backend.store import open_database
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries.blind_review import NOBODY
-from db.queries.classifiers import ClassifierRow
+from db.queries.classifier_queries import ClassifierRow
+from db.queries.dataset_queries import ProblemRow
+from db.queries.pair_queue import Cursor, QueueFilter, QueuePage, Range
+from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
-from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
-from db.queries.saved_views import ViewRow
-from db.queries.verdicts import VerdictRow
+from db.queries.verdict_queries import VerdictRow
 
 __all__ = [
     "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "QueueFilter", "QueuePage",
@@ -88,11 +90,11 @@ class Workspace:
     def seen_by(self, reader: str) -> "Workspace":
         """The same workspace for one of several curators: of pairs that still need their own
         opinion, what others said is hidden. NOBODY has judged nothing."""
-        seen = copy.copy(self)
-        seen.store = self.store.seen_by(reader)
-        seen.review = self.review.seen_by(reader)
-        seen.jobs = self.jobs.seen_by(reader)
-        return seen
+        workspace = copy.copy(self)
+        workspace.store = self.store.seen_by(reader)
+        workspace.review = self.review.seen_by(reader)
+        workspace.jobs = self.jobs.seen_by(reader)
+        return workspace
 
     def _select_pairs_for(self, reader: str | None) -> SelectPairs:
         review = self.review if reader is None else self.review.seen_by(reader)
@@ -101,7 +103,8 @@ class Workspace:
     @property
     def default_export(self) -> Path:
         """The default folder for a page's export."""
-        parent = Path.home() if self.folders is None else self.folders.exports[0]
+        home = user_home() or self.settings.data_directory
+        parent = home if self.folders is None else self.folders.exports[0]
         return parent / "traced-export"
 
     # ---------------------------------------------------------------- datasets
@@ -135,8 +138,8 @@ class Workspace:
             path = typed_path(name_or_path)
             if not path.exists():
                 raise
-        known = {Path(summary.source): summary.name for summary in self.datasets()}
-        name = known.get(path) or _free_name(path, set(known.values()))
+        name_of = {Path(summary.source): summary.name for summary in self.datasets()}
+        name = name_of.get(path) or _free_name(path, set(name_of.values()))
         return self.jobs.import_dataset(path, name=name, progress=progress).dataset_id
 
     def deletion_preview(self, dataset_id: int) -> Deletion:
@@ -182,14 +185,11 @@ class Workspace:
         engine = self.engines.of_dataset(dataset_id)
         return make_bags(self.store, engine, dataset_id, sizes, out, strike, thumbnail, progress)
 
-    def problems(self, dataset_id: int, offset: int = 0, limit: int = 50) -> list[ProblemView]:
+    def problems(self, dataset_id: int, offset: int = 0, limit: int = 50) -> list[ProblemRow]:
         """Rows that could not be imported, in file order."""
         with self.store.reading() as session:
             rows = dataset_queries.list_problems(session, dataset_id, offset, limit)
-        return [
-            ProblemView(split_proof(r.file)[0], r.row, r.kind, r.message, r.external_id)
-            for r in rows
-        ]
+        return [replace(row, file=split_proof(row.file)[0]) for row in rows]
 
     def remove_abandoned_uploads(self) -> int:
         """Remove uploads older than a day that belong to no dataset (any more)."""
@@ -233,7 +233,7 @@ def _summary(session: Any, row: Any) -> DatasetSummary:
     )
 
 
-def _free_name(path: Path, taken: set[str]) -> str:
+def _free_name(path: Path, used_names: set[str]) -> str:
     name = path.name if path.is_dir() else path.stem
-    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
-    return next(candidate for candidate in names if candidate not in taken)
+    names = (name, *(f"{name}-{number}" for number in range(2, len(used_names) + 3)))
+    return next(candidate for candidate in names if candidate not in used_names)

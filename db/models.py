@@ -266,7 +266,7 @@ class _Packed:
     removed: Mapped[bytes] = mapped_column(LargeBinary)
     first_step_scores: Mapped[bytes] = mapped_column(LargeBinary)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
-    #: x_1 … x_T if they do not follow from `removed`; see `db/blobs.py`.
+    #: x_1 … x_T if they do not follow from `removed`; see `db/column_types.py`.
     captions: Mapped[bytes | None] = mapped_column(LargeBinary)
     #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -592,6 +592,20 @@ class Login(Base):
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
     curator_id: Mapped[int] = mapped_column(ForeignKey("curators.id"), index=True)
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class ApiKey(Base):
+    """A key with which a program acts for an account. Only its digest is stored. `may_review`:
+    whether it may write, or only read."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    curator_id: Mapped[int] = mapped_column(ForeignKey("curators.id"), index=True)
+    label: Mapped[str] = mapped_column(String(80))
+    may_review: Mapped[bool] = mapped_column(Boolean)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
 class WordMark(Base):

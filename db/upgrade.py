@@ -55,9 +55,9 @@ def parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (exc.ArgumentError, ValueError) as error:  # for example, a port that is not a number
-        shown = re.sub(r":[^:@/]*@", ":***@", url)
+        hidden_url = re.sub(r":[^:@/]*@", ":***@", url)
         raise StoreProblem(
-            f"'{shown}' is not a database URL. Write sqlite:////absolute/path.db or "
+            f"'{hidden_url}' is not a database URL. Write sqlite:////absolute/path.db or "
             "postgresql://user@host/database."
         ) from error
     backend = parsed.get_backend_name()

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from backend.datasets.text_files import text_of
-from backend.engine.specificity.bags import Bag, check_size
-from backend.engine.specificity.published import file_name
+from backend.engine.specificity.picture_bags import Bag, check_size, file_name
 from backend.engine.specificity.retrieval import TIE
 from backend.errors import DatasetError
 

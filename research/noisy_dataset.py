@@ -18,9 +18,8 @@ from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import SourcePair, read_dataset
 from backend.datasets.writing import write_dataset
-from backend.engine.noise.injection import KINDS, FineGrainedSource, inject
+from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
-from backend.engine.noise.swaps import ImageCaption
 from backend.errors import DatasetFormatError, SettingsError
 from backend.progress import Progress, no_progress
 from backend.version import VERSION

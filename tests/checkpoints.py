@@ -16,11 +16,11 @@ from research.scenes.architecture import (
     make_captioner,
     make_clip,
     make_retrieval_model,
+    make_tokenizer,
 )
 from research.scenes.grammar import describe
-from research.scenes.publishing import publish
 from research.scenes.renderer import render
-from research.scenes.tokenizer import make_tokenizer
+from research.scenes.train import publish
 from research.scenes.world import make_scene
 from tests.datasets.folders import image_folder
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install what the tests need from the system: Chromium and PostgreSQL.
+# Install what the tests need from the system: Chromium, PostgreSQL and nginx.
 set -euo pipefail
 missing=()
 command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
@@ -7,6 +7,7 @@ command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null 
     || missing+=(chromium)
 command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 \
     || missing+=(postgresql)
+command -v nginx >/dev/null || missing+=(nginx-light)
 [ ${#missing[@]} -eq 0 ] && exit 0
 if ! command -v apt-get >/dev/null; then
     echo "Please install: ${missing[*]} (this system has no apt-get), then run make test again." >&2

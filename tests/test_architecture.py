@@ -22,8 +22,8 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "process_exit",
-    "progress", "version",
+    "bound", "bundled", "errors", "plugins", "progress", "settings", "store", "templating",
+    "verdicts", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [
@@ -36,17 +36,15 @@ ENGINE_LEVELS = [
 #: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
-    "backend.cli.doctor", "backend.cli.curators",
+    "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
 #: Modules of `db` without SQL, which any module may import: authors, decisions, processes.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "bags", "boosting", "classifiers", "curators", "datasets", "errors", "expectations", "icc",
-    "jobs", "manage_datasets", "near_duplicates", "picture_map", "picture_quality", "plane",
-    "queue", "reasons", "retrain", "review", "selection", "specificity", "suggestions",
-    "support", "team", "train_captioner", "verdicts",
+    "errors", "near_duplicates", "picture_map", "progress", "retrain", "specificity", "support",
+    "verdicts",
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1

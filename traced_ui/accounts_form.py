@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from backend.accounts.records import ROLES
+from backend.accounts.team_accounts import ROLES
 from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui.messages import guarded, note

@@ -41,10 +41,10 @@ FILES = {
 #: Part of their addresses, which lets browsers keep them: other contents have another one.
 VERSION = hashlib.blake2b(b"\0".join(FILES.values()), digest_size=8).hexdigest()
 FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display: swap;
-  src: url("/board/{VERSION}/inter.woff2") format("woff2"); }}"""
+  src: url("board/{VERSION}/inter.woff2") format("woff2"); }}"""
 #: A header of the page: the browser loads the files while it starts Gradio.
 PRELOAD = ", ".join(
-    "<" + f"/board/{VERSION}/{name}>; rel=" + ("modulepreload" if name.endswith(".js") else
+    "<" + f"board/{VERSION}/{name}>; rel=" + ("modulepreload" if name.endswith(".js") else
                                           'preload; as=font; type="font/woff2"; crossorigin')
     for name in FILES
 )  # fmt: skip

@@ -2,8 +2,7 @@
 
 from markupsafe import Markup
 
-from backend.engine.captions import Caption
-from backend.engine.word_differences import aligned
+from backend.engine.captions import Caption, aligned
 from traced_ui.templates import render
 
 

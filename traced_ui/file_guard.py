@@ -23,16 +23,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.datasets.uploads import Uploads
 from backend.errors import SettingsError
-from traced_ui.login import cookies_of, curator_of
+from traced_ui.login import cookies_of, curator_of, same_site
 from traced_ui.session_owners import SessionOwners, ids_in
 
-#: Gradio's routes that pages, programs and MCP clients need; the others are not served: developer
+#: Gradio's routes that pages need; the others are not served: endpoints for programs, developer
 #: tools, streams, proxies, functions of components, and hot reloading, whose stream never ends.
 _PAGES = ("", "config", "favicon.ico", "manifest.json", "robots.txt", "theme.css")
 _FOLDERS = ("assets", "pwa_icon", "static", "svelte")
 _CALLS = (
-    "app_id", "call", "cancel", "heartbeat", "info", "mcp", "openapi.json", "queue", "reset", "run",
-    "startup-events", "upload", "upload_progress",
+    "app_id", "cancel", "heartbeat", "info", "queue", "reset", "startup-events", "upload",
+    "upload_progress",
 )  # fmt: skip
 _API, _UPLOAD, _FILE = "/gradio_api/", "/gradio_api/upload", "/gradio_api/file="
 #: Requests that name their event by its number, and may pass an upload to it.
@@ -55,8 +55,11 @@ class FileGuard:
     No answer says whether a file exists.
     """
 
-    def __init__(self, app: ASGIApp, blocks: gr.Blocks, quota: Uploads) -> None:
+    def __init__(
+        self, app: ASGIApp, blocks: gr.Blocks, quota: Uploads, is_framed: bool = False
+    ) -> None:
         self._app = app
+        self._is_framed = is_framed
         self._blocks = blocks
         self._quota = quota
         #: Copies of the examples, which everybody sees.
@@ -85,7 +88,7 @@ class FileGuard:
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
-            await self._app(scope, receive, self._recording(send, owner, is_new))
+            await self._app(scope, receive, self._recording(send, owner, is_new, scope["scheme"]))
             return
         if not self._is_served(path, owner):
             await PlainTextResponse("Not found.", 404)(scope, receive, send)
@@ -117,7 +120,7 @@ class FileGuard:
         if path.startswith(_FILE):
             return self._may_use(path.removeprefix(_FILE), owner)
         if path.startswith(_API):
-            return path.removeprefix(_API).split("/")[0] in _CALLS
+            return path in _EVENTS or path.removeprefix(_API).split("/")[0] in _CALLS
         first, *rest = path.removeprefix("/").split("/")
         return first in _FOLDERS or (first in _PAGES and not any(rest))
 
@@ -156,16 +159,11 @@ class FileGuard:
         return None
 
     def _is_event(self, path: str, sent: Any) -> bool:
-        """Whether the event that the request names, by number or in its address, exists."""
-        way, _, name = path.removeprefix(_API).rstrip("/").partition("/")
-        if (way not in ("run", "call") and path != _EVENTS[0]) or not isinstance(sent, dict):
+        """Whether the event that the request names by its number exists."""
+        if path not in _EVENTS or not isinstance(sent, dict):
             return True
         number = sent.get("fn_index")
-        if number is not None:
-            return type(number) is int and number in self._blocks.fns
-        # A queue without a number is refused by Gradio.
-        name = name.removeprefix("v2/")
-        return path == _EVENTS[0] or any(e.api_name == name for e in self._blocks.fns.values())
+        return type(number) is int and number in self._blocks.fns
 
     def _image_fields(self, path: str, sent: Any) -> set[str]:
         """Where in a request an event takes a picture, as `data.0`."""
@@ -174,13 +172,15 @@ class FileGuard:
         fields = event.inputs if event is not None else ()
         return {f"data.{at}" for at, field in enumerate(fields) if isinstance(field, gr.Image)}
 
-    def _recording(self, send: Send, owner: _Owner, is_new: bool) -> Send:
+    def _recording(self, send: Send, owner: _Owner, is_new: bool, scheme: str) -> Send:
         """Send the answer to an upload, and note which files it names."""
         answer = bytearray()
 
         async def record(message: Message) -> None:
             if message["type"] == "http.response.start" and is_new:
-                cookie = f"{COOKIE}={owner[1]}; Path=/; HttpOnly; SameSite=Lax"
+                site = same_site(scheme, self._is_framed)
+                cookie = f"{COOKIE}={owner[1]}; Path=/; HttpOnly; SameSite={site}"
+                cookie += "; Secure" if site == "none" else ""
                 MutableHeaders(scope=message).append("Set-Cookie", cookie)
             elif message["type"] == "http.response.body":
                 answer.extend(message.get("body", b""))

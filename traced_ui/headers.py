@@ -1,5 +1,7 @@
 """Headers of every response: no external content, no embedding in other pages; compression."""
 
+from collections.abc import Sequence
+
 from starlette.datastructures import MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,14 +21,11 @@ POLICY = "; ".join(
         "object-src 'none'",
         "base-uri 'self'",
         "form-action 'self'",
-        "frame-ancestors 'self'",
     )
 )
 HEADERS = {
-    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
-    "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
@@ -46,10 +45,14 @@ class Compressed(GZipMiddleware):
 
 class SafeHeaders:
     """Adds the headers to every response that does not set them itself. `preload`: the header
-    `Link` of the page itself."""
+    `Link` of the page itself; `frame`: origins whose pages may show it in a frame."""
 
-    def __init__(self, app: ASGIApp, preload: str = "") -> None:
+    def __init__(self, app: ASGIApp, preload: str = "", frame: Sequence[str] = ()) -> None:
         self._app, self._preload = app, preload
+        ancestors = " ".join(("'self'", *frame))
+        policy = {"Content-Security-Policy": f"{POLICY}; frame-ancestors {ancestors}"}
+        # The older header knows no origins.
+        self._headers = HEADERS | policy | ({} if frame else {"X-Frame-Options": "SAMEORIGIN"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,7 +62,7 @@ class SafeHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
                 if scope["path"] == "/" and self._preload:
                     headers.setdefault("Link", self._preload)

@@ -10,7 +10,7 @@ set. API clients send neither of these headers and are accepted.
 
 import ipaddress
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from fastapi.responses import PlainTextResponse
 from starlette.datastructures import Headers
@@ -25,10 +25,14 @@ class HostGuard:
 
     `names`: hosts, or hosts with ports, allowed by the administrator in addition to loopback names
     and the address at which the request arrived. `bound`: the host that the server was started on.
+    `is_framed`: other pages may show this one in a frame; which ones, browsers read in the headers.
     """
 
-    def __init__(self, app: ASGIApp, names: Iterable[str] = (), bound: str = "") -> None:
+    def __init__(
+        self, app: ASGIApp, names: Iterable[str] = (), bound: str = "", is_framed: bool = False
+    ) -> None:
         self._app = app
+        self._documents = ("document", "iframe", None) if is_framed else ("document", None)
         given = tuple(names)
         self._names = frozenset(name for address in (*given, bound) if (name := host_of(address)))
         #: Accepted as our own origin even if a proxy replaces `Host`. Excludes the host that the
@@ -61,9 +65,23 @@ class HostGuard:
                 "This server is not configured for that host name. Its administrator can allow the "
                 "name: --allow-host NAME, or TRACED_ALLOW_HOST.\n"
             )
-        if _is_foreign(scope, headers, given[0], self._origins):
+        if _is_foreign(scope, headers, given[0], self._origins, self._documents):
             return "Requests from other pages are refused. Open the app itself.\n"
         return ""
+
+
+class BelowPath:
+    """Takes the path under which a proxy shows this server off a request, if the proxy has not.
+    Links of the pages are relative; what names this path are the ends of the login and Gradio."""
+
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self._app, self._root = app, root
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and scope["path"].startswith(f"{self._root}/"):
+            path = scope["path"].removeprefix(self._root)
+            scope = {**scope, "path": path, "raw_path": quote(path).encode()}
+        await self._app(scope, receive, send)
 
 
 def host_of(authority: str) -> str | None:
@@ -132,7 +150,9 @@ def _arrived_at(scope: Scope) -> frozenset[str]:
 _Origins = frozenset[tuple[str, int | None]]
 
 
-def _is_foreign(scope: Scope, headers: Headers, host: str, origins: _Origins) -> bool:
+def _is_foreign(
+    scope: Scope, headers: Headers, host: str, origins: _Origins, documents: tuple[str | None, ...]
+) -> bool:
     """Whether the request was sent by a page of another origin."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site in ("same-origin", "none"):
@@ -145,7 +165,7 @@ def _is_foreign(scope: Scope, headers: Headers, host: str, origins: _Origins) ->
     opens_a_page = (
         scope.get("method") in _READING
         and headers.get("sec-fetch-mode") == "navigate"
-        and headers.get("sec-fetch-dest") in ("document", None)
+        and headers.get("sec-fetch-dest") in documents
     )
     return not opens_a_page
 

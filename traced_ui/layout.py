@@ -8,7 +8,6 @@ import gradio as gr
 from backend.review.queue_form import id_in
 from backend.workspace import Workspace
 from traced_ui import (
-    api,
     dataset_jobs,
     dataset_settings,
     datasets,
@@ -24,7 +23,6 @@ from traced_ui import (
     rooms,
     team,
 )
-from traced_ui.api_defaults import ApiBlocks
 from traced_ui.jobs import build_button, build_drawer
 from traced_ui.keyboard import help_overlay
 from traced_ui.templates import render
@@ -47,13 +45,11 @@ _PAGES: dict[str, Callable[[Workspace, gr.Dropdown], tuple[Any, ...] | None]] = 
 _FOLLOW_THE_DATASET = ("map", "plane", "duplicates", "progress", "team")
 
 
-def build(workspace: Workspace, dataset_id: int | None, mcp: bool = False) -> gr.Blocks:
-    """Build the whole app. `dataset_id`: the dataset selected initially. `mcp`: see `api.build`."""
-    with ApiBlocks(
+def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
+    """Build the whole app. `dataset_id`: the dataset selected initially."""
+    with gr.Blocks(
         title="TRACED Curator", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as blocks:
-        # First, so that no page's listener takes an endpoint's name.
-        api.build(workspace, queued=not mcp)
         with gr.Row(elem_id="traced-header"):
             gr.HTML(rooms.rooms_html(), elem_id="traced-rooms")
             dataset = gr.Dropdown(

@@ -1,14 +1,14 @@
 """Authentication: a guard in front of every route, and the login page.
 
 The guard wraps the whole app, so that pages, pictures and the API are protected alike. Browsers
-send their token in a cookie that scripts cannot read, API clients the same token as
-`Authorization: Bearer`; both get it from POST /login.
+send their token in a cookie that scripts cannot read, programs the same token or a key as
+`Authorization: Bearer`. Tokens come from POST /login.
 """
 
 import asyncio
 import math
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 import anyio
@@ -20,10 +20,10 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.requests import HTTPConnection, cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.accounts.devices import known_device, new_device
-from backend.accounts.team import LOGIN_HOLDS, AccountView, Team
-from backend.accounts.throttle import Throttle, network_of
+from backend.accounts.team_accounts import LOGIN_HOLDS, Team
+from backend.accounts.throttle import Throttle, known_device, network_of, new_device
 from backend.workspace import Workspace
+from traced_ui.problems import problem
 from traced_ui.templates import render_page
 
 COOKIE = "traced_login"
@@ -32,7 +32,9 @@ _MOST_TOKENS = 4
 _OPEN = ("/login", "/healthy")
 #: Seconds after which a stream that is still open is checked for the end of its login.
 _CHECKED_EVERY = 5.0
-_KEY = "traced_curator"
+_KEY, _IS_READER = "traced_curator", "traced_is_reader"
+#: What a key opens; pages take a login.
+_FOR_KEYS = ("/api/v1/", "/mcp", "/pictures/", "/exports/")
 #: Marks a browser from which a curator has logged in before; it grants no access.
 DEVICE_COOKIE = "traced_device"
 _DEVICE_HOLDS = 365 * 24 * 3600
@@ -47,9 +49,13 @@ def curator_of(request: HTTPConnection) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def is_reader(request: HTTPConnection) -> bool:
+    """Whether the request came with a key that may only read."""
+    return bool(request.scope.get(_IS_READER))
+
+
 def seen_by(workspace: Workspace, request: gr.Request | HTTPConnection | None) -> Workspace:
-    """The workspace as the curator who asks may see it. Gradio's MCP server passes on Starlette's
-    request."""
+    """The workspace as the curator who asks may see it."""
     name = reader_of(request)
     return workspace if name is None else workspace.seen_by(name)
 
@@ -65,20 +71,21 @@ class Guard:
     """Lets authenticated requests through; redirects browsers to the login page and answers API
     clients with 401."""
 
-    def __init__(self, app: ASGIApp, team: Team) -> None:
+    def __init__(self, app: ASGIApp, team: Team, root: str = "") -> None:
         self._app = app
         self._team = team
+        self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"] in _OPEN:
             await self._app(scope, receive, send)
             return
         tokens = tokens_of(scope)
-        account = await anyio.to_thread.run_sync(self._who, tokens)
-        if account is not None:
-            scope[_KEY] = account.name
+        visitor = await anyio.to_thread.run_sync(self._who, tokens, scope["path"])
+        if visitor is not None:
+            scope[_KEY], scope[_IS_READER] = visitor
             with anyio.CancelScope() as request:
-                watching = asyncio.create_task(self._end_with_login(request, tokens))
+                watching = asyncio.create_task(self._end_with_login(request, tokens, scope["path"]))
                 try:
                     await self._app(scope, receive, send)
                 finally:
@@ -86,20 +93,27 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 4401})
         else:
-            await _refusal(scope)(scope, receive, send)
+            await _refusal(scope, self._root)(scope, receive, send)
 
-    async def _end_with_login(self, request: anyio.CancelScope, tokens: Sequence[str]) -> None:
+    async def _end_with_login(
+        self, request: anyio.CancelScope, tokens: Sequence[str], path: str
+    ) -> None:
         """Cut an open stream off when its login has ended, in whichever process."""
         is_open = True
         while is_open:
             await anyio.sleep(_CHECKED_EVERY)
-            is_open = await anyio.to_thread.run_sync(self._who, tokens) is not None
+            is_open = await anyio.to_thread.run_sync(self._who, tokens, path) is not None
         request.cancel()
 
-    def _who(self, tokens: Sequence[str]) -> AccountView | None:
-        return next(
-            (account for token in tokens if (account := self._team.who(token)) is not None), None
-        )
+    def _who(self, tokens: Sequence[str], path: str) -> tuple[str, bool] | None:
+        """The account of the first token that is valid here, and whether it may only read."""
+        for token in tokens:
+            if (account := self._team.who(token)) is not None:
+                return account.name, False
+            key = self._team.keys.find(token) if path.startswith(_FOR_KEYS) else None
+            if key is not None:
+                return key.name, not key.may_review
+        return None
 
 
 def tokens_of(scope: Scope) -> list[str]:
@@ -120,22 +134,23 @@ def cookies_of(scope: Scope) -> list[tuple[str, str]]:
     return [cookie for part in parts for cookie in cookie_parser(part).items()]
 
 
-def _refusal(scope: Scope) -> Response:
-    wanted = scope["path"]
+def _refusal(scope: Scope, root: str) -> Response:
+    wanted = root + scope["path"]
     if query := scope.get("query_string", b"").decode("latin-1"):
         wanted += "?" + query
     accepts = dict(scope.get("headers") or []).get(b"accept", b"")
     if scope["method"] == "GET" and b"text/html" in accepts:
-        return RedirectResponse(f"/login?to={quote(wanted, safe='')}", 303)
-    return JSONResponse({"detail": "Log in first: POST /login with username and password."}, 401)
+        return RedirectResponse(f"{root}/login?to={quote(wanted, safe='')}", 303)
+    return problem(401, "Log in first: POST /login with username and password; or send a key.")
 
 
-def add_routes(app: fastapi.FastAPI, team: Team) -> None:
-    """Add /login and /logout."""
+def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool = False) -> None:
+    """Add /login and /logout. `root`: the path under which a proxy shows them; `is_framed`: other
+    pages may show this one in a frame."""
     throttle = Throttle()
 
     @app.get("/login", response_class=HTMLResponse)
-    def page(to: str = "/") -> HTMLResponse:
+    def page(to: str = f"{root}/") -> HTMLResponse:
         return HTMLResponse(login_page(to), headers={"Cache-Control": "no-store"})
 
     @app.post("/login")
@@ -144,7 +159,7 @@ def add_routes(app: fastapi.FastAPI, team: Team) -> None:
         username: Annotated[str, Form()],
         password: Annotated[str, Form()],
         page: Annotated[str, Form()] = "",
-        to: Annotated[str, Form()] = "/",
+        to: Annotated[str, Form()] = f"{root}/",
     ) -> Response:
         address = network_of(request.client.host if request.client else "")
         name = " ".join(username.split())[:80]
@@ -175,16 +190,16 @@ def add_routes(app: fastapi.FastAPI, team: Team) -> None:
             token,
             max_age=int(LOGIN_HOLDS.total_seconds()),
             httponly=True,
-            samesite="lax",
+            samesite=same_site(request.url.scheme, is_framed),
             secure=request.url.scheme == "https",
         )
         answer.set_cookie(
             DEVICE_COOKIE,
             new_device(team.device_secret, name),
             max_age=_DEVICE_HOLDS,
-            path="/login",
+            path=f"{root}/login",
             httponly=True,
-            samesite="lax",
+            samesite=same_site(request.url.scheme, is_framed),
             secure=request.url.scheme == "https",
         )
         return answer
@@ -193,9 +208,15 @@ def add_routes(app: fastapi.FastAPI, team: Team) -> None:
     def log_out(request: fastapi.Request) -> Response:
         for token in tokens_of(request.scope):
             team.log_out(token)
-        answer = RedirectResponse("/login", 303)
-        answer.delete_cookie(COOKIE)
+        answer = RedirectResponse(f"{root}/login", 303)
+        answer.delete_cookie(COOKIE, samesite=same_site(request.url.scheme, is_framed))
         return answer
+
+
+def same_site(scheme: str, is_framed: bool) -> Literal["lax", "none"]:
+    """From which pages a browser sends our cookies: in a frame of another site's only over https,
+    where `HostGuard` still refuses what that site sends."""
+    return "none" if is_framed and scheme == "https" else "lax"
 
 
 def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]:

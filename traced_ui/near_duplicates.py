@@ -9,8 +9,8 @@ from typing import Any
 
 import gradio as gr
 
-from backend.engine.near_duplicates import HIGHEST, LOWEST
-from backend.engine.specificity.bags import NEAR_DUPLICATE
+from backend.engine.duplicate_groups import HIGHEST, LOWEST
+from backend.engine.specificity.picture_bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
 from backend.review.near_duplicates import groups_of
 from backend.review.views import DuplicatesView, KeptView

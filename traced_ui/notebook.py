@@ -22,7 +22,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.engine.detection.features import NAMES
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TracedError

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from backend.errors import SettingsError
-from backend.review.picture_map import map_of, region_of
+from backend.review.charts import map_of, region_of
 from backend.review.queue_form import as_query, cleaned
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from backend.errors import SettingsError
-from backend.review.plane import plane_of
+from backend.review.charts import plane_of
 from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
 from backend.verdicts import about_caption
@@ -222,7 +222,7 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
     return figure
 
 
-#: The regions of `backend.review.plane`, in plain words.
+#: The regions of `backend.review.charts`, in plain words.
 _TITLES = {"wrong": "Probably wrong", "abstract": "Vague", "generic": "Generic", "good": "Good"}
 
 

@@ -7,7 +7,7 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from backend.engine.statistics.stopping import ENOUGH
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
 from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet

@@ -1,7 +1,8 @@
 """Explain the probability of a pair in words: one line per feature, the strongest first.
 
-Contributions to the log-odds (`backend.engine.detection.reasons`) become sentences here. Captions
-are untrusted text: their words reach the page only through the template, which escapes them.
+Contributions to the log-odds (`backend.engine.detection.explanations`) become sentences here.
+Captions are untrusted text: their words reach the page only through the template, which escapes
+them.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from backend.engine.detection.reasons import Reason, Reasons
+from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.templates import render
 

@@ -14,7 +14,7 @@ from traced_ui.keyboard import key_table
 from traced_ui.templates import render
 
 #: With the whole address: Chromium resolves an import in cached code at the page that cached it.
-_START = f"""import(new URL("/board/{VERSION}/main.js", location.href).href)
+_START = f"""import(new URL("board/{VERSION}/main.js", location.href).href)
     .then((board) => board.start(element));"""
 #: In the browser: the dataset chosen in the header, told to the page.
 _CHOSEN = """(dataset) => {

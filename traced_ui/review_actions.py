@@ -16,8 +16,8 @@ from backend.engine.bulk_edit import BulkEdit
 from backend.engine.captions import Caption
 from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
-from backend.review.bulk_edits import edit_captions
 from backend.review.queue_form import LIKENESS, START, cleaned, from_fields, id_in
+from backend.review.verdicts import edit_captions
 from backend.review.views import PairView
 from backend.verdicts import DECISIONS, saved_text
 from backend.workspace import (

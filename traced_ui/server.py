@@ -15,15 +15,15 @@ import uvicorn
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
+from backend.bundled import leave_at_once
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
-from backend.process_exit import leave_at_once
 from backend.workspace import NOBODY, Workspace
-from traced_ui import board, layout, transfers
+from traced_ui import api, board, layout, transfers
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import Compressed, SafeHeaders
-from traced_ui.hosts import HostGuard
+from traced_ui.hosts import BelowPath, HostGuard
 from traced_ui.login import Guard, add_routes, curator_of
-from traced_ui.malformed import explain_malformed
+from traced_ui.problems import explain_malformed
 from traced_ui.sessions import keep_light, mounted_in
 from traced_ui.theme import STYLES, make_theme
 
@@ -43,7 +43,7 @@ def create_app(
 ) -> fastapi.FastAPI:
     """The app with its routes. From disk it serves only pictures of pairs and exports, by id.
 
-    `login`: require an account. `mcp`: also offer the named actions as MCP tools.
+    `login`: require an account. `mcp`: also offer the API as MCP tools.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio aggregates all events after each one, for a page that is not served here.
@@ -73,17 +73,20 @@ def create_app(
     # The middleware added last runs first. Only our own origin may read responses; Gradio does not
     # add its own CORS middleware if it finds this one.
     app.add_middleware(CORSMiddleware, allow_origins=())
-    shown = workspace
+    shown, settings = workspace, workspace.settings
+    root, is_framed = settings.root_path, bool(settings.frame)
     if login:
         workspace.confine()
         # Where a page does not say who asks, it shows what everybody may see.
         shown = workspace.seen_by(NOBODY)
-        add_routes(app, workspace.accounts)
-        app.add_middleware(Guard, team=workspace.accounts)
-    settings = workspace.settings
-    app.add_middleware(HostGuard, names=settings.allow_host, bound=settings.host)
-    app.add_middleware(SafeHeaders, preload=board.PRELOAD)
+        add_routes(app, workspace.accounts, root, is_framed)
+        app.add_middleware(Guard, team=workspace.accounts, root=root)
+    app.add_middleware(
+        HostGuard, names=settings.allow_host, bound=settings.host, is_framed=is_framed
+    )
+    app.add_middleware(SafeHeaders, preload=board.PRELOAD, frame=settings.frame)
     app.add_middleware(Compressed, compresslevel=5)
+    app.add_middleware(BelowPath, root=root)
 
     @app.get("/healthy")
     def healthy() -> JSONResponse:
@@ -95,13 +98,19 @@ def create_app(
 
     board.add_routes(app, shown)
     transfers.add_routes(app, shown)
-    blocks = layout.build(shown, dataset_id, mcp)
+    app.mount(api.PATH, api.create_api(shown))
+    if mcp:
+        from traced_ui.mcp_server import create_server  # imports the MCP library only if it is used
+
+        server = create_server(shown)
+        app.router.routes.extend(server.streamable_http_app().routes)
+        app.router.lifespan_context = lambda _: server.session_manager.run()
+    blocks = layout.build(shown, dataset_id)
     gr.mount_gradio_app(
         app,
         blocks,
         "/",
         auth_dependency=curator_of if login else None,
-        mcp_server=mcp,
         run_history=False,
         show_error=True,
         max_file_size="50mb",
@@ -110,16 +119,15 @@ def create_app(
         theme=make_theme(),
         css=board.FONT,
         css_paths=STYLES,
+        root_path=root or None,
     )
     keep_light(app)
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch
     for mounted in mounted_in(app):
-        mounted.add_middleware(FileGuard, blocks=blocks, quota=workspace.uploads)
+        mounted.add_middleware(
+            FileGuard, blocks=blocks, quota=workspace.uploads, is_framed=is_framed
+        )
     explain_malformed(app)
-    if mcp:
-        from traced_ui.mcp_tools import improve  # imports the MCP library only if it is used
-
-        improve(blocks, workspace)
     return app
 
 

@@ -1,7 +1,7 @@
 """Which curator opened which of Gradio's sessions and events.
 
-Gradio takes whoever names a session, an event or an MCP stream for the one who opened it. With
-login, each belongs to the account that named it first, and does not exist for others.
+Gradio takes whoever names a session or an event for the one who opened it. With login, each belongs
+to the account that named it first, and does not exist for others.
 """
 
 import re
@@ -15,10 +15,10 @@ from starlette.types import Message, Scope, Send
 #: Ids kept for each account; the least recently used are forgotten.
 _MOST = 5000
 _LONGEST = 200
-_HEADERS = (b"mcp-session-id", b"session_hash")
-_FIELDS = ("session_hash", "session_id", "event_id")
-#: The ids that an answer gives out: of an event, and of an MCP stream.
-_GIVEN = re.compile(rb'"event_id": ?"([\w-]+)"|session_id=([\w-]+)')
+_HEADER = b"session_hash"
+_FIELDS = ("session_hash", "event_id")
+#: The id of an event that an answer gives out.
+_GIVEN = re.compile(rb'"event_id": ?"([\w-]+)"')
 
 
 class SessionOwners:
@@ -53,8 +53,8 @@ class SessionOwners:
             nonlocal is_first
             if message["type"] == "http.response.body" and is_first and message.get("body"):
                 is_first = False
-                for groups in _GIVEN.findall(message["body"][:4096]):
-                    self._add(name, b"".join(groups).decode())
+                for id in _GIVEN.findall(message["body"][:4096]):
+                    self._add(name, id.decode())
             await send(message)
 
         return record
@@ -64,7 +64,7 @@ def ids_in(scope: Scope, path: str, body: Any = None) -> Iterator[str]:
     """The sessions and events that a request to Gradio names. `path`: below its API; `body`: as
     JSON."""
     way, *rest = path.split("/")
-    if way in ("heartbeat", "call") and len(rest) > (way == "call"):
+    if way == "heartbeat" and rest:
         yield rest[-1][:_LONGEST]
     query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
     fields = [*query, *(body.items() if isinstance(body, dict) else ())]
@@ -74,5 +74,5 @@ def ids_in(scope: Scope, path: str, body: Any = None) -> Iterator[str]:
         if key in _FIELDS and isinstance(value, str) and value
     )
     for key, value in scope.get("headers") or ():
-        if key in _HEADERS:
+        if key == _HEADER:
             yield value.decode("latin-1")[:_LONGEST]

@@ -2,8 +2,8 @@
 
 Gradio copies the configuration of every component into each session, for links that restore a
 page. This app has no such links, and the copies are expensive: half a mebibyte and 40 ms per visit,
-kept for the last ten thousand sessions; and every API call is a session of its own. Here a session
-stores only what its events need, and sessions without state are evicted first.
+kept for the last ten thousand sessions. Here a session stores only what its events need, and
+sessions without state are evicted first.
 """
 
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ import gradio as gr
 from gradio.routes import App
 from gradio.state_holder import SessionState, StateHolder
 
-#: Maximum number of sessions: open pages, and API calls in progress.
+#: Maximum number of sessions: open pages.
 MOST = 1000
 
 

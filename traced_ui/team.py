@@ -4,10 +4,10 @@ from typing import Any
 
 import gradio as gr
 
-from backend.accounts.records import TeamView
+from backend.accounts.team_accounts import TeamView
 from backend.errors import SettingsError
 from backend.workspace import Workspace
-from traced_ui import accounts_form
+from traced_ui import accounts_form, keys_form
 from traced_ui.login import reader_of
 from traced_ui.markup import number, percent
 from traced_ui.messages import guarded, note
@@ -37,6 +37,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             message = gr.HTML(elem_id="team-message")
             accounts = gr.HTML(elem_id="team-accounts")
             accounts_form.build(workspace, accounts, lambda: accounts_html(workspace))
+            keys_form.build(workspace)
         with gr.Column(scale=2, min_width=420):
             page = gr.HTML(elem_id="team-page")
 

@@ -56,8 +56,8 @@ def environment() -> Environment:
 
 
 def picture_source(pair_id: int, size: str) -> str:
-    """The URL of a pair's picture. `size`: a key of `server.SIZES`."""
-    return f"/pictures/{pair_id}?size={size}"
+    """The address of a pair's picture, from the page. `size`: a key of `server.SIZES`."""
+    return f"pictures/{pair_id}?size={size}"
 
 
 def _signed(value: float, digits: int = 3) -> str:

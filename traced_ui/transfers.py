@@ -18,8 +18,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from backend.datasets.cells import escaped
+from backend.datasets.export_folder import zipped
 from backend.datasets.uploads import Uploads
-from backend.datasets.zip_stream import zipped
 from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
 from traced_ui.import_form import import_options

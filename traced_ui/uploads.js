@@ -51,12 +51,12 @@ async function upload(files) {
   bar.value = 0;
   state.textContent = texts.preparing;
   try {
-    name = (await asked("/uploads", "POST")).upload;
+    name = (await asked("uploads", "POST")).upload;
     const left = [...files];
     const worker = async () => {
       for (let file = left.shift(); file && !run.isCancelled; file = left.shift()) {
         const path = encodeURIComponent(file.webkitRelativePath || file.name), one = file;
-        await put(`/uploads/${name}?path=${path}`, file, run, (loaded) => {
+        await put(`uploads/${name}?path=${path}`, file, run, (loaded) => {
           sent.set(one, loaded);
           const all = [...sent.values()].reduce((sum, bytes) => sum + bytes, 0);
           bar.value = total ? all / total : 1;
@@ -66,14 +66,14 @@ async function upload(files) {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     if (run.isCancelled) throw new Error(texts.cancelled);
-    const { job } = await asked(`/uploads/${name}/import?${entered()}`, "POST");
+    const { job } = await asked(`uploads/${name}/import?${entered()}`, "POST");
     state.textContent = "";
     trigger("select", { job });
   } catch (problem) {
     run.isCancelled = true;
     run.requests.forEach((request) => request.abort());
     state.textContent = problem.message;
-    if (name) fetch(`/uploads/${name}`, { method: "DELETE" });
+    if (name) fetch(`uploads/${name}`, { method: "DELETE" });
   } finally {
     running = null;
     bar.hidden = cancel.hidden = true;

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import db
+from backend import plugins
 from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.presets import asked_for_as
@@ -17,11 +18,9 @@ from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
 from db.backup import check
-from db.queries import curators as curator_queries
-from db.queries import datasets as dataset_queries
-from db.queries import jobs as job_queries
+from db.queries import curator_queries, dataset_queries, job_queries
 from db.queries import pairs as pair_queries
-from db.queries.datasets import DatasetRow
+from db.queries.dataset_queries import DatasetRow
 
 #: Pairs of a dataset, sampled at random, whose image files are looked for.
 SAMPLE = 200
@@ -60,6 +59,7 @@ def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
 
 def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
     yield _disk(settings.data_directory)
+    yield from _plugins()
     if is_missing(settings.database_url):
         yield _no_database(settings)
         yield from _models(settings, {}, load_models)
@@ -87,6 +87,23 @@ def _disk(folder: Path) -> Finding:
             "disk", "warning", message, "Free some space, or verdicts can no longer be saved."
         )
     return Finding("disk", "ok", message)
+
+
+def _plugins() -> Iterator[Finding]:
+    if not plugins.are_offered():
+        return
+    # Imported here: they are slow, and few people have plug-ins.
+    from backend.datasets.tables import table_readers
+    from backend.engine.correction import captioner_loading, proposers
+    from backend.engine.scoring import loading
+
+    _ = loading.FAMILIES, proposers.PROPOSERS, captioner_loading.families(), table_readers()
+    for plugin in plugins.loaded():
+        what = f"plug-in '{plugin.name}' ({plugin.group}, {plugin.package})"
+        if plugin.problem:
+            yield Finding(what, "warning", plugin.problem, "Repair or uninstall its package.")
+        else:
+            yield Finding(what, "ok", "in use")
 
 
 def _no_database(settings: Settings) -> Finding:

@@ -54,7 +54,7 @@ def edit(
     files are never modified; exports contain the new text. All changes are one step: undo them
     with --undo, or by pressing Z on the page.
     """
-    from backend.review.bulk_edits import edit_captions
+    from backend.review.verdicts import edit_captions
 
     with reported(as_json):
         from backend.engine.bulk_edit import BulkEdit

@@ -108,12 +108,12 @@ def _cause_of(error: BaseException) -> BaseException | None:
 
 
 class Terminal(Console):
-    """A console that passes nothing from data on to the terminal but visible text. `shown`: of
+    """A console that passes nothing from data on to the terminal but visible text. `clean`: of
     each string that is printed."""
 
-    def __init__(self, shown: Callable[[str], str] = visible, **options: Any) -> None:
+    def __init__(self, clean: Callable[[str], str] = visible, **options: Any) -> None:
         super().__init__(highlight=False, **options)
-        self._shown = shown
+        self._shown = clean
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(self._shown(o) if isinstance(o, str) else o for o in objects), **options)

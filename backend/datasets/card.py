@@ -145,9 +145,9 @@ def _changes_in_words(changes: Changes) -> list[str]:
 
 
 def _names(names: set[str]) -> str:
-    listed = [_code(name) for name in sorted(names)]
-    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
-    return ", ".join(listed[:_MOST_NAMES]) + more + "."
+    codes = [_code(name) for name in sorted(names)]
+    more = f" and {len(codes) - _MOST_NAMES} more" if len(codes) > _MOST_NAMES else ""
+    return ", ".join(codes[:_MOST_NAMES]) + more + "."
 
 
 def _code(name: str) -> str:

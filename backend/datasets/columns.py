@@ -77,25 +77,25 @@ def usual_name(names: Iterable[str], usual: Sequence[str]) -> str:
 def _find(
     names: list[str],
     file: str,
-    given: str | None,
+    column: str | None,
     usual: tuple[str, ...],
     needed: str | None,
     option: str,
 ) -> str | None:
-    listed = ", ".join(f"'{shown(name)}'" for name in names[:50]) or "none"
-    if given == "" and needed is None:
+    headings = ", ".join(f"'{shown(name)}'" for name in names[:50]) or "none"
+    if column == "" and needed is None:
         return None
-    if given is not None:
-        if given in names:
-            return given
+    if column is not None:
+        if column in names:
+            return column
         raise DatasetFormatError(
-            f"'{file}' has no column '{given}' ({option}). Its columns: {listed}."
+            f"'{file}' has no column '{column}' ({option}). Its columns: {headings}."
         )
     if name := usual_name(names, usual):
         return name
     if needed is None:
         return None
     raise DatasetFormatError(
-        f"'{file}' has no column that looks like the {needed}. Its columns: {listed}. "
+        f"'{file}' has no column that looks like the {needed}. Its columns: {headings}. "
         f"Name it with {option}."
     )

@@ -31,8 +31,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from backend.datasets.address_proofs import split_proof
-from backend.datasets.arrow_streams import arrow_table
+from backend.datasets.arrow_cells import arrow_table
+from backend.datasets.cells import split_proof
 from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES

@@ -13,9 +13,9 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from backend.datasets.cells import TableRow, check_names
 from backend.datasets.columns import IMAGE_NAMES
-from backend.datasets.file_endings import PICTURES
-from backend.datasets.rows import TableRow, check_names
+from backend.datasets.read_options import PICTURES
 from backend.datasets.text_files import LONGEST_LINE, TextLine
 from backend.errors import DatasetFormatError
 

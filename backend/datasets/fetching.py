@@ -109,13 +109,13 @@ class _Checked(httpcore.NetworkBackend):
         return _TimedStream(plain, self._deadline)
 
 
-def as_url(given: str) -> str:
+def as_url(address: str) -> str:
     """Convert an IRI to a URL: IDNA host, the rest percent-encoded, no fragment. Raises FetchError
     if it is invalid, or not http or https."""
-    if not given.lower().startswith(("http://", "https://")):
+    if not address.lower().startswith(("http://", "https://")):
         raise FetchError("the address is not http or https")
     try:
-        url = httpx.URL(given).copy_with(fragment=None)
+        url = httpx.URL(address).copy_with(fragment=None)
         host, port = url.host, url.port
     except (httpx.InvalidURL, ValueError, UnicodeError) as problem:
         raise FetchError("the address is invalid") from problem

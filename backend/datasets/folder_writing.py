@@ -92,11 +92,11 @@ def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
     ):
         for line in lines:
             values = json.loads(line)
-            kept = {name: values.get(name) for name in columns.direct}
+            direct_values = {name: values.get(name) for name in columns.direct}
             packed = {name: values[name] for name in values if name in columns.packed}
             if columns.packed:
-                kept["extra"] = json.dumps(packed, ensure_ascii=False) if packed else ""
-            file.write(json.dumps(kept, ensure_ascii=False) + "\n")
+                direct_values["extra"] = json.dumps(packed, ensure_ascii=False) if packed else ""
+            file.write(json.dumps(direct_values, ensure_ascii=False) + "\n")
 
 
 #: Our columns that are always text, even if they look like dates.
@@ -173,15 +173,15 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
     spool.mkdir()
     copies = ImageCopies(target.part, target.root)
     image_ids: dict[str, int] = {}
-    listed: set[tuple[str, int]] = set()
+    image_sizes: set[tuple[str, int]] = set()
     count = 0
     for row in rows:
         count += 1
         split = split_name(row.split)
         name = copies.once(row.image_path, "images", "path")
         image_id = image_ids.setdefault(name, len(image_ids) + 1)
-        if (split, image_id) not in listed:
-            listed.add((split, image_id))
+        if (split, image_id) not in image_sizes:
+            image_sizes.add((split, image_id))
             image = {"id": image_id, "file_name": name, **_size(target.part / name)}
             _append(spool / f"{split}.images", image)
         annotation = {

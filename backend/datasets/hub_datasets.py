@@ -87,8 +87,8 @@ def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
                 "in it lists any."
             )
         return None
-    chosen = configs[_chosen(folder, configs, subset)]
-    by_split = _by_split(folder, chosen.get("data_files"), chosen.get("data_dir"))
+    config = configs[_chosen(folder, configs, subset)]
+    by_split = _by_split(folder, config.get("data_files"), config.get("data_dir"))
     return _files(folder, by_split) if by_split else found_files(folder)
 
 
@@ -151,9 +151,9 @@ def _chosen(folder: Path, configs: dict[str, dict[str, Any]], subset: str | None
             return candidates[0]
     elif subset in configs:
         return subset
-    listed = ", ".join(shown(name) for name in configs)
+    names = ", ".join(shown(name) for name in configs)
     what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
-    raise DatasetFormatError(f"'{shown(folder.name)}' {what}. Choose one with --subset: {listed}.")
+    raise DatasetFormatError(f"'{shown(folder.name)}' {what}. Choose one with --subset: {names}.")
 
 
 def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.datasets import earlier_export
+from backend.datasets import export_folder
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK
 from backend.errors import ExportError, SettingsError
@@ -47,7 +47,7 @@ def look_up(name: str, format: str, public: bool) -> HubDataset:
         raise SettingsError(f"'{name}' is not a valid name on the hub: {problem}") from problem
     if name.count("/") != 1:
         raise SettingsError(f"'{name}' does not name an owner. Give OWNER/NAME.")
-    suitable = [name for name, known in EXPORT_FORMATS.items() if known.is_for_hub]
+    suitable = [name for name, format_entry in EXPORT_FORMATS.items() if format_entry.is_for_hub]
     if format not in suitable:
         raise SettingsError(
             f"'{format}' cannot be used on the hub: its images stay on this machine. Use one of: "
@@ -93,11 +93,11 @@ def push(folder: Path, target: HubDataset) -> str:
 def _outdated(api: "HfApi", name: str, folder: Path) -> list[str]:
     """Files of an earlier push that are not part of this one."""
     uploaded = set(api.list_repo_files(name, repo_type=_TYPE))
-    if not {MARK, earlier_export.SUMS} <= uploaded:
+    if not {MARK, export_folder.SUMS} <= uploaded:
         return []
-    sums = api.hf_hub_download(name, earlier_export.SUMS, repo_type=_TYPE)
-    listed = earlier_export.listed(Path(sums))
-    return sorted(file for file in uploaded & listed.keys() if not (folder / file).is_file())
+    sums = api.hf_hub_download(name, export_folder.SUMS, repo_type=_TYPE)
+    earlier_files = export_folder.listed(Path(sums))
+    return sorted(file for file in uploaded & earlier_files.keys() if not (folder / file).is_file())
 
 
 @contextmanager

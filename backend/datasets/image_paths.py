@@ -42,9 +42,9 @@ class ImagePaths:
         self._names: dict[Path, dict[str, list[str]]] = {}
         self._hints = 0
 
-    def learn(self, given: Iterable[str]) -> None:
+    def learn(self, paths: Iterable[str]) -> None:
         """Choose the folder, and the prefix of another machine, by the paths of some rows."""
-        names = [name.partition(SEPARATOR)[0] for name in given if "\0" not in name][:_SAMPLE]
+        names = [name.partition(SEPARATOR)[0] for name in paths if "\0" not in name][:_SAMPLE]
         if len(self._folders) > 1:
             counts = [sum(self._is_there(f / name) for name in names) for f in self._folders]
             if max(counts):
@@ -62,12 +62,12 @@ class ImagePaths:
             most = max(prefixes.values())
             self._prefix = min((p for p in prefixes if prefixes[p] == most), key=len)
 
-    def find(self, given: str) -> ImageFile | None:
+    def find(self, path_text: str) -> ImageFile | None:
         """The absolute path of a picture; None if it is outside the root, including through links.
         The file need not exist."""
-        if "\0" in given:
+        if "\0" in path_text:
             return None
-        name, separator, inner = given.partition(SEPARATOR)
+        name, separator, inner = path_text.partition(SEPARATOR)
         for variant, what in self._variants(name):
             path = self._inside(self._folder / variant)
             if path is not None and _exists(path):
@@ -88,16 +88,16 @@ class ImagePaths:
         path = self._inside(folder / name)
         return None if path is None else Member(path, inner)
 
-    def refusal(self, given: str) -> str:
+    def refusal(self, path: str) -> str:
         """Why `find` gives no place for a path."""
-        plain = Path(os.path.normpath(self._folder / given.partition(SEPARATOR)[0]))
-        if "\0" not in given and plain.is_relative_to(self._root):
+        plain = Path(os.path.normpath(self._folder / path.partition(SEPARATOR)[0]))
+        if "\0" not in path and plain.is_relative_to(self._root):
             return (
-                f"'{shown(given)}' is a link, or in a folder that is one, and leads outside the "
+                f"'{shown(path)}' is a link, or in a folder that is one, and leads outside the "
                 "dataset's folder. Put the image itself there."
             )
         return (
-            f"'{shown(given)}' lies outside the dataset's folder. Move the image into it, or give "
+            f"'{shown(path)}' lies outside the dataset's folder. Move the image into it, or give "
             "their common parent folder with --image-root."
         )
 

@@ -24,7 +24,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from backend.datasets.caption_texts import unreadable_picture
 from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
-from backend.datasets.file_endings import UNREADABLE_PICTURES
+from backend.datasets.read_options import UNREADABLE_PICTURES
 from backend.datasets.regular_files import NotRegular, TooSlow, open_regular
 from backend.errors import ImageError
 
@@ -131,16 +131,16 @@ def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
         raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
     name = path.resolve() if isinstance(path, Path) else repr(path)
     key = f"{name}|{status.st_mtime_ns}|{status.st_size}|{size}"
-    kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.jpg"
-    if kept.exists():
-        return kept.read_bytes()
+    cache_file = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.jpg"
+    if cache_file.exists():
+        return cache_file.read_bytes()
     image = load_image(path)
     image.thumbnail((size, size), Image.Resampling.LANCZOS)
     cache.mkdir(parents=True, exist_ok=True)
-    part = kept.with_suffix(f".{os.getpid()}.{id(image)}.part")
+    part = cache_file.with_suffix(f".{os.getpid()}.{id(image)}.part")
     image.save(part, "JPEG", quality=88, optimize=True)
-    os.replace(part, kept)
-    return kept.read_bytes()
+    os.replace(part, cache_file)
+    return cache_file.read_bytes()
 
 
 class _TimedBytes(io.BytesIO):

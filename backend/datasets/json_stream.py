@@ -11,8 +11,7 @@ from typing import IO, Any
 
 import ijson
 
-from backend.datasets.cells import Unusable
-from backend.datasets.rows import UniqueNames
+from backend.datasets.cells import UniqueNames, Unusable
 from backend.datasets.text_files import opened
 from backend.errors import DatasetFormatError
 

@@ -193,15 +193,15 @@ def _group(reader: CompactReader, kind: int) -> Group:
 
 
 def _chunk(reader: CompactReader, kind: int) -> Chunk:
-    made: Chunk | None = None
+    column_chunk: Chunk | None = None
     for number, inner in reader.struct(kind):
         if number == 3:
-            made = _column(reader, inner)
+            column_chunk = _column(reader, inner)
         else:
             reader.skip(inner)
-    if made is None:
+    if column_chunk is None:
         raise ValueError("a column lies in another file")
-    return made
+    return column_chunk
 
 
 def _column(reader: CompactReader, kind: int) -> Chunk:

@@ -102,15 +102,15 @@ def _pages(descriptor: int, chunk: Chunk) -> Iterator[_Page]:
     position = chunk.data_at
     if 0 < (chunk.dictionary_at or 0) < position:
         position = chunk.dictionary_at or 0
-    end, seen = position + chunk.packed, 0
+    end, value_count = position + chunk.packed, 0
     for _ in range(_MOST_PAGES):
-        if position >= end or seen >= chunk.values:
+        if position >= end or value_count >= chunk.values:
             return
         page, packed, size = _header(descriptor, position, end)
         if min(page.kind, page.unpacked, packed, page.values) < 0:
             raise ValueError(f"the header of the page at byte {position:,} is broken")
         yield page
-        seen += page.values if page.kind in (_DATA, _DATA_V2) else 0
+        value_count += page.values if page.kind in (_DATA, _DATA_V2) else 0
         position += size + packed
     raise ValueError("it has too many pages")
 

@@ -18,12 +18,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from backend.datasets import hub_datasets
-from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
-from backend.datasets.caption_texts import TextReader
-from backend.datasets.caption_values import captions_of
+from backend.datasets.annotations import (
+    annotation_rows,
+    is_mm_imdb,
+    mm_imdb_rows,
+    plain_rows,
+    where_to_get,
+)
+from backend.datasets.caption_texts import TextReader, captions_of
 from backend.datasets.cells import (
     BadCell,
     Embedded,
+    TableRow,
     json_value,
     shown,
     size_of,
@@ -33,16 +39,13 @@ from backend.datasets.cells import (
 )  # fmt: skip
 from backend.datasets.columns import WEAK_IDS, Columns, find_columns
 from backend.datasets.containers import ImageFile, file_of, proved, relative_name
-from backend.datasets.conversations import plain_rows
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
-from backend.datasets.file_endings import SOURCES
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, SOURCES, ReadOptions
 from backend.datasets.regular_files import typed_path
-from backend.datasets.rows import TableRow
 from backend.datasets.shards import split_of, tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
@@ -53,7 +56,7 @@ from backend.datasets.source_tables import (
     root_of,
     tables_of,
 )
-from backend.datasets.tables import row_count, rows_of, text_encoding
+from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
 
@@ -125,11 +128,11 @@ class DatasetReader:
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes[:] = self.source.notes
-        with closing(SeenIds()) as seen:
+        with closing(SeenIds()) as ids:
             for table in self.source.tables:
-                yield from self._read(table, seen)
+                yield from self._read(table, ids)
 
-    def _read(self, table: Path, seen: SeenIds) -> Iterator[SourcePair]:
+    def _read(self, table: Path, ids: SeenIds) -> Iterator[SourcePair]:
         name = shown(
             table.relative_to(self.root).as_posix()
             if table.is_relative_to(self.root)
@@ -150,14 +153,14 @@ class DatasetReader:
                         self._report_image(candidate, message)
                         continue
                     content = f"{relative_name(pair.image_path, self.root)}\n{pair.caption}"
-                    earlier = seen.add(pair.id, content)
+                    earlier = ids.add(pair.id, content)
                     if earlier is None:
                         yield replace(pair, image_path=image)
                         continue
                     derived = _derived_id(pair.image_path, self.root, pair.caption)
                     is_repeated = earlier or pair.id == derived
                     if not is_repeated and candidate.id_is_a_guess:
-                        is_repeated = seen.add(derived, content) is not None
+                        is_repeated = ids.add(derived, content) is not None
                         if not is_repeated:
                             self._note(
                                 f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; "
@@ -227,12 +230,12 @@ class DatasetReader:
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
 
     def _rows(self, table: Path, name: str) -> Iterator[TableRow]:
-        given = known_encoding(self.options.encoding) if self.options.encoding else None
+        known_name = known_encoding(self.options.encoding) if self.options.encoding else None
 
         def read_as(encoding: str) -> None:
             self._note(f"Some texts in '{name}' are read as {encoding}.")
 
-        texts = TextReader(given, read_as, self._note, self.options.captions_per_line)
+        texts = TextReader(known_name, read_as, self._note, self.options.captions_per_line)
         if table.is_dir():
             if self.options.caption_from == "metadata":
                 return metadata_rows(table)
@@ -243,8 +246,8 @@ class DatasetReader:
         if ending == ".tar":
             return tar_rows(table, texts, self.folders)
         if ending == ".zip":
-            return zip_rows(table, given, self.options.delimiter, self._note, self.folders)
-        encoding = text_encoding(table, given, self.folders)
+            return zip_rows(table, known_name, self.options.delimiter, self._note, self.folders)
+        encoding = text_encoding(table, known_name, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
         if _is_annotations(table):
@@ -294,16 +297,16 @@ class DatasetReader:
         self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
     ) -> Iterator["_Candidate"]:
         assert row.values is not None
-        given = _of_column(text_of, row.values, columns.image, embedded=True)
-        if not given:
+        path_text = _of_column(text_of, row.values, columns.image, embedded=True)
+        if not path_text:
             self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
             return
-        if "\0" not in given and (problem := text_problem(given)):
-            raise BadCell(f"The image path '{shown(given)}': {problem}")
+        if "\0" not in path_text and (problem := text_problem(path_text)):
+            raise BadCell(f"The image path '{shown(path_text)}': {problem}")
         is_address = isinstance(row.values.get(columns.image), Embedded)
-        path = paths.embedded(table.parent, given) if is_address else paths.find(given)
+        path = paths.embedded(table.parent, path_text) if is_address else paths.find(path_text)
         if path is None:
-            self._report(name, row.number, "unsafe path", paths.refusal(given))
+            self._report(name, row.number, "unsafe path", paths.refusal(path_text))
             return
         if problem := text_problem(relative_name(path, self.root)):
             raise BadCell(f"The image path '{shown(str(path))}': {problem}")
@@ -397,7 +400,7 @@ def read_dataset(
         source = SourceTables([root])
     elif path.is_dir():
         source, root = tables_of(path, options.subset), path
-    elif path.suffix.lower() not in SOURCES:
+    elif path.suffix.lower() not in (*SOURCES, *table_readers()):
         raise DatasetFormatError(not_a_table(path))
     else:
         source, root = SourceTables([path]), root_of(path)

@@ -16,15 +16,14 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, cast
 
 from backend.datasets.caption_texts import TextReader, unreadable_picture
-from backend.datasets.cells import Embedded, shown
+from backend.datasets.cells import Embedded, TableRow, json_object, shown
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.containers import SEPARATOR, tar_member, zip_member
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.export_row import MARK
-from backend.datasets.file_endings import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.on_disk import SeenIds
+from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
-from backend.datasets.rows import TableRow, json_object
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.text_files import decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
@@ -73,12 +72,12 @@ def _saved_files(dataset: Path, folder: Path) -> list[Path]:
 def _listed(dataset: Path, path: Path, key: str) -> list[Any]:
     name = f"{shown(path.parent.name)}/{path.name}"
     try:
-        listed = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))[key]
-        if not isinstance(listed, list):
+        entries = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))[key]
+        if not isinstance(entries, list):
             raise TypeError("no list")
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as problem:
         raise DatasetFormatError(f"'{name}' has no list of '{key}': {problem}.") from problem
-    return listed
+    return entries
 
 
 def _inside(folder: Path, name: Any) -> str:

@@ -1,16 +1,90 @@
-"""Which files of a folder are the tables of its dataset, and what there is instead if none is."""
+"""Which files of a folder are the tables of its dataset, and what there is instead if none is.
 
+A compressed tar (`.tar.gz`, `.tgz`) is decompressed once: images in a tar are read by offset.
+"""
+
+import gzip
+import hashlib
+import os
+import shutil
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.datasets import gzipped, hub_datasets
+from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import shown
 from backend.datasets.export_row import MARK
-from backend.datasets.file_endings import SOURCES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.read_options import SOURCES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import named_split, saved_tables, shards_of
 from backend.datasets.sidecars import has_images, has_sidecars
-from backend.errors import DatasetFormatError
+from backend.errors import DatasetFormatError, UnsafePath
+
+ENDINGS = (".tar.gz", ".tgz")
+_BLOCK = 1 << 20
+#: Bytes that must stay free on the disk while unpacking.
+_LEFT_FREE = 2_000_000_000
+
+
+def is_gzipped_tar(path: Path) -> bool:
+    return path.name.lower().endswith(ENDINGS)
+
+
+def gzipped_tars(source: Path) -> list[Path]:
+    """The file itself if it is a compressed tar, or the compressed tars in a folder, sorted."""
+    if source.is_dir():
+        return sorted(path for path in source.iterdir() if is_gzipped_tar(path))
+    return [source] if is_gzipped_tar(source) else []
+
+
+def plain_name(path: Path) -> str:
+    """The file name without `.tar.gz` or `.tgz`."""
+    lower = path.name.lower()
+    return path.name[: -len(next(e for e in ENDINGS if lower.endswith(e)))] or path.name
+
+
+def unpack(source: Path, folder: Path) -> Path:
+    """Decompress `source`, a file or a folder of them, below `folder`; return the path of the tar,
+    or of the folder of tars. Existing newer tars are reused. Raises DatasetFormatError, and
+    UnsafePath for a link that leads out of the source folder."""
+    tars = gzipped_tars(source)
+    for path in tars if source.is_dir() else []:
+        if not path.resolve().is_relative_to(source.resolve()):
+            raise UnsafePath(f"'{path.name}' is a link that leads out of the folder.")
+    digest = hashlib.sha256(os.fsencode(source)).hexdigest()[:8]
+    name = source.name if source.is_dir() else plain_name(source)
+    target = folder / f"{name}-{digest}"
+    target.mkdir(parents=True, exist_ok=True)
+    unpacked_tars = [_unpacked(path, target / f"{plain_name(path)}.tar") for path in tars]
+    return target if source.is_dir() else unpacked_tars[0]
+
+
+def _unpacked(source: Path, tar: Path) -> Path:
+    if tar.exists() and tar.stat().st_mtime >= source.stat().st_mtime:
+        return tar
+    part = tar.with_name(f"{tar.name}.part")
+    try:
+        with (
+            open_regular(source, float("inf")) as raw,
+            gzip.open(raw) as file,
+            part.open("wb") as out,
+        ):
+            while block := file.read(_BLOCK):
+                if shutil.disk_usage(tar.parent).free < _LEFT_FREE + len(block):
+                    raise DatasetFormatError(
+                        f"'{source.name}' unpacks into more than fits on the disk "
+                        f"({out.tell():,} bytes so far). Unpack it where there is room, and give "
+                        "the .tar."
+                    )
+                out.write(block)
+        os.replace(part, tar)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise DatasetFormatError(f"'{source.name}' cannot be unpacked: {problem}.") from problem
+    finally:
+        part.unlink(missing_ok=True)
+    return tar
+
 
 #: Names of the metadata file in an `imagefolder`, and of the table in an export without images;
 #: of several in one folder the first is read.
@@ -38,8 +112,8 @@ def tables_of(folder: Path, subset: str | None) -> SourceTables:
     if saved := saved_tables(folder):
         return SourceTables(saved)
     ours = (folder / MARK).is_file() and subset is None
-    if not ours and (listed := hub_datasets.listed_files(folder, subset)) is not None:
-        return SourceTables(listed.tables, listed.splits)
+    if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
+        return SourceTables(hub_tables.tables, hub_tables.splits)
     metadata, ignored = _metadata_files(folder)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
     if tables := next(filter(None, kinds), []):
@@ -165,13 +239,13 @@ _OTHER_FORMS = {
 
 
 def not_a_table(path: Path) -> str:
-    if gzipped.is_gzipped_tar(path):
+    if is_gzipped_tar(path):
         form = "a compressed tar, which only an import reads; unpack it (gunzip) for other uses"
     else:
         form = _OTHER_FORMS.get(path.suffix.lower(), "")
-    seen = f" is {form}. It" if form else ""
+    form_words = f" is {form}. It" if form else ""
     return (
-        f"'{shown(path.name)}'{seen} is not a dataset: give a folder with metadata.jsonl or "
+        f"'{shown(path.name)}'{form_words} is not a dataset: give a folder with metadata.jsonl or "
         f"metadata.csv, or a file that ends in one of {', '.join(SOURCES)}."
     )
 
@@ -184,7 +258,7 @@ def not_a_dataset(folder: Path) -> str:
         return f"The folder '{folder}' cannot be read: {problem.strerror or problem}."
     few = ", ".join(f"'{shown(name, 60)}'" for name in inside[:8])
     more = f" and {len(inside) - 8:,} more" if len(inside) > 8 else ""
-    if gzipped.gzipped_tars(folder):
+    if gzipped_tars(folder):
         saw = "compressed tars, which only an import reads; unpack them (gunzip) for other uses"
     elif any(name.lower().endswith(UNREADABLE_PICTURES) for name in inside):
         endings = sorted({Path(name).suffix.lower() for name in inside} & {*UNREADABLE_PICTURES})

@@ -1,29 +1,174 @@
 """Rows of a table file, one by one, with the row numbers that users expect.
 
 Row numbers count rows from 1 in Parquet, and lines of the file in JSONL and CSV (where the header
-is line 1), as in an editor.
+is line 1), as in an editor. The decompressed size of a Parquet row group is checked before reading.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backend.datasets.arrow_cells import embedded_columns, image_cell, value_of
-from backend.datasets.arrow_streams import arrow_table
+from backend import plugins
+from backend.datasets.arrow_cells import (
+    arrow_table,
+    embedded_columns,
+    image_cell,
+    is_list,
+    value_of,
+)
+from backend.datasets.cells import Embedded, TableRow, UniqueNames, check_names, unique_names
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
-from backend.datasets.file_endings import TABLES, TEXT_TABLES
-from backend.datasets.parquet_table import parquet_rows
+from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_once
+from backend.datasets.read_options import TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
-from backend.datasets.rows import TableRow, UniqueNames, check_names, unique_names
 from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
 
+_PEEKED = 100
+
+
+def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
+    """All rows of the file at `path`, opened as `raw`. Images are not read: rows contain the
+    addresses of their cells. Raises DatasetFormatError if it is not a Parquet file."""
+    try:
+        schema = pq.ParquetFile(raw).schema_arrow
+        opened = open_parquet(raw)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise DatasetFormatError(
+            f"'{path.name}' is not a Parquet file: {_first_line(problem)}"
+        ) from problem
+    check_names(schema.names, path.name)
+    images = embedded_columns(schema, lambda name: _peek(opened, name))
+    others = [name for name in schema.names if name not in images]
+    first = 0
+    for group, about in enumerate(opened.groups):
+        end = first + about.rows
+        number = first
+        try:
+            at_once = rows_at_once(opened, group, others)
+            places = {
+                name: (_Lists if is_list(schema.field(name).type) else _Places)(opened, group, name)
+                for name in images
+            }
+            for batch in _batches(opened.file, group, others, about.rows, at_once):
+                for row in range(batch.num_rows):
+                    paths = {
+                        name: _cell(path, number, name, places[name], number - first)
+                        for name in images
+                    }
+                    columns = zip(batch.schema.names, batch.columns, strict=True)
+                    values = {name: value_of(column[row]) for name, column in columns}
+                    number += 1
+                    yield TableRow(number, {**paths, **values})
+        except (pa.ArrowException, OSError, ValueError) as problem:
+            yield TableRow(
+                number + 1, None,
+                f"The rows {number + 1:,} to {end:,} cannot be read: {_first_line(problem)}",
+            )  # fmt: skip
+        first = end
+
+
+def _batches(
+    file: pq.ParquetFile, group: int, columns: list[str], rows: int, at_once: int
+) -> Iterator[Any]:
+    if columns:
+        yield from file.iter_batches(batch_size=at_once, row_groups=[group], columns=columns)
+        return
+    for start in range(0, rows, at_once):
+        yield _Empty(min(at_once, rows - start))
+
+
+class _Empty:
+    """A batch without columns, whose rows Arrow cannot count."""
+
+    def __init__(self, rows: int) -> None:
+        self.num_rows = rows
+        self.columns: list[Any] = []
+        self.schema = pa.schema([])
+
+
+class _Places:
+    """Finds cells of a struct column with no bytes but the path of an external image."""
+
+    def __init__(self, opened: OpenParquet, group: int, column: str) -> None:
+        self._paths: list[Any] | None = None
+        about = opened.groups[group]
+        leaves = {chunk.path: chunk for chunk in about.chunks}
+        inner, outer = leaves.get(f"{column}.bytes"), leaves.get(f"{column}.path")
+        if inner is None or outer is None or not inner.nulls:
+            return
+        wanted = [f"{column}.path"]
+        if inner.nulls < about.rows:  # some embedded, some external: check each
+            wanted.append(f"{column}.bytes")
+        at_once = rows_at_once(opened, group, wanted)
+        self._paths = []
+        for batch in opened.file.iter_batches(
+            batch_size=at_once, row_groups=[group], columns=wanted
+        ):
+            cells = batch.column(0)
+            inside = cells.field("bytes").is_valid() if len(wanted) > 1 else None
+            self._paths += [
+                None if inside is not None and inside[row].as_py() else value_of(path) or ""
+                for row, path in enumerate(cells.field("path"))
+            ]
+
+    def outside(self, row: int) -> Any:
+        """The path; None if the cell itself contains the image."""
+        return self._paths[row] if self._paths is not None else None
+
+
+class _Lists:
+    """The cells of a column of lists of images."""
+
+    def __init__(self, opened: OpenParquet, group: int, column: str) -> None:
+        rows_at_once(opened, group, [column])
+        self._cells = opened.file.read_row_group(group, columns=[column]).column(column)
+
+    def cell(self, row: int, address: str) -> Any:
+        """The addresses or paths of the images in a row; see `image_cell`."""
+        return image_cell(self._cells[row], address)
+
+
+def _cell(path: Path, row: int, column: str, places: _Places | _Lists, in_group: int) -> Any:
+    address = f"{path.name}{SEPARATOR}{row}/{column}"
+    if isinstance(places, _Lists):
+        return places.cell(in_group, address)
+    outside = places.outside(in_group)
+    return Embedded(address) if outside is None else outside
+
+
+def _peek(opened: OpenParquet, column: str) -> Any:
+    """The first cells of a column; empty if its first group is too large or damaged."""
+    try:
+        if opened.groups:
+            at_once = min(_PEEKED, rows_at_once(opened, 0, [column]))
+            for batch in opened.file.iter_batches(at_once, row_groups=[0], columns=[column]):
+                return batch.column(0)
+    except (pa.ArrowException, OSError, ValueError):
+        pass  # the affected rows are reported when they are read
+    return []
+
+
+def _first_line(problem: BaseException) -> str:
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
+
+
 _BATCH = 2000
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads tables of another format, for another package (`backend.plugins`). `endings`: such as
+    ".xlsx"; `rows`: the rows of a file. It may raise DatasetFormatError."""
+
+    endings: tuple[str, ...]
+    rows: Callable[[Path], Iterator[TableRow]]
 
 
 def rows_of(
@@ -51,18 +196,26 @@ def rows_of(
             yield from parquet_rows(path, raw)
     elif ending == ".arrow":
         yield from _arrow(path, folders)
+    elif ending in table_readers():
+        yield from table_readers()[ending].rows(path)
     else:
         raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
 
 
+def table_readers() -> dict[str, TableReader]:
+    """The readers of other packages by ending."""
+    readers = plugins.load("readers", TableReader)
+    return {ending.lower(): reader for reader in readers for ending in reader.endings}
+
+
 def text_encoding(
-    path: Path, given: str | None = None, folders: Sequence[Path] = ()
+    path: Path, encoding: str | None = None, folders: Sequence[Path] = ()
 ) -> Encoding | None:
     """The encoding of a table in a text file; None for other tables. Raises as `encoding_of`."""
     if path.suffix.lower() not in (*TEXT_TABLES, ".json"):
         return None
     with opened(path, folders) as raw:
-        return encoding_of(raw, path.name, given)
+        return encoding_of(raw, path.name, encoding)
 
 
 def row_count(path: Path, folders: Sequence[Path] = ()) -> int | None:

@@ -87,21 +87,21 @@ def text_of(path: Path) -> str:
 
 
 def encoding_of(
-    file: IO[bytes], name: str, given: str | None = None, guess: bool = True
+    file: IO[bytes], name: str, requested: str | None = None, guess: bool = True
 ) -> Encoding:
     """The encoding of the text in `file`, which may be read to the end and is rewound.
 
     JSON (according to `name`) is UTF-8 by its standard; lines that are not are reported one by one.
     `guess` False: the same holds for this text.
 
-    `given` is used without detection. Raises DatasetFormatError if there is no such encoding, or if
-    the text is not UTF-8 and detection is uncertain, listing the candidates.
+    `requested` is used without detection. Raises DatasetFormatError if there is no such encoding,
+    or if the text is not UTF-8 and detection is uncertain, listing the candidates.
     """
     start = file.tell()
     try:
         head = file.read(4)
-        if given is not None:
-            return Encoding(_with_its_mark(known_encoding(given), head, name))
+        if requested is not None:
+            return Encoding(_with_its_mark(known_encoding(requested), head, name))
         marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
         if marked is not None:
             return Encoding(marked, "" if marked == "utf-8-sig" else _read_as(name, marked))
@@ -128,7 +128,7 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
 def decoded_text(
     content: bytes,
     name: str,
-    given: str | None = None,
+    requested: str | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> str:
     """The text of a small file. UTF-16 and UTF-32 are recognised, as in JSON lines, and `note` is
@@ -136,7 +136,7 @@ def decoded_text(
 
     Raises DatasetFormatError if the text is not in that encoding, as `encoding_of` does.
     """
-    encoding = encoding_of(io.BytesIO(content), name, given, guess=False)
+    encoding = encoding_of(io.BytesIO(content), name, requested, guess=False)
     try:
         text = content.decode(encoding.name)
     except (UnicodeError, ValueError) as problem:
@@ -257,14 +257,14 @@ def _wide_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
         text.detach()
 
 
-def known_encoding(given: str) -> str:
+def known_encoding(name: str) -> str:
     """The normalised name for `codecs`. Raises DatasetFormatError if there is no such encoding."""
     try:
-        codec = codecs.lookup(given)
-        "".encode(given)  # LookupError for a codec of bytes, such as hex
+        codec = codecs.lookup(name)
+        "".encode(name)  # LookupError for a codec of bytes, such as hex
     except (LookupError, ValueError) as problem:
         raise DatasetFormatError(
-            f"There is no encoding '{given}' (--encoding). Usual ones: utf-8, cp1252, latin-1, "
+            f"There is no encoding '{name}' (--encoding). Usual ones: utf-8, cp1252, latin-1, "
             "utf-16, shift_jis."
         ) from problem
     return "utf-8-sig" if codec.name == "utf-8" else codec.name
@@ -320,12 +320,12 @@ def _guessed(sample: _Sampled, name: str) -> Encoding:
         and match.coherence >= best.coherence - _SAME_COHERENCE
     ]
     if rivals or best.coherence < _LEAST_COHERENCE:
-        shown = "; ".join(
+        samples = "; ".join(
             f"{match.encoding} would read “{_shown(str(match))}”" for match in (best, *rivals[:2])
         )
         raise DatasetFormatError(
-            f"'{name}' is not UTF-8, and its encoding is uncertain: {shown}. Save it as UTF-8, or "
-            "name its encoding with --encoding, such as --encoding cp1252."
+            f"'{name}' is not UTF-8, and its encoding is uncertain: {samples}. Save it as UTF-8, "
+            "or name its encoding with --encoding, such as --encoding cp1252."
         )
     return Encoding(
         best.encoding,

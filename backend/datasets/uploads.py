@@ -108,13 +108,13 @@ class Uploads:
         if not self.folder.is_dir():
             return 0
         now = time.time() if now is None else now
-        removed = 0
+        removed_count = 0
         for entry in self.folder.iterdir():
             is_used = any(Path(path).is_relative_to(entry) for path in used)
             if not is_used and entry.is_dir() and now - entry.stat().st_mtime > ABANDONED:
                 shutil.rmtree(entry, ignore_errors=True)
-                removed += 1
-        return removed
+                removed_count += 1
+        return removed_count
 
     def _folder_of(self, upload: str) -> Path:
         is_name = len(upload) == 32 and all(c in "0123456789abcdef" for c in upload)
@@ -134,12 +134,12 @@ class Uploads:
                     sum(path.stat().st_size for path in files_there),
                     len(files_there),
                 )
-            taken, count = self._taken[upload]
-            self._taken[upload] = taken, count = taken + size, count + files
-        self._check(taken, count)
+            bytes_taken, count = self._taken[upload]
+            self._taken[upload] = bytes_taken, count = bytes_taken + size, count + files
+        self._check(bytes_taken, count)
 
-    def _check(self, taken: int, count: int) -> None:
-        if taken > self.limit:
+    def _check(self, size: int, count: int) -> None:
+        if size > self.limit:
             raise SettingsError(
                 f"The upload is larger than {self.limit / 1e9:,g} GB. Ask the server's "
                 "administrator to put the files there, and import them by their path."

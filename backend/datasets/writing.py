@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from backend.datasets import earlier_export
+from backend.datasets import export_folder
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
@@ -59,19 +59,19 @@ def write_dataset(
         raise ExportError(f"{out} holds the dataset itself. Choose another folder.")
     try:
         part.mkdir(parents=True, exist_ok=True)
-        earlier_export.mark(part)
+        export_folder.mark(part)
         for name, text in (files or {}).items():
             (part / name).write_text(text, encoding="utf-8")
         target = Target(part, out, root)
         reserved = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved) for row in rows)
-        written = EXPORT_FORMATS[format].load_writer()(clean, target)
+        written_files = EXPORT_FORMATS[format].load_writer()(clean, target)
         whole = card if isinstance(card, str) else card()
         text = finished_card(whole, target.files, target.changes)
         (part / "README.md").write_text(text, encoding="utf-8")
-        earlier_export.write_checksums(part)
+        export_folder.write_checksums(part)
         if out.exists():
-            earlier_export.check_free(out, part)
+            export_folder.check_free(out, part)
         _put_in_place(part, out)
     except Exception as problem:
         shutil.rmtree(part, ignore_errors=True)
@@ -82,7 +82,7 @@ def write_dataset(
         if not is_resumable:
             shutil.rmtree(part, ignore_errors=True)
         raise
-    return written
+    return written_files
 
 
 def _not_written(out: Path, problem: OSError) -> ExportError:
@@ -101,7 +101,7 @@ def _check_target(out: Path, overwrite: bool) -> None:
     if (out / MARK).is_file() and not overwrite:
         raise ExportError(f"{out} holds an earlier export. Choose another folder, or overwrite it.")
     if (out / MARK).is_file():
-        earlier_export.check_replaceable(out)
+        export_folder.check_replaceable(out)
 
 
 def _sibling(out: Path, what: str) -> Path:
@@ -131,7 +131,7 @@ def _clear_up(out: Path, part: Path | None) -> None:
             left.rename(part)
             log.warning("%s: resuming an interrupted export", out)
         elif what == "old":
-            earlier_export.retire(left, out)
+            export_folder.retire(left, out)
             log.warning("%s: removed an earlier export that an interrupted one had replaced", left)
         else:
             shutil.rmtree(left, ignore_errors=True)
@@ -150,4 +150,4 @@ def _put_in_place(part: Path, out: Path) -> None:
             os.rename(old, out)
         raise
     if old.exists():
-        earlier_export.retire(old, out)
+        export_folder.retire(old, out)

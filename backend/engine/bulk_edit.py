@@ -89,13 +89,13 @@ _TOO_MUCH_MEMORY = (
 
 
 def _refusal(problem: str, caption: str = "", reason: str = "") -> str:
-    shown = f"“{caption[:60]}”"
+    excerpt = f"“{caption[:60]}”"
     return {
         "invalid": f"The expression is invalid: {reason}.",
         "memory": _TOO_MUCH_MEMORY,
-        "time": f"The expression takes more than {CAPTION_SECONDS:g} s for the caption {shown}: it "
-        "tries too many combinations. Avoid nested repetition such as (a+)+.",
-        "length": f"The caption {shown} would have more than {LONGEST_RESULT:,} characters.",
+        "time": f"The expression takes more than {CAPTION_SECONDS:g} s for the caption {excerpt}: "
+        "it tries too many combinations. Avoid nested repetition such as (a+)+.",
+        "length": f"The caption {excerpt} would have more than {LONGEST_RESULT:,} characters.",
     }[problem]
 
 

@@ -17,10 +17,12 @@ and the white space up to the next word. Deleting a word deletes its chunk:
 'A cat, running.'
 """
 
+import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 # Han (with extensions), Hiragana, Katakana: each character is a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -65,13 +67,13 @@ class Caption:
         ends = (*self.starts, len(self.text))[1:]
         return tuple(self.text[a:b] for a, b in zip(self.starts, ends, strict=True))
 
-    def without(self, removed: Collection[int]) -> str:
-        """The text without the chunks of the words at `removed`, stripped of outer white space.
+    def without(self, words: Collection[int]) -> str:
+        """The text without the chunks of the words at `words`, stripped of outer white space.
 
         If all words are removed, the result is the empty string.
         """
-        gone = set(removed)
-        return "".join(c for i, c in enumerate(self.chunks) if i not in gone).strip()
+        removed_words = set(words)
+        return "".join(c for i, c in enumerate(self.chunks) if i not in removed_words).strip()
 
     def replace(self, replacements: Mapping[int, str]) -> str:
         """The text with each word i replaced by `replacements[i]`, everything else unchanged.
@@ -87,3 +89,39 @@ class Caption:
                 offset = self.starts[i]
                 pieces.append(chunk[: start - offset] + replacements[i] + chunk[end - offset :])
         return "".join(pieces).strip()
+
+
+class Run(NamedTuple):
+    """A run of words that both captions share, or that one has in place of the other's."""
+
+    kept: bool
+    old: range  #: word indices in the old caption; empty for an insertion
+    new: range  #: word indices in the new caption; empty for a deletion
+
+
+def aligned(old: Sequence[str], new: Sequence[str]) -> list[Run]:
+    """Both captions from left to right, as kept and changed runs.
+
+    >>> [run.kept for run in aligned("a red dog".split(), "a brown dog".split())]
+    [True, False, True]
+    """
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [
+        Run(tag == "equal", range(i0, i1), range(j0, j1))
+        for tag, i0, i1, j0, j1 in matcher.get_opcodes()
+    ]
+
+
+def changes(old: Sequence[str], new: Sequence[str]) -> list[Run]:
+    """The runs of words that were deleted, inserted or replaced."""
+    return [run for run in aligned(old, new) if not run.kept]
+
+
+def kept_words(old: Sequence[str], new: Sequence[str]) -> frozenset[int]:
+    """Indices of the words of `old` that are kept in `new`."""
+    return frozenset(i for run in aligned(old, new) if run.kept for i in run.old)
+
+
+def lower_words(text: str) -> list[str]:
+    """The words of a caption in lower case."""
+    return [word.lower() for word in Caption.parse(text).words]

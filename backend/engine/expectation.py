@@ -111,11 +111,11 @@ def expectation_of(caption: str, reading: TokenReading, captioner: str = "") -> 
         log_p[word] += log_p_of_token
         distance[word] += best - log_p_of_token
         words.setdefault(word, likeliest[:ALTERNATIVES])
-    read = max(words, default=-1) + 1
+    words_read = max(words, default=-1) + 1
     return Expectation(
-        np.clip(log_p[:read], LOWEST, 0.0),
-        np.clip(distance[:read], 0.0, -LOWEST),
-        tuple(words.get(number, ()) for number in range(read)),
+        np.clip(log_p[:words_read], LOWEST, 0.0),
+        np.clip(distance[:words_read], 0.0, -LOWEST),
+        tuple(words.get(number, ()) for number in range(words_read)),
         captioner,
     )
 

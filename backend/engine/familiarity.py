@@ -43,10 +43,10 @@ class Familiarity:
         path = Path(model) / FILE
         if not path.is_file():
             return None
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(path, allow_pickle=False) as arrays:
             return cls(
-                int(stored["layer"]), stored["mean"], stored["whitening"],
-                float(stored["threshold"]),
+                int(arrays["layer"]), arrays["mean"], arrays["whitening"],
+                float(arrays["threshold"]),
             )  # fmt: skip
 
     def distances(self, features: Features) -> Features:
@@ -56,33 +56,33 @@ class Familiarity:
 
     def unknown(self, scorer: Scorer, images: Sequence[Image.Image]) -> NDArray[np.bool_]:
         """Which of the pictures are unlike the scorer's training data, shape [n]."""
-        with self.watching(scorer) as seen:
+        with self.watching(scorer) as features:
             scorer.encode_images(images)
-        return self.unknown_of(seen)
+        return self.unknown_of(features)
 
     def watching(self, scorer: Scorer) -> AbstractContextManager[list[Features]]:
         """See `watched`: what is encoded for another purpose need not be encoded again."""
         return watched(scorer, self.layer)
 
-    def unknown_of(self, seen: Sequence[Features]) -> NDArray[np.bool_]:
+    def unknown_of(self, features: Sequence[Features]) -> NDArray[np.bool_]:
         """Which of the pictures encoded while `watching` are unknown, in order, shape [n]."""
-        if not seen:
+        if not features:
             return np.zeros(0, bool)
-        return self.distances(np.concatenate(seen)) > self.threshold
+        return self.distances(np.concatenate(features)) > self.threshold
 
 
 @contextmanager
 def watched(scorer: Any, layer: int) -> Iterator[list[Features]]:
     """The patch means of the pictures that the scorer encodes meanwhile, batch by batch."""
-    seen: list[Features] = []
+    features: list[Features] = []
 
     def keep(_: Any, __: Any, output: Any) -> None:
         states = output[0] if isinstance(output, tuple) else output
-        seen.append(states[:, 1:].float().mean(1).cpu().numpy())  # without the class token
+        features.append(states[:, 1:].float().mean(1).cpu().numpy())  # without the class token
 
     scorer = getattr(scorer, "base", scorer)  # LEMoN wraps the scorer that encodes images
     hook = scorer.model.vision_model.encoder.layers[layer].register_forward_hook(keep)
     try:
-        yield seen
+        yield features
     finally:
         hook.remove()

@@ -144,8 +144,8 @@ def damaged_weights(place: Path) -> str:
             if path.suffix == ".safetensors":
                 from safetensors import safe_open
 
-                with safe_open(path, "pt") as stored:
-                    stored.keys()
+                with safe_open(path, "pt") as weights_file:
+                    weights_file.keys()
             else:
                 torch.load(path, map_location="meta", weights_only=True)
         except Exception as problem:

@@ -48,8 +48,8 @@ def commit_of(name: str) -> str:
     "" if it has not been downloaded completely."""
     folder = folder_of(name)
     main = folder / "refs" / "main"
-    known = [pinned(name), main.read_text(encoding="utf-8").strip() if main.is_file() else ""]
-    return next((c for c in known if c and is_whole(folder / "snapshots" / c)), "")
+    commits = [pinned(name), main.read_text(encoding="utf-8").strip() if main.is_file() else ""]
+    return next((c for c in commits if c and is_whole(folder / "snapshots" / c)), "")
 
 
 def snapshot_of(name: str) -> Path | None:

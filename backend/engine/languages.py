@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from backend.engine.english.function_words import FUNCTION_WORDS
+from backend.engine.english.word_lists import FUNCTION_WORDS
 
 #: A caption with this share of its letters in a second script mixes languages.
 _SECOND_SCRIPT = 0.25
@@ -57,7 +57,12 @@ def language_of(text: str) -> str:
 
 def _by_words(text: str) -> str:
     words = re.findall(r"[^\W\d_]+", text.lower())
-    counts = Counter({name: sum(word in known for word in words) for name, known in _WORDS.items()})
+    counts = Counter(
+        {
+            name: sum(word in function_words for word in words)
+            for name, function_words in _WORDS.items()
+        }
+    )
     (first, count), (_, second) = counts.most_common(2)
     return first if count > second else UNKNOWN
 

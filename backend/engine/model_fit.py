@@ -59,9 +59,9 @@ def check_ids(
 
 
 def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | None) -> str:
-    known = len(tokenizer)
-    if known < _LEAST_KNOWN * rows:
-        return f"it has {known:,} tokens, the model {rows:,}"
+    vocabulary_size = len(tokenizer)
+    if vocabulary_size < _LEAST_KNOWN * rows:
+        return f"it has {vocabulary_size:,} tokens, the model {rows:,}"
     ids = tokenizer(_SENTENCE, add_special_tokens=False)["input_ids"]
     highest = max([*tokenizer.get_vocab().values(), *ids], default=0)
     if highest >= rows:
@@ -89,10 +89,10 @@ def check_image_processor(name: str, processor: Any, vision: Any) -> None:
                 name, f"{key} has {len(values)} numbers, pictures have {channels} channels"
             )
     try:
-        made = processor(images=[probe()], return_tensors="np")["pixel_values"]
+        pixels = processor(images=[probe()], return_tensors="np")["pixel_values"]
     except Exception as problem:  # any exception of numpy or torchvision
         raise _preparation(name, str(problem).splitlines()[0][:200]) from problem
-    check_pixels(name, np.asarray(made), size, channels)
+    check_pixels(name, np.asarray(pixels), size, channels)
 
 
 def check_pixels(name: str, pixels: np.ndarray, size: int, channels: int = 3) -> None:

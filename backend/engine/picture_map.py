@@ -4,9 +4,14 @@ Vectors are first reduced by PCA, which preserves the neighbourhoods that t-SNE 
 cheap to compute. For large datasets, a random sample (the landmarks) is laid out, and every other
 picture is placed among its most similar landmarks. Nearby pictures on the map are similar;
 distances between clusters, and cluster sizes, are not meaningful.
+
+A region drawn on it is encoded for a URL: corners in thousandths of the map's sides, simplified to
+at most `MOST_CORNERS` by removing the corner that changes the shape least (Visvalingam and Whyatt).
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +19,90 @@ from numpy.typing import NDArray
 
 from backend.engine import threads
 from backend.progress import Progress, no_progress
+
+#: As many corners as fit into the 200 characters of a queue's field.
+MOST_CORNERS = 22
+#: Grid resolution along a side of the map.
+STEPS = 1000
+_FORM = re.compile(r"([0-9]{1,10}):([0-9]{1,4}-[0-9]{1,4}(?:\.[0-9]{1,4}-[0-9]{1,4})*)")
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A polygon on the map computed by run `run_id`; corners are in the unit square."""
+
+    run_id: int
+    corners: tuple[Point, ...]
+
+
+def drawn_region(run_id: int, line: Sequence[Point]) -> Region:
+    """The region inside a freehand line. Raises ValueError if it encloses nothing."""
+    corners: list[Point] = []
+    for x, y in line:
+        corner = (_snapped(x), _snapped(y))
+        if corner not in corners[-1:]:
+            corners.append(corner)
+    if len(corners) > 1 and corners[0] == corners[-1]:
+        corners.pop()
+    corners = _simplified(corners)
+    if len(corners) < 3:
+        raise ValueError("the region encloses nothing")
+    return Region(run_id, tuple(corners))
+
+
+def region_text(region: Region) -> str:
+    """The region as encoded in a URL.
+
+    >>> region_text(Region(7, ((0.12, 0.34), (0.2, 0.345), (0.18, 0.41))))
+    '7:120-340.200-345.180-410'
+    """
+    corners = (f"{round(x * STEPS)}-{round(y * STEPS)}" for x, y in region.corners)
+    return f"{region.run_id}:{'.'.join(corners)}"
+
+
+def parse_region(text: str) -> Region:
+    """The inverse of `region_text`. Raises ValueError for invalid text."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a region of a map")
+    corners = tuple(
+        (int(x) / STEPS, int(y) / STEPS)
+        for x, _, y in (corner.partition("-") for corner in match[2].split("."))
+    )
+    if not 3 <= len(corners) <= MOST_CORNERS:
+        raise ValueError(f"a region has 3 to {MOST_CORNERS} corners, not {len(corners)}")
+    if max(max(corner) for corner in corners) > 1:
+        raise ValueError(f"a region's numbers are 0 to {STEPS}")
+    return Region(int(match[1]), corners)
+
+
+def _snapped(value: float) -> float:
+    """`value` clipped to the map and rounded to the grid of the encoding."""
+    return round(min(1.0, max(0.0, value)) * STEPS) / STEPS
+
+
+def _simplified(corners: list[Point]) -> list[Point]:
+    """The polygon without collinear corners, reduced to at most `MOST_CORNERS`; empty if it has no
+    area."""
+    corners = list(corners)
+    while len(corners) > 3:
+        areas = [
+            _area(corners[place - 1], corner, corners[(place + 1) % len(corners)])
+            for place, corner in enumerate(corners)
+        ]
+        least = min(areas)
+        if least > 1e-12 and len(corners) <= MOST_CORNERS:
+            break
+        corners.pop(areas.index(least))
+    return corners if len(corners) < 3 or _area(*corners[:3]) > 1e-12 or len(corners) > 3 else []
+
+
+def _area(a: Point, b: Point, c: Point) -> float:
+    """Twice the area of a triangle."""
+    return abs((b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1]))
+
 
 #: Maximum number of pictures laid out by t-SNE; the others are placed among them.
 LANDMARKS = 30_000
@@ -37,18 +126,18 @@ Read = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 def layout(
-    count: int, read: Read, progress: Progress = no_progress, landmarks: int = LANDMARKS
+    count: int, read_vectors: Read, progress: Progress = no_progress, landmarks: int = LANDMARKS
 ) -> NDArray[np.float64]:
     """Positions [count, 2] in the unit square. The same vectors give approximately the same map.
 
-    `read`: returns unit vectors [rows, d] of the given rows; at most `landmarks` are in memory.
+    `read_vectors`: returns unit vectors [rows, d] of rows; at most `landmarks` are in memory.
     """
     if count < 2:
         return np.full((count, 2), 0.5)
-    chosen = np.arange(count)
+    landmark_rows = np.arange(count)
     if count > landmarks:
-        chosen = np.sort(np.random.default_rng(0).choice(count, landmarks, replace=False))
-    vectors = read(chosen)
+        landmark_rows = np.sort(np.random.default_rng(0).choice(count, landmarks, replace=False))
+    vectors = read_vectors(landmark_rows)
     reduced, project = _components(vectors)
     del vectors
     total = _EARLY + _LATE + (count if count > landmarks else 0)
@@ -56,12 +145,12 @@ def layout(
     places = _laid_out(reduced, lambda done: progress(done, total, "Drawing the map"))
     if count > landmarks:
         placed = np.zeros((count, 2))
-        placed[chosen] = places
-        others = np.setdiff1d(np.arange(count), chosen)
+        placed[landmark_rows] = places
+        others = np.setdiff1d(np.arange(count), landmark_rows)
         index = _index(reduced)
         for first in range(0, len(others), _ROWS):
             rows = others[first : first + _ROWS]
-            _, near = index.search(project(read(rows)), _BETWEEN)
+            _, near = index.search(project(read_vectors(rows)), _BETWEEN)
             placed[rows] = np.median(places[near], axis=1)
             done = _EARLY + _LATE + landmarks + first + len(rows)
             progress(done, total, "Placing the other pictures")

@@ -52,10 +52,10 @@ def idle_cores() -> int:
     return max(1, cores() - round(others_load(1)))
 
 
-def threads_for(parameters: int, available: int, load: float, chosen: str | None = None) -> int:
+def threads_for(parameters: int, available: int, load: float, setting: str | None = None) -> int:
     """The number of threads for one model's matrix products.
 
-    `available`: cores; `load`: threads of other programs; `chosen`: OMP_NUM_THREADS, which takes
+    `available`: cores; `load`: threads of other programs; `setting`: OMP_NUM_THREADS, which takes
     precedence.
 
     >>> threads_for(3_500_000, 8, 0.0), threads_for(220_000_000, 8, 0.0)
@@ -65,7 +65,7 @@ def threads_for(parameters: int, available: int, load: float, chosen: str | None
     >>> threads_for(220_000_000, 8, 0.0, "3")
     3
     """
-    first = (chosen or "").split(",")[0].strip()
+    first = (setting or "").split(",")[0].strip()
     if first.isdecimal() and int(first) > 0:
         return int(first)
     if parameters < SMALL:

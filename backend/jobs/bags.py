@@ -15,16 +15,17 @@ import numpy as np
 from backend.datasets.cells import escaped
 from backend.datasets.regular_files import replacement
 from backend.datasets.text_files import text_of
-from backend.engine.specificity.bags import (
+from backend.engine.specificity.picture_bags import (
     LARGEST,
     SMALLEST,
     Bag,
     candidate_bags,
     curated_bags,
+    file_name,
     multimodal,
     unit,
+    write_bags,
 )
-from backend.engine.specificity.published import file_name, write_bags
 from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import BagsReport
 from backend.jobs.specificity import picture_vectors, texts_of
@@ -49,11 +50,11 @@ class Picture:
 
 
 def contact_sheet(
-    made: Mapping[int, Sequence[Bag]],
+    bags_by_size: Mapping[int, Sequence[Bag]],
     pictures: Mapping[int, Picture],
     thumbnail: Callable[[int, int], bytes] | None = None,
 ) -> str:
-    """The page as HTML. `made`: bags by their size; `pictures`: by the row that bags name.
+    """The page as HTML. `bags_by_size`: bags by their size; `pictures`: by the row that bags name.
 
     `thumbnail`: (pair, size) to a JPEG; without it, and for a picture that cannot be read, the
     page shows captions only.
@@ -72,7 +73,7 @@ def contact_sheet(
               "source": source(picture.pair)}
         for row, picture in pictures.items()
     }  # fmt: skip
-    shown = {
+    sheet_bags = {
         size: [
             {
                 "id": pictures[bag.members[0]].id,
@@ -81,9 +82,9 @@ def contact_sheet(
             }
             for bag in bags
         ]
-        for size, bags in made.items()
+        for size, bags in bags_by_size.items()
     }
-    return template_environment(TEMPLATES).get_template("bags.html").render(made=shown)
+    return template_environment(TEMPLATES).get_template("bags.html").render(made=sheet_bags)
 
 
 _BATCH = 1000
@@ -125,28 +126,29 @@ def make_bags(
     ids = [pictures[name].id for name in names]
     if unknown := sorted(struck.difference(ids)):
         raise DatasetError(f"{strike}: the dataset has no picture '{unknown[0]}'.")
-    seen = unit(vectors.of([pictures[name].pair for name in names]))
+    picture_units = unit(vectors.of([pictures[name].pair for name in names]))
     means = _means(engine, [pictures[name] for name in names], progress)
-    m = multimodal(seen, means)
-    made: dict[int, list[Bag]] = {}
+    m = multimodal(picture_units, means)
+    bags_by_size: dict[int, list[Bag]] = {}
     for size in sizes:
-        every = curated_bags(candidate_bags(m, seen, size))
-        made[size] = [bag for bag in every if ids[bag.members[0]] not in struck]
-    kept = {ids[bag.members[0]] for bags in made.values() for bag in bags}
+        every = curated_bags(candidate_bags(m, picture_units, size))
+        bags_by_size[size] = [bag for bag in every if ids[bag.members[0]] not in struck]
+    first_ids = {ids[bag.members[0]] for bags in bags_by_size.values() for bag in bags}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for size, bags in made.items():
+        for size, bags in bags_by_size.items():
             write_bags(out / file_name(size), [[ids[row] for row in bag.members] for bag in bags])
-        _write_csv(out / "bags.csv", made, ids)
-        first = {row: pictures[names[row]] for bags in made.values() for bag in bags
+        _write_csv(out / "bags.csv", bags_by_size, ids)
+        first = {row: pictures[names[row]] for bags in bags_by_size.values() for bag in bags
                  for row in bag.members}  # fmt: skip
         with replacement(out / "bags.html") as part:
-            part.write_text(contact_sheet(made, first, thumbnail), encoding="utf-8")
+            part.write_text(contact_sheet(bags_by_size, first, thumbnail), encoding="utf-8")
     except OSError as problem:
         raise ExportError(f"{out} cannot be written: {problem.strerror or problem}.") from problem
     return BagsReport(
-        dataset_id, out.resolve(), len(names), {size: len(bags) for size, bags in made.items()},
-        len(struck - kept),
+        dataset_id, out.resolve(), len(names),
+        {size: len(bags) for size, bags in bags_by_size.items()},
+        len(struck - first_ids),
     )  # fmt: skip
 
 
@@ -181,11 +183,11 @@ def _struck(path: Path | None) -> set[str]:
     return {line.strip() for line in lines if line.strip() and not line.startswith("#")}
 
 
-def _write_csv(path: Path, made: dict[int, list[Bag]], ids: Sequence[str]) -> None:
+def _write_csv(path: Path, bags_by_size: dict[int, list[Bag]], ids: Sequence[str]) -> None:
     with replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["size", "bag", "alpha", "place", "id"])
-        for size, bags in made.items():
+        for size, bags in bags_by_size.items():
             for number, bag in enumerate(bags, 1):
                 for place, row in enumerate(bag.members):
                     writer.writerow([size, number, f"{bag.alpha:.4f}", place, escaped(ids[row])])

@@ -25,12 +25,12 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdicts import RIGHT_NOW
+from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
-from db.queries import queue as queue_queries
-from db.queries import specificity as specificity_queries
+from db.queries import specificity_queries
 from db.queries import suggestions as suggestion_queries
+from db.queries.pair_queue import QueueFilter, QueueRow
 from db.queries.pairs import PairRow
-from db.queries.queue import QueueFilter, QueueRow
 from db.queries.suggestions import Attempt
 
 _PAGE = 24
@@ -74,16 +74,14 @@ def boost(
             progress(done, total, "Enriching")
     except BudgetSpent as problem:
         stopped = str(problem)
-    spending = engine.spending
     return BoostReport(
-        filter.dataset_id, done, dict(outcomes), struck, spending.requests, spending.kept,
-        spending.tokens_in, spending.tokens_out, spending.cost, stopped,
-        work.doubts.rule.phrases,
+        filter.dataset_id, done, dict(outcomes), *engine.spending.figures,
+        stopped=stopped, struck=struck, calibrated_on=work.doubts.rule.phrases,
     )  # fmt: skip
 
 
 def dry_run(
-    store: Store, engine: Engine, filter: QueueFilter, booster: Booster, shown: int = 3
+    store: Store, engine: Engine, filter: QueueFilter, booster: Booster, count: int = 3
 ) -> BoostDryRun:
     """The exact first requests, without sending them. Holistic requests depend on the answers and
     are not shown."""
@@ -102,7 +100,7 @@ def dry_run(
             DryRunQuestion(row.pair_id, row.external_id, q.system, q.user, len(q.image or b""))
             for q in previewed
         ]
-        if len(questions) >= shown:
+        if len(questions) >= count:
             break
     with store.reading() as session:
         total = queue_queries.count(session, filter)
@@ -111,7 +109,7 @@ def dry_run(
     each = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
     kinds = set(booster.kinds)
     return BoostDryRun(
-        work.name, total, round(each / max(1, len(questions))), tuple(questions[:shown]),
+        work.name, total, round(each / max(1, len(questions))), tuple(questions[:count]),
         _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
         _server_of(booster.blends or booster.sees) if kinds & {"blend", "holistic"} else None,
     )  # fmt: skip
@@ -170,20 +168,20 @@ class BoostWork:
         self, filter: QueueFilter, limit: int | None
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Pairs of the queue, each with its context or with the reason for skipping it."""
-        after, seen = None, 0
-        while limit is None or seen < limit:
-            size = _PAGE if limit is None else min(_PAGE, limit - seen)
+        after, row_count = None, 0
+        while limit is None or row_count < limit:
+            size = _PAGE if limit is None else min(_PAGE, limit - row_count)
             with self.store.reading() as session:
                 page = queue_queries.page(session, filter, after, size)
-                known = suggestion_queries.attempted(
+                attempted = suggestion_queries.attempted(
                     session, [row.pair_id for row in page.rows], self.name, self.corrector.run.id
                 )
             standing = [row for row in page.rows if row.decision not in _NOT_ENRICHED]
             yield from ((row, "judged wrong") for row in page.rows if row.decision in _NOT_ENRICHED)
-            yield from ((row, "asked before") for row in standing if row.pair_id in known)
-            new = [row for row in standing if row.pair_id not in known]
+            yield from ((row, "asked before") for row in standing if row.pair_id in attempted)
+            new = [row for row in standing if row.pair_id not in attempted]
             yield from self.corrector.contexts(new)
-            seen += len(page.rows)
+            row_count += len(page.rows)
             if page.next_cursor is None:
                 return
             after = page.next_cursor
@@ -236,15 +234,15 @@ class BoostWork:
             return [], "looks wrong", ""
         sources = self.sources(row)
         captions = [text for _, text in sources]
-        made = boosting.make(context.image, captions, self.booster)
-        if made.made and self._calibrating is not None:
+        proposals = boosting.make(context.image, captions, self.booster)
+        if proposals.made and self._calibrating is not None:
             # Not earlier: it takes a minute, too long to wait before a wrong address is reported.
             self.doubts.calibrate(self.captions, self._calibrating)
             self._calibrating = None
-        outcome = made.failed[0][1] if made.failed else "nothing to blend"
-        why = "; ".join(f"{kind}: {message}" for kind, _, message in made.failed)
+        outcome = proposals.failed[0][1] if proposals.failed else "nothing to blend"
+        why = "; ".join(f"{kind}: {message}" for kind, _, message in proposals.failed)
         considered = []
-        for boost in made.made:
+        for boost in proposals.made:
             guarded = self.guarded(context, boost, captions)
             if not guarded.caption:
                 outcome, why = "refused by the guard", guarded.refused
@@ -266,8 +264,10 @@ class BoostWork:
     def guarded(self, context: CorrectionContext, boost: Boost, captions: Sequence[str]) -> Guarded:
         reader = self.engine.scorer.reader
         with self.engine.lock:
-            read = reader.words_read(boost.caption)
-            return boosting.guard(boost, captions, self.doubts.of(context), read, self.doubts.rule)
+            words_read = reader.words_read(boost.caption)
+            return boosting.guard(
+                boost, captions, self.doubts.of(context), words_read, self.doubts.rule
+            )
 
     def judged(
         self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded

@@ -1,4 +1,6 @@
-"""Load stored classifiers and apply them."""
+"""Load stored classifiers and apply them; also to what is computed only when a pair is opened:
+later steps of its trajectory, and the probabilities of error of its corrections.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,10 +18,21 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.loaded_models import Engine
 from backend.store import Store
-from db.queries import classifiers as queries
+from db.queries import classifier_queries as queries
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
+
+from PIL import Image
+
+from backend.engine.scoring.protocol import ImageState
+from backend.engine.trajectories.word_expectations import with_expectations
+from backend.jobs.stored_trajectories import exploring_of, to_row
+from db.queries import suggestions as suggestion_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.pairs import PairRow
+from db.queries.runs import RunRow
+from db.queries.suggestions import NewSuggestion, SuggestionRow
 
 
 def classifier_in_use(store: Store, dataset_id: int) -> Classifier | None:
@@ -44,9 +57,9 @@ def probabilities(classifier: Classifier, trajectories: Sequence[Trajectory]) ->
     """p_error of each trajectory, in order; higher is worse."""
     if not trajectories:
         return []
-    read = [classifier.read(trajectory) for trajectory in trajectories]
+    readings = [classifier.read(trajectory) for trajectory in trajectories]
     signs = np.array([trajectory.second_opinion for trajectory in trajectories])
-    p_error = classifier.predict(feature_matrix(read))
+    p_error = classifier.predict(feature_matrix(readings))
     return with_opinions(p_error, signs, classifier.opinion_weight).tolist()
 
 
@@ -90,3 +103,64 @@ def judging(
 ) -> Callable[[Sequence[Trajectory]], list[float]] | None:
     """`probabilities` bound to this classifier, for judging suggestions; None without one."""
     return partial(probabilities, classifier) if classifier is not None else None
+
+
+def complete_trajectory(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    pair_id: int,
+    state: ImageState,
+    trajectory: Trajectory,
+) -> Trajectory:
+    """The pair's whole trajectory under the run: as given if it is whole, or computed and stored.
+
+    `state`: the pair's encoded image (`Scorer.of_pair`). Probability and suspect words stay: they
+    follow from the first step.
+    """
+    if trajectory.whole:
+        return trajectory
+    (whole,) = engine.trajectories([(state, trajectory.caption.text)], exploring=exploring_of(run))
+    with store.writing() as session:
+        trajectory_queries.save_trajectories(session, run.id, [to_row(pair_id, whole)])
+    return replace(whole, expectation=trajectory.expectation)
+
+
+def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
+    """The corrections of a scored pair that have no probability of error yet."""
+    with store.reading() as session:
+        suggestions = suggestion_queries.list_suggestions(session, pair_id, run.id)
+    return [row for row in suggestions if row.p_before is not None and row.p_after is None]
+
+
+def judge_suggestions(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    pair: PairRow,
+    image: Image.Image,
+    state: ImageState,
+    suggestions: Sequence[SuggestionRow],
+) -> bool:
+    """Compute and store the probability of error of each of the pair's corrections, by the
+    classifier in use; returns whether there is one. `state`: as for `complete_trajectory`."""
+    classifier = classifier_in_use(store, pair.dataset_id)
+    if classifier is None or not suggestions:
+        return False
+    trajectories = engine.trajectories(
+        [(state, suggestion.caption) for suggestion in suggestions],
+        exploring=steps_needed_by(classifier, exploring_of(run)),
+    )
+    with engine.lock:
+        reader = classifier_captioner(engine, classifier)
+        trajectories = with_expectations(reader, [image] * len(suggestions), trajectories)
+    rows = [
+        NewSuggestion(
+            pair.id, row.proposer, row.caption, row.s_before, row.s_after, pair.p_error, p_after,
+            row.run_id, row.similarity, row.provenance, row.kind,
+        )
+        for row, p_after in zip(suggestions, probabilities(classifier, trajectories), strict=True)
+    ]  # fmt: skip
+    with store.writing() as session:
+        suggestion_queries.save_suggestions(session, rows)
+    return True

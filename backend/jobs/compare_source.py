@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import file_of, locate
 from backend.datasets.reading import derived_id
 from backend.errors import UnsafePath
@@ -50,10 +50,10 @@ class FirstImport:
     def is_older_than(self, image_path: str) -> bool:
         """Whether the file of a picture was written since, or cannot be looked at."""
         try:
-            written = file_of(locate(self.root, image_path)).stat().st_mtime
+            write_time = file_of(locate(self.root, image_path)).stat().st_mtime
         except (OSError, UnsafePath):
             return True
-        return written > self.time.timestamp()
+        return write_time > self.time.timestamp()
 
 
 class Comparer:
@@ -73,14 +73,14 @@ class Comparer:
         pairs = list(rows)
         ids = [*(row.external_id for row in pairs), *left_out]
         with self._store.reading() as session:
-            stored = queries.stored_rows(session, self._dataset_id, ids)
-        self._present.extend(row.id for row in stored.values())
+            stored_rows = queries.stored_rows(session, self._dataset_id, ids)
+        self._present.extend(row.id for row in stored_rows.values())
         for row in pairs:
-            known = stored.get(row.external_id)
-            self._counts[kind_of(row, known)] += 1
-            if known is not None:
-                self._counts[f"{picture_of(row, known, self._first)} picture"] += 1
-            if known is None and has_derived_id(row):
+            stored_row = stored_rows.get(row.external_id)
+            self._counts[kind_of(row, stored_row)] += 1
+            if stored_row is not None:
+                self._counts[f"{picture_of(row, stored_row, self._first)} picture"] += 1
+            if stored_row is None and has_derived_id(row):
                 place, proof = split_proof(row.image_path)
                 self._places.append(_hash(place))
                 self._proofs.append(_hash(proof))
@@ -91,16 +91,16 @@ class Comparer:
         self._unread.add(file)
 
     def result(self) -> Comparison:
-        gone = array("q")
+        gone_ids = array("q")
         unmatched: list[StoredRow] = []
         new = {*self._places, *self._contents}
         with self._store.reading() as session:
-            shown = np.fromiter(queries.shown_ids(session, self._dataset_id), np.int64)
-            absent = np.setdiff1d(shown, np.array(self._present, np.int64)).tolist()
+            shown_ids = np.fromiter(queries.shown_ids(session, self._dataset_id), np.int64)
+            absent = np.setdiff1d(shown_ids, np.array(self._present, np.int64)).tolist()
             for row in queries.rows_of(session, absent):
                 if row.source_file in self._unread:
                     continue
-                gone.append(row.id)
+                gone_ids.append(row.id)
                 keys = {_hash(_place_of(row)), _hash(content_key(row))}
                 if has_derived_id(row) and not keys.isdisjoint(new):
                     unmatched.append(row)
@@ -111,19 +111,19 @@ class Comparer:
             new=self._counts["new"] - len(followed),
             changed=self._counts["changed"] + len(edited),
             moved=self._counts["moved"] + len(moved),
-            gone=len(gone) - len(followed),
+            gone=len(gone_ids) - len(followed),
             same=self._counts["same"],
         )
         return Comparison(
             changes,
             followed,
-            [id for id in gone if id not in followed_ids],
+            [id for id in gone_ids if id not in followed_ids],
             self._counts["other picture"],
             self._counts["unknown picture"],
         )
 
     def _follow(
-        self, gone: Sequence[StoredRow]
+        self, gone_rows: Sequence[StoredRow]
     ) -> tuple[dict[str, StoredRow], dict[str, StoredRow]]:
         """The pairs that are followed to a new caption, by place, and to a new place, by
         `content_key`. An id that is derived from both changes with either. A pair is followed if
@@ -132,12 +132,12 @@ class Comparer:
         places, contents = np.array(self._places, np.int64), np.array(self._contents, np.int64)
         proofs = dict(zip(self._places, self._proofs, strict=True))
         edited = {}
-        for place, row in _only_ones(gone, places, _place_of):
+        for place, row in _only_ones(gone_rows, places, _place_of):
             _, proof = split_proof(row.image_path)
             if not proof or _hash(proof) == proofs[_hash(place)]:
                 edited[place] = row
         edited_ids = {row.id for row in edited.values()}
-        rest = [row for row in gone if row.id not in edited_ids]
+        rest = [row for row in gone_rows if row.id not in edited_ids]
         is_left = ~np.isin(places, [_hash(place) for place in edited])
         return edited, dict(_only_ones(rest, contents[is_left], content_key))
 
@@ -155,34 +155,34 @@ def _only_ones(
     yield from ((key, alone[0]) for key, alone in by_key.items() if len(alone) == 1)
 
 
-def kind_of(row: NewPair, known: StoredRow | None) -> str:
+def kind_of(row: NewPair, stored_row: StoredRow | None) -> str:
     """'new', 'changed' (caption, split, or proof of the picture), 'moved' (only the picture's
     place) or 'same'."""
-    if known is None:
+    if stored_row is None:
         return "new"
     place, proof = split_proof(row.image_path)
-    known_place, known_proof = split_proof(known.image_path)
+    known_place, known_proof = split_proof(stored_row.image_path)
     is_other_picture = bool(proof and known_proof and proof != known_proof)
-    if _has_other_text(row, known) or is_other_picture:
+    if _has_other_text(row, stored_row) or is_other_picture:
         return "changed"
     return "same" if place == known_place else "moved"
 
 
 def picture_of(
-    row: NewPair, known: StoredRow, first: FirstImport
+    row: NewPair, stored_row: StoredRow, first: FirstImport
 ) -> Literal["same", "unknown", "other"]:
     """The picture of a row, compared with the one that was imported. Without a proof of that one,
     the same place is trusted if its file has not been written since."""
     place, proof = split_proof(row.image_path)
-    known_place, known_proof = split_proof(known.image_path)
+    known_place, known_proof = split_proof(stored_row.image_path)
     if proof and known_proof:
         return "same" if proof == known_proof else "other"
     is_trusted = place == known_place and not first.is_older_than(known_place)
     return "same" if is_trusted else "unknown"
 
 
-def _has_other_text(row: NewPair, known: StoredRow) -> bool:
-    return row.caption != known.caption or (row.split or None) != (known.split or None)
+def _has_other_text(row: NewPair, stored_row: StoredRow) -> bool:
+    return row.caption != stored_row.caption or (row.split or None) != (stored_row.split or None)
 
 
 def content_key(row: NewPair | StoredRow) -> str:
@@ -200,22 +200,24 @@ def has_derived_id(row: NewPair | StoredRow) -> bool:
 
 
 def revision(
-    row: NewPair, known: StoredRow, first: FirstImport, takes_changes: bool
+    row: NewPair, stored_row: StoredRow, first: FirstImport, takes_changes: bool
 ) -> Revision | None:
     """What to write for a row that is known; None: nothing. The address of the same picture always
     follows the source: at the old one is nothing, or another picture. A picture that is another, or
     may be, is a change like that of a caption."""
-    picture = picture_of(row, known, first)
+    picture = picture_of(row, stored_row, first)
     if not takes_changes:
-        has_moved = split_proof(row.image_path)[0] != split_proof(known.image_path)[0]
+        has_moved = split_proof(row.image_path)[0] != split_proof(stored_row.image_path)[0]
         if picture == "other" or (picture == "unknown" and not has_moved):
             return None
-        if row.caption != known.caption:  # an id that is derived from the caption stays with it
-            row = replace(row, external_id=known.external_id)
-        row = replace(row, caption=known.caption, split=known.split)
-    if row.image_path == known.image_path and not _has_other_text(row, known):
+        if (
+            row.caption != stored_row.caption
+        ):  # an id that is derived from the caption stays with it
+            row = replace(row, external_id=stored_row.external_id)
+        row = replace(row, caption=stored_row.caption, split=stored_row.split)
+    if row.image_path == stored_row.image_path and not _has_other_text(row, stored_row):
         return None
-    return Revision(known.id, row, row.caption != known.caption, picture)
+    return Revision(stored_row.id, row, row.caption != stored_row.caption, picture)
 
 
 def _hash(text: str) -> int:

@@ -22,21 +22,23 @@ from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import load_image
 from backend.engine.correction import judge, prompting
 from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
-from backend.engine.correction.ranking import SMALLEST_GAIN
-from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.language_models.endpoint import ChatEndpoint
+from backend.engine.language_models.spending import Spending
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import (
     classifier_captioner,
     classifier_in_use,
+    complete_trajectory,
+    judge_suggestions,
     judging,
     steps_needed_by,
     suspects_by,
+    unjudged,
 )
 from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
+from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.stored_suggestions import in_order, to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
@@ -45,13 +47,12 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.authors import RULE
 from db.errors import VersionConflict
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries, verdict_queries
+from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
-from db.queries import queue as queue_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries import verdicts as verdict_queries
-from db.queries.queue import QueueFilter, QueueRow
+from db.queries.pair_queue import QueueFilter, QueueRow
 from db.queries.runs import RunRow
 from db.queries.suggestions import Attempt
 
@@ -124,25 +125,16 @@ def correct(
         except BudgetSpent as problem:
             stopped = str(problem)
             break
-    spending = corrector.model.spending if corrector is not None else None
+    spending = corrector.model.spending if corrector is not None else Spending()
     return CorrectionReport(
-        dataset_id=filter.dataset_id,
-        proposer=work.proposer,
-        looked_at=done,
-        outcomes=dict(counts),
-        accepted=accepted,
+        filter.dataset_id, done, dict(counts), *spending.figures,
+        stopped=stopped, proposer=work.proposer, accepted=accepted,
         rule=rule.author if rule is not None else None,
-        requests=spending.requests if spending else 0,
-        answers_kept=spending.kept if spending else 0,
-        tokens_in=spending.tokens_in if spending else 0,
-        tokens_out=spending.tokens_out if spending else 0,
-        cost=spending.cost if spending else 0.0,
-        stopped=stopped,
-    )
+    )  # fmt: skip
 
 
 def dry_run(
-    store: Store, engine: Engine, filter: QueueFilter, corrector: Corrector, shown: int = 3
+    store: Store, engine: Engine, filter: QueueFilter, corrector: Corrector, count: int = 3
 ) -> DryRun:
     """The exact requests for the first pairs, without sending them."""
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
@@ -154,7 +146,7 @@ def dry_run(
     )
     previewed = [
         (row, prompting.question(context, corrector.mode))
-        for row, context in islice(contexts, shown)
+        for row, context in islice(contexts, count)
     ]
     with store.reading() as session:
         total = queue_queries.count(session, filter)
@@ -206,10 +198,10 @@ class PairCorrector:
     def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
         """The pairs that this proposer has not yet attempted under this run."""
         with self.store.reading() as session:
-            known = suggestion_queries.attempted(
+            attempted = suggestion_queries.attempted(
                 session, [row.pair_id for row in rows], self.proposer, self.run.id
             )
-        return [row for row in rows if row.pair_id not in known]
+        return [row for row in rows if row.pair_id not in attempted]
 
     def contexts(
         self, rows: Sequence[QueueRow]
@@ -323,14 +315,14 @@ def _proposals(
 
 
 def _pages(store: Store, filter: QueueFilter, limit: int | None) -> Iterator[Sequence[QueueRow]]:
-    after, seen = None, 0
-    while limit is None or seen < limit:
-        size = _PAGE if limit is None else min(_PAGE, limit - seen)
+    after, row_count = None, 0
+    while limit is None or row_count < limit:
+        size = _PAGE if limit is None else min(_PAGE, limit - row_count)
         with store.reading() as session:
             page = queue_queries.page(session, filter, after, size)
         if page.rows:
             yield page.rows
-        seen += len(page.rows)
+        row_count += len(page.rows)
         if page.next_cursor is None:
             return
         after = page.next_cursor
@@ -340,7 +332,7 @@ def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
     """1 if the best suggestion satisfies the rule and the pair is still undecided."""
     with store.reading() as session:
         suggestions = suggestion_queries.list_suggestions(session, row.pair_id, run.id)
-    chosen = next(
+    best = next(
         (
             suggestion
             for suggestion in in_order(row.caption, suggestions)
@@ -348,12 +340,12 @@ def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
         ),
         None,
     )
-    if chosen is None or chosen.caption == row.caption:
+    if best is None or best.caption == row.caption:
         return 0
     try:
         with store.writing() as session:
             verdict_queries.add_verdict(
-                session, row.pair_id, row.verdict_version, "correction", chosen.caption, chosen.id,
+                session, row.pair_id, row.verdict_version, "correction", best.caption, best.id,
                 author=rule.author,
             )  # fmt: skip
     except VersionConflict:

@@ -20,8 +20,8 @@ from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import database_settings as setting_queries
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
+from db.queries import dataset_queries as setting_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.runs import RunRow
@@ -67,27 +67,27 @@ class DatasetEngines:
 def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
     """The session's settings with the dataset's own models. Raises NotFound."""
     with store.reading() as session:
-        stored = dict(dataset_queries.get_dataset(session, dataset_id).models)
-        stored = stored or _of_last_run(session, dataset_id)
-    if not stored and "model" not in settings.origins:  # the default may have changed
+        models = dict(dataset_queries.get_dataset(session, dataset_id).models)
+        models = models or _of_last_run(session, dataset_id)
+    if not models and "model" not in settings.origins:  # the default may have changed
         plain = settings if "captioner" in settings.origins else replace(settings, captioner=None)
         settings = with_default(store, plain)
-    return with_models(settings, stored)
+    return with_models(settings, models)
 
 
-def with_models(settings: Settings, stored: Mapping[str, Any]) -> Settings:
+def with_models(settings: Settings, models: Mapping[str, Any]) -> Settings:
     """Options take precedence over what the dataset remembers; another model brings its own
     captioner, precision and kind of score."""
-    chosen = {key for key, origin in settings.origins.items() if origin == "option"}
-    if "model" in chosen and model_name(settings.model) != stored.get("model"):
-        chosen |= set(_OF_THE_MODEL)
-    if "explorer" in chosen:
-        chosen.add("lazy")  # other explorers have no use for it
-    values = {key: stored[key] for key in REMEMBERED if key in stored and key not in chosen}
+    from_options = {key for key, origin in settings.origins.items() if origin == "option"}
+    if "model" in from_options and model_name(settings.model) != models.get("model"):
+        from_options |= set(_OF_THE_MODEL)
+    if "explorer" in from_options:
+        from_options.add("lazy")  # other explorers have no use for it
+    values = {key: models[key] for key in REMEMBERED if key in models and key not in from_options}
     model = values.pop("model", None)
     if model is None:
         return settings.chosen(settings.model, **values)
-    others: dict[str, Any] = dict.fromkeys({"kind", "captioner", "precision"} - chosen)
+    others: dict[str, Any] = dict.fromkeys({"kind", "captioner", "precision"} - from_options)
     others |= values
     return replace(settings.chosen(model), **others)
 
@@ -99,7 +99,7 @@ def models_by_dataset(store: Store) -> dict[str, str]:
             row.name: row.models or _of_last_run(session, row.id)
             for row in dataset_queries.list_datasets(session)
         }
-    return {name: str(stored["model"]) for name, stored in remembered.items() if "model" in stored}
+    return {name: str(models["model"]) for name, models in remembered.items() if "model" in models}
 
 
 def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
@@ -119,19 +119,19 @@ def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool, depth:
     """Store this engine's models and the depth of trajectories as the dataset's own, used for
     scoring from now on."""
     settings = engine.settings
-    stored = {key: getattr(settings, key) for key in REMEMBERED}
-    stored |= {"model": model_name(settings.model), "trajectories": depth.name}
+    models = {key: getattr(settings, key) for key in REMEMBERED}
+    models |= {"model": model_name(settings.model), "trajectories": depth.name}
     with store.writing() as session:
         if anyway or was_scored_anyway(session, dataset_id, settings):
-            stored[ANYWAY] = True
-        if dict(dataset_queries.get_dataset(session, dataset_id).models) != stored:
-            dataset_queries.remember_models(session, dataset_id, stored)
+            models[ANYWAY] = True
+        if dict(dataset_queries.get_dataset(session, dataset_id).models) != models:
+            dataset_queries.remember_models(session, dataset_id, models)
 
 
 def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> bool:
     """Whether the dataset was scored by this model with `anyway`: known pictures or not."""
-    stored = dataset_queries.get_dataset(session, dataset_id).models
-    return bool(stored.get(ANYWAY)) and stored.get("model") == model_name(settings.model)
+    models = dataset_queries.get_dataset(session, dataset_id).models
+    return bool(models.get(ANYWAY)) and models.get("model") == model_name(settings.model)
 
 
 def model_name(model: str) -> str:

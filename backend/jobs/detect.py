@@ -18,15 +18,14 @@ from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.opinion_signs import with_deletions, with_opinions
 from backend.engine.detection.types import detector_for, reads_later_steps
 from backend.engine.english.word_kinds import kind_of
-from backend.engine.statistics.disagreement import rank_disagreement
+from backend.engine.statistics.agreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
 from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
 from backend.jobs.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
-from backend.jobs.sample import Sample
-from backend.jobs.stage import Scoring, Stage
+from backend.jobs.stage import Sample, Scoring, Stage
 from backend.jobs.stored_trajectories import (
     AT_ONCE,
     exploring_of,
@@ -37,14 +36,13 @@ from backend.jobs.stored_trajectories import (
 from backend.jobs.workers import Workers
 from backend.progress import Progress
 from backend.store import Store
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
-from db.queries import second_opinions as opinion_queries
+from db.queries import signals as opinion_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.classifiers import ClassifierRow
+from db.queries.classifier_queries import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
@@ -284,12 +282,12 @@ def _judge(
 ) -> None:
     """Store p_error and suspect words; also s_0 and gain where those of another run were shown."""
     pair_queries.lock_pairs(session, [pair.id for pair in pairs])
-    shown = [
+    rows = [
         to_row(pair.id, t)
         for pair, t in zip(pairs, trajectories, strict=True)
         if (pair.s_0, pair.gain) != (float(t.scores[0]), float(t.scores.max()) - float(t.scores[0]))
     ]
-    trajectory_queries.save_trajectories(session, run.id, shown)
+    trajectory_queries.save_trajectories(session, run.id, rows)
     batch = [
         (
             pair,
@@ -353,8 +351,10 @@ def _renewed(
             return False
         pair_queries.lock_pairs(session, ids)
         detections = detection_queries.detections_of(session, ids)
-        kept = [replace(row, run_id=detections.get(pair.id, row).run_id) for pair, row in rows]
-        detection_queries.save_suspects(session, kept)
+        renewed_rows = [
+            replace(row, run_id=detections.get(pair.id, row).run_id) for pair, row in rows
+        ]
+        detection_queries.save_suspects(session, renewed_rows)
         signal_queries.save_suspect_words(
             session, {pair.id: _most_suspect(pair.caption, row) for pair, row in rows}
         )

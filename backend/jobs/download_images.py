@@ -65,7 +65,7 @@ def download(
     out.mkdir(parents=True, exist_ok=True)
     _check_folder(out, table)
     done, failed = out / "metadata.jsonl", out / "failures.jsonl"
-    known = {row for path in (done, failed) for row in _rows_in(path)}
+    earlier_rows = {row for path in (done, failed) for row in _rows_in(path)}
     total = row_count(table)
     total = at_most if total is None else min(total, at_most or total)
     fetcher = Fetcher(limits, _WORKERS)
@@ -80,7 +80,7 @@ def download(
             numbered = islice(rows, at_most)
             while batch := list(islice(numbered, _AT_ONCE)):
                 counts["rows"] += len(batch)
-                new = [row for row in batch if row["row"] not in known]
+                new = [row for row in batch if row["row"] not in earlier_rows]
                 counts["already_there"] += len(batch) - len(new)
                 for line in pool.ordered(lambda row: _line(fetcher, limits, out, row), new):
                     wrong = "reason" in line
@@ -165,11 +165,11 @@ def _values(row: TableRow, url_name: str, caption_name: str) -> dict[str, Any]:
 
 
 def _column(
-    values: dict[str, Any], given: str | None, usual: tuple[str, ...], what: str, option: str
+    values: dict[str, Any], wanted: str | None, usual: tuple[str, ...], what: str, option: str
 ) -> str:
     lower = {name.strip().lower(): name for name in reversed(list(values))}
-    column = given if given in values else next((lower[n] for n in usual if n in lower), None)
-    if column is None or (given is not None and given not in values):
+    column = wanted if wanted in values else next((lower[n] for n in usual if n in lower), None)
+    if column is None or (wanted is not None and wanted not in values):
         raise DatasetFormatError(
             f"The table has no column with the {what}. Its columns: {', '.join(values)}. "
             f"Name it with {option}."

@@ -8,19 +8,17 @@ from backend.engine import memory
 from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.jobs.dataset_models import depth_for
-from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import Copies
-from backend.jobs.known_pictures import check_pictures
-from backend.jobs.sample import PAIRS, Sample
+from backend.jobs.known_pictures import check_pictures, prepare_scorer
 from backend.jobs.score_dataset import run_key, seconds_of, stages_of
-from backend.jobs.stage import Scoring, pairs_to_measure
+from backend.jobs.stage import PAIRS, Sample, Scoring, pairs_to_measure
 from backend.jobs.suggest import Corrections
 from backend.jobs.trajectory_stages import Completion, Trajectories, Whole
 from backend.jobs.workers import Devices, Workers, decided
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 
@@ -95,8 +93,8 @@ def estimate(
     Sample(engine, root, pairs[:1]).trajectories(depth.is_whole)  # warm-up is not counted
     progress(len(pairs), PAIRS, "Measuring pairs")
     sample = Sample(engine, root, pairs)
-    chosen = decided(devices, engine, unscored + units[Copies])
-    processes = len(chosen.names) if chosen is not None else 1
+    devices_used = decided(devices, engine, unscored + units[Copies])
+    processes = len(devices_used.names) if devices_used is not None else 1
     parts = dict.fromkeys((stage.part for stage in stages), 0.0)
     for stage in stages:
         parts[stage.part] += seconds_of(stage, units[type(stage)], sample, processes)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from PIL import Image
 
 from backend.engine.expectation import Expectation
-from backend.jobs.sample import Sample
-from backend.jobs.stage import Stage
+from backend.jobs.stage import Sample, Stage
 from backend.jobs.stored_trajectories import expectation_row
-from backend.jobs.workers import Opened, Question, Task
+from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
-from db.queries import expectations as queries
+from db.queries import expectation_queries as queries
 from db.queries import pairs as pair_queries
+from db.queries.pairs import PairCaption
 
 #: Pairs read and committed together.
 BATCH = 96
@@ -40,7 +40,7 @@ class Expectations(Stage):
     def seconds(self, sample: Sample) -> float:
         return sample.captioner_seconds
 
-    def batches(self) -> Iterator[list[Question]]:
+    def batches(self) -> Iterator[list[PairCaption]]:
         scoring = self.scoring
         captioner, after = scoring.engine.captioner, 0
         while captioner is not None:
@@ -51,18 +51,18 @@ class Expectations(Stage):
                 return
             after = ids[-1]
             if batch:
-                yield [Question(pair.id, pair.image_path, pair.caption) for pair in batch]
+                yield [PairCaption(pair.id, pair.image_path, pair.caption) for pair in batch]
 
-    def task(self) -> Task[Question, dict[int, Expectation]]:
+    def task(self) -> Task[PairCaption, dict[int, Expectation]]:
         return _read
 
-    def save(self, batch: Sequence[Question], result: dict[int, Expectation]) -> None:
+    def save(self, batch: Sequence[PairCaption], result: dict[int, Expectation]) -> None:
         rows = {pair_id: expectation_row(expectation) for pair_id, expectation in result.items()}
         with self.scoring.store.writing() as session:
             queries.save_expectations(session, self.scoring.run_id, rows)
 
 
-def _read(engine: Engine, batch: Sequence[Question], opened: Opened) -> dict[int, Expectation]:
+def _read(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> dict[int, Expectation]:
     """Expectations by pair, of pairs whose picture can be read."""
     readable = [
         (pair.pair_id, image, pair.caption)

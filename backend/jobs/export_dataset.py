@@ -8,28 +8,27 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.address_proofs import split_proof
 from backend.datasets.card import dataset_card
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import ExportRow
 from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
-from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ProblemView, TwoStage
+from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
 from backend.jobs.two_stage_selection import Chosen, check_two_stage, choose
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdicts import ENRICHED
 from backend.version import VERSION
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries, verdict_queries
 from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
-from db.queries import picture_quality as quality_queries
+from db.queries import pictures as quality_queries
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries import verdicts as verdict_queries
+from db.queries.dataset_queries import ProblemRow
 from db.queries.pairs import PairRow
 
 _ALLOWED = {
@@ -214,9 +213,9 @@ def _decisions(
     store: Store, dataset_id: int, choice: ExportChoice
 ) -> Iterator[tuple[PairRow, ExportDecision]]:
     """The requested pairs in import order, each with what an export does with it."""
-    chosen = _chosen(store, dataset_id, choice)
+    selection = _chosen(store, dataset_id, choice)
     for pair, enrichment, edited in _pairs(store, dataset_id, choice):
-        yield pair, _decide(choice, pair, chosen, enrichment, edited)
+        yield pair, _decide(choice, pair, selection, enrichment, edited)
 
 
 def export(
@@ -243,14 +242,16 @@ def export(
     root = Path(dataset.root)
     tally = _Tally()
     unreadable = 0
-    first: list[ProblemView] = []
+    first: list[ProblemRow] = []
 
     def rows() -> Iterator[ExportRow]:
         nonlocal unreadable
         decisions = _decisions(store, dataset_id, choice)
         while batch := list(islice(decisions, _OPENED_AT_ONCE)):
-            kept = [pair.image_path for pair, decided in batch if not decided.left_out_because]
-            images = _open_images(root, kept)
+            image_paths = [
+                pair.image_path for pair, decided in batch if not decided.left_out_because
+            ]
+            images = _open_images(root, image_paths)
             with store.reading() as session:
                 own_tags = tag_queries.of_pairs(session, [pair.id for pair, _ in batch])
             for pair, decided in batch:
@@ -285,13 +286,13 @@ def export(
             counts=tally.counts(),
         )
 
-    written = write_dataset(
+    pairs_written = write_dataset(
         rows(), out, format=format, card=card, overwrite=overwrite, source_root=root
     )
-    progress(written, planned.kept, "Written")
+    progress(pairs_written, planned.kept, "Written")
     text = (out / "README.md").read_text(encoding="utf-8")
     return ExportReport(
-        out.resolve(), format, tally.counts(), written, text, unreadable, tuple(first)
+        out.resolve(), format, tally.counts(), pairs_written, text, unreadable, tuple(first)
     )
 
 
@@ -311,9 +312,9 @@ def _open_images(root: Path, names: Sequence[str]) -> dict[str, ImageFile | str]
         return dict(zip(distinct, pool.map(check, distinct), strict=True))
 
 
-def _unreadable(pair: PairRow, reason: str) -> ProblemView:
+def _unreadable(pair: PairRow, reason: str) -> ProblemRow:
     name, _ = split_proof(pair.image_path)
-    return ProblemView(name, None, "unreadable image", reason, pair.external_id)
+    return ProblemRow(name, None, "unreadable image", reason, pair.external_id)
 
 
 def _checked_counts(
@@ -373,11 +374,11 @@ def _chosen(store: Store, dataset_id: int, choice: ExportChoice) -> Chosen | Non
 def _decide(
     choice: ExportChoice,
     pair: PairRow,
-    chosen: Chosen | None,
+    selection: Chosen | None,
     enrichment: Enrichment | None,
     edited: str | None,
 ) -> ExportDecision:
-    reason = chosen.reason_of(pair.id) if chosen is not None else ""
+    reason = selection.reason_of(pair.id) if selection is not None else ""
     return decide_export(
         choice,
         pair.caption,

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from PIL import Image
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import locate
 from backend.datasets.daemon_pool import DaemonPool, result_of
 from backend.datasets.images import load_image

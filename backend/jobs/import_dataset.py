@@ -14,8 +14,8 @@ from typing import Self, TypeVar
 
 from sqlalchemy.orm import Session
 
-from backend.datasets import gzipped, hub_datasets
-from backend.datasets.address_proofs import split_proof
+from backend.datasets import hub_datasets, source_tables
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import relative_name
 from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
@@ -30,16 +30,16 @@ from backend.jobs.compare_source import (
     revision,
 )
 from backend.jobs.manage_datasets import look_for_pictures
-from backend.jobs.reports import ImportReport, ProblemView
+from backend.jobs.reports import ImportReport
 from backend.jobs.vectors import forget_meanings
 from backend.progress import Progress, no_progress
 from backend.settings import default_data_directory
 from backend.store import Store
 from db.errors import MissingRow
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import source_changes as change_queries
-from db.queries.datasets import DatasetRow, NewProblem
+from db.queries.dataset_queries import DatasetRow, ProblemRow
 from db.queries.pairs import AddedPairs, NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
@@ -98,13 +98,15 @@ def import_dataset(
     source = check_source(path, data_directory)
     if options.image_root:
         check_source(options.image_root, data_directory)
-    plain = gzipped.plain_name(source) if gzipped.is_gzipped_tar(source) else source.stem
+    plain = (
+        source_tables.plain_name(source) if source_tables.is_gzipped_tar(source) else source.stem
+    )
     name = (name or (source.name if source.is_dir() else plain)).strip()
     if not name:
         raise SettingsError("A dataset needs a name: give one with --name.")
-    if gzipped.gzipped_tars(source) and not (source.is_dir() and any(source.glob("*.tar"))):
+    if source_tables.gzipped_tars(source) and not (source.is_dir() and any(source.glob("*.tar"))):
         progress(0, 0, f"Unpacking {source.name}")
-        source = gzipped.unpack(source, fetched)
+        source = source_tables.unpack(source, fetched)
     reader = read_dataset(source, options)
     target = _Target(store, name, source, reader.root)
     comparison = Comparison()
@@ -114,7 +116,7 @@ def import_dataset(
         rows = read_dataset(source, options, image_check="hash")
         comparison = _compare(store, target.id, first, rows)
     takes = update == "take"
-    added = already_there = 0
+    added_count = already_there = 0
     with _BadRows(target) as bad:
         reader.on_problem = bad.add
         rows = iter(reader)
@@ -126,13 +128,13 @@ def import_dataset(
                         _write_rows, rows=pairs, comparison=comparison, first=first, takes=takes
                     )
                 )
-                added += result.added
+                added_count += result.added
                 already_there += result.already_there
-                done = added + already_there
+                done = added_count + already_there
                 # `total` counts lines, and a line may hold several captions.
                 total = max(reader.total, done) if reader.total else 0
                 progress(done, total, f"Reading {name}")
-            if not added and not already_there and target.is_new:
+            if not added_count and not already_there and target.is_new:
                 is_upload = data_directory in source.parents
                 advice = "" if is_upload else _other_root(source, reader.missing)
                 raise DatasetFormatError(_nothing(name, bad) + advice)
@@ -148,7 +150,7 @@ def import_dataset(
         forget_meanings(store, data_directory, target.id)
     notes = [*reader.notes, *bad.notes(), *_notes(comparison, takes, len(hidden))]
     return ImportReport(
-        target.id, name, added, already_there, bad.count, tuple(bad.first), tuple(notes),
+        target.id, name, added_count, already_there, bad.count, tuple(bad.first), tuple(notes),
         changes=changes, update="take" if takes else "keep", hidden=len(hidden),
         replaced=comparison.replaced, unproved=comparison.unproved,
     )  # fmt: skip
@@ -185,21 +187,23 @@ def _write_rows(
     takes: bool,
 ) -> AddedPairs:
     """Add new rows, revise known ones and show those that were hidden."""
-    stored = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
+    stored_rows = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
     followed = comparison.followed
     new, revisions = [], []
     for row in rows:
-        known = stored.get(row.external_id)
-        if known is None and has_derived_id(row):
+        stored_row = stored_rows.get(row.external_id)
+        if stored_row is None and has_derived_id(row):
             place, _ = split_proof(row.image_path)
-            known = followed.get(place) or followed.get(content_key(row))
-        if known is None:
+            stored_row = followed.get(place) or followed.get(content_key(row))
+        if stored_row is None:
             new.append(row)
-        elif revised := revision(row, known, first, takes):
+        elif revised := revision(row, stored_row, first, takes):
             revisions.append(revised)
     result = pair_queries.add_pairs(session, dataset_id, new)
     change_queries.revise_pairs(session, revisions)
-    change_queries.set_hidden(session, [row.id for row in stored.values() if row.hidden], False)
+    change_queries.set_hidden(
+        session, [row.id for row in stored_rows.values() if row.hidden], False
+    )
     return AddedPairs(result.added, len(rows) - result.added)
 
 
@@ -276,11 +280,11 @@ def check_source(path: str | Path, data_directory: Path) -> Path:
 
 
 def _nothing(name: str, bad: "_BadRows") -> str:
-    shown = "".join(
+    examples = "".join(
         f" {problem.file}{'' if problem.row is None else f', row {problem.row}'}: {problem.message}"
         for problem in bad.first[:3]
     )
-    return f"No row of '{name}' could be imported ({bad.count:,} were left out).{shown}"
+    return f"No row of '{name}' could be imported ({bad.count:,} were left out).{examples}"
 
 
 def _other_root(source: Path, names: Sequence[str]) -> str:
@@ -324,19 +328,19 @@ class _Target:
         self.is_new = False
         self._id = dataset.id
 
-    def _follow(self, known: DatasetRow) -> None:
+    def _follow(self, dataset: DatasetRow) -> None:
         """The dataset at its new root, if its pictures are there. Raises SettingsError."""
         reason = "which is still there."
-        if not os.path.isdir(known.root):
-            checked, missing, example = look_for_pictures(self._store, known, self._root)
+        if not os.path.isdir(dataset.root):
+            checked, missing, example = look_for_pictures(self._store, dataset, self._root)
             reason = "" if checked and not missing else f"and not to this one. {example}"
         if reason:
             raise SettingsError(
-                f"The name '{self._name}' belongs to a dataset in {known.root}, {reason} "
+                f"The name '{self._name}' belongs to a dataset in {dataset.root}, {reason} "
                 "Choose another name with --name."
             )
         with self._store.writing() as session:
-            dataset_queries.move_dataset(session, known.id, str(self._source), str(self._root))
+            dataset_queries.move_dataset(session, dataset.id, str(self._source), str(self._root))
 
     @property
     def id(self) -> int:
@@ -354,14 +358,14 @@ class _Target:
         """Call `write` in a transaction, with the dataset's id; a new dataset is created in the
         same one."""
         with self._store.writing() as session:
-            made = (
+            dataset = (
                 self._id
                 or dataset_queries.create_dataset(
                     session, self._name, str(self._source), str(self._root)
                 ).id
             )
-            result = write(session, made)
-        self._id = made
+            result = write(session, dataset)
+        self._id = dataset
         return result
 
     def take_back(self) -> None:
@@ -383,9 +387,9 @@ class _BadRows:
 
     def __init__(self, target: _Target) -> None:
         self.count = 0
-        self.first: list[ProblemView] = []
+        self.first: list[ProblemRow] = []
         self._target = target
-        self._waiting: list[NewProblem] = []
+        self._waiting: list[ProblemRow] = []
         self._early = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
 
     def __enter__(self) -> Self:
@@ -395,13 +399,15 @@ class _BadRows:
         self._early.close()
 
     def add(self, problem: Problem) -> None:
-        about = (problem.file, problem.row, problem.kind, problem.message, problem.id or None)
+        row = ProblemRow(
+            problem.file, problem.row, problem.kind, problem.message, problem.id or None
+        )
         self.count += 1
         if self.count <= SHOWN_PROBLEMS:
-            self.first.append(ProblemView(*about))
+            self.first.append(row)
         if self.count > MOST_PROBLEMS:
             return
-        self._waiting.append(NewProblem(*about))
+        self._waiting.append(row)
         if len(self._waiting) < BATCH:
             return
         if self._target.exists:
@@ -418,7 +424,7 @@ class _BadRows:
     def save(self) -> None:
         self._early.seek(0)
         while lines := list(islice(self._early, BATCH)):
-            early = [NewProblem(*json.loads(line)) for line in lines]
+            early = [ProblemRow(*json.loads(line)) for line in lines]
             self._target.write(partial(dataset_queries.add_problems, problems=early))
         self._early.seek(0)
         self._early.truncate()

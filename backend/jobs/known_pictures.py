@@ -1,25 +1,132 @@
-"""Check that a model knows the kind of pictures in a dataset before spending hours on scoring."""
+"""Check that a model knows the kind of pictures in a dataset before spending hours on scoring; and
+all pairs of a dataset, for a scorer that compares pairs with each other (LEMoN).
+
+Their vectors are stored in parts in the data folder: a kill loses at most one part.
+"""
 
 import random
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.engine.familiarity import Familiarity
-from backend.engine.scoring.protocol import ImageState
+from backend.engine.scoring.protocol import Embed, FloatArray, ImageState
 from backend.errors import UnknownPictures
 from backend.jobs.dataset_models import model_name, was_scored_anyway
 from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import datasets as dataset_queries
+from backend.verdicts import RIGHT_OR_WRONG, is_wrong
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
+
+#: Pairs whose vectors are written together.
+PART = 512
+#: The split whose pairs serve as neighbours, if the dataset has it.
+TRAINING = "train"
+
+Part = tuple[list[int], FloatArray, FloatArray]
+
+
+def prepare_scorer(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> None:
+    """Prepare the session's scorer for pairs of this dataset; a no-op for most scorers.
+
+    With the setting `lemon = "opt"` or `"auc"` LEMoN's weights are fitted to the pairs that have
+    verdicts, which raises TrainingError if there are too few.
+    """
+    if engine.scorer.info.compares_pairs:
+        engine.scorer.prepare(DatasetPairs(store, engine, dataset_id, progress))
+
+
+class DatasetPairs:
+    """A `PairSource` whose keys are the ids of the pairs."""
+
+    def __init__(
+        self, store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+    ) -> None:
+        self._store, self._engine, self._dataset_id = store, engine, dataset_id
+        self._progress = progress
+        with store.reading() as session:
+            self._root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+            self._total = pair_queries.counts(session, dataset_id).total
+
+    @property
+    def identity(self) -> Hashable:
+        return self._store.identity, self._dataset_id, self._total
+
+    def vectors(self, model: str, embed: Embed) -> Iterator[Part]:
+        parent = self._engine.settings.data_directory / "neighbours" / self._store.identity
+        folder = parent / f"{self._dataset_id}-{model}"
+        folder.mkdir(parents=True, exist_ok=True)
+        after = done = 0
+        while True:
+            with self._store.reading() as session:
+                pairs = pair_queries.pairs_after(session, self._dataset_id, after, PART)
+            if not pairs:
+                return
+            # A caption or a picture may change, and pairs may be hidden.
+            content = repr([(pair.id, pair.image_path, pair.caption) for pair in pairs])
+            path = folder / f"{sha256(content.encode('utf-8', 'replace')).hexdigest()[:32]}.npz"
+            yield _read(path) or self._embedded(pairs, path, embed)
+            after = pairs[-1].id
+            done += len(pairs)
+            self._progress(done, self._total, "Embedding the neighbours")
+
+    def _embedded(self, pairs: Sequence[PairRow], path: Path, embed: Embed) -> Part:
+        opened = open_pictures(self._root, [pair.image_path for pair in pairs])
+        images = {n: image for n, image in opened.items() if not isinstance(image, str)}
+        readable = [pair for pair in pairs if pair.image_path in images]
+        with self._engine.lock:
+            by_image, captions = embed(list(images.values()), [pair.caption for pair in readable])
+        place = {name: row for row, name in enumerate(images)}
+        vectors = by_image[[place[pair.image_path] for pair in readable]]
+        keys = [pair.id for pair in readable]
+        temporary = path.with_suffix(".part")
+        with temporary.open("wb") as file:
+            np.savez(file, keys=np.array(keys, np.int64), images=vectors, captions=captions)
+        temporary.replace(path)
+        return keys, vectors, captions
+
+    def training_keys(self) -> NDArray[np.int64] | None:
+        with self._store.reading() as session:
+            ids = pair_queries.ids_of_splits(session, self._dataset_id, [TRAINING])
+        return np.array(ids, np.int64) if ids else None
+
+    @property
+    def objective(self) -> str:
+        return self._engine.settings.lemon
+
+    def labels(self) -> Mapping[int, bool] | None:
+        if self._engine.settings.lemon == "fix":
+            return None
+        with self._store.reading() as session:
+            return {
+                pair.id: is_wrong(pair.judgement)
+                for pair in pair_queries.iterate_pairs(session, self._dataset_id)
+                if pair.judgement in RIGHT_OR_WRONG
+            }
+
+
+def _read(path: Path) -> Part | None:
+    try:
+        with np.load(path, allow_pickle=False) as part:
+            return part["keys"].tolist(), part["images"], part["captions"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None  # missing or incomplete
+
 
 #: Number of pictures sampled.
 SAMPLE = 60
@@ -51,8 +158,8 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
     Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
     model = engine.settings.model
-    known = Familiarity.of_model(model)
-    if known is None:
+    familiarity = Familiarity.of_model(model)
+    if familiarity is None:
         return Recognition(model, 0, 0)
     with store.reading() as session:
         if was_scored_anyway(session, dataset_id, engine.settings):
@@ -64,24 +171,24 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
     opened = open_pictures(root, names).values()
     images = [image for image in opened if isinstance(image, Image.Image)]
     with engine.lock:
-        unknown = int(known.unknown(engine.scorer, images).sum())
+        unknown = int(familiarity.unknown(engine.scorer, images).sum())
     return Recognition(model, len(images), unknown)
 
 
 def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
     """At most `size` distinct names, sampled at random; equal names must be adjacent in `names`."""
     rng = random.Random(0)
-    chosen: list[str] = []
+    paths: list[str] = []
     count, last = 0, None
     for name in names:
         if name == last:
             continue
         last, count = name, count + 1
-        if len(chosen) < size:
-            chosen.append(name)
+        if len(paths) < size:
+            paths.append(name)
         elif (place := rng.randrange(count)) < size:
-            chosen[place] = name
-    return chosen
+            paths[place] = name
+    return paths
 
 
 def familiarity_for(
@@ -95,17 +202,17 @@ def familiarity_for(
 
 
 def encode_known(
-    engine: Engine, opened: Mapping[str, Image.Image | str], known: Familiarity | None
+    engine: Engine, opened: Mapping[str, Image.Image | str], familiarity: Familiarity | None
 ) -> tuple[dict[str, ImageState], dict[str, str], dict[str, str]]:
     """`encode_opened` without the pictures that the model does not know, and the reason for each of
     those; the test uses the same encoding."""
-    if known is None:
+    if familiarity is None:
         return *encode_opened(engine, opened), {}
-    with engine.lock, known.watching(engine.scorer) as seen:
+    with engine.lock, familiarity.watching(engine.scorer) as features:
         states, broken = encode_opened(engine, opened)
     unknown = {
         name: why_unknown(engine.settings.model)
-        for name, is_unknown in zip(states, known.unknown_of(seen), strict=True)
+        for name, is_unknown in zip(states, familiarity.unknown_of(features), strict=True)
         if is_unknown
     }
     return {n: s for n, s in states.items() if n not in unknown}, broken, unknown
@@ -113,18 +220,18 @@ def encode_known(
 
 def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> None:
     """Raises UnknownPictures if the model does not know the dataset's pictures."""
-    seen = recognise(store, engine, dataset_id, run_id)
-    if seen.is_refused:
-        raise UnknownPictures(refusal(seen))
+    recognition = recognise(store, engine, dataset_id, run_id)
+    if recognition.is_refused:
+        raise UnknownPictures(refusal(recognition))
 
 
 def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
     """Check one picture: the playground's, or a dataset's called `name`. Raises UnknownPictures."""
-    known = Familiarity.of_model(engine.settings.model)
-    if known is None:
+    familiarity = Familiarity.of_model(engine.settings.model)
+    if familiarity is None:
         return
     with engine.lock:
-        if known.unknown(engine.scorer, [image])[0]:
+        if familiarity.unknown(engine.scorer, [image])[0]:
             picture = f"'{name}'" if name else "This picture"
             raise UnknownPictures(why_unknown(engine.settings.model, picture))
 
@@ -154,11 +261,11 @@ def why_unknown(model: str, picture: str = "It") -> str:
     )
 
 
-def refusal(seen: Recognition) -> str:
+def refusal(recognition: Recognition) -> str:
     """The message for a refused dataset."""
     return (
-        f"{seen.unknown} of {seen.sampled} pictures checked are unlike anything that "
-        f"{_named(seen.model)} was trained on: its scores would mean nothing."
+        f"{recognition.unknown} of {recognition.sampled} pictures checked are unlike anything that "
+        f"{_named(recognition.model)} was trained on: its scores would mean nothing."
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import locate
 from backend.datasets.images import check_imported
 from backend.datasets.regular_files import replacement
@@ -14,12 +14,10 @@ from backend.datasets.source_tables import root_of
 from backend.errors import ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import Deletion, Relocation
 from backend.store import Store
-from db.queries import datasets as dataset_queries
-from db.queries import jobs as job_queries
+from db.queries import dataset_queries, job_queries, opinions
 from db.queries import pairs as pair_queries
-from db.queries import verdict_history
-from db.queries.datasets import DatasetRow
-from db.queries.verdict_history import Act
+from db.queries.dataset_queries import DatasetRow
+from db.queries.opinions import Act
 
 #: A few pages; anything longer belongs in a linked document.
 LONGEST_GUIDELINES = 20_000
@@ -30,7 +28,7 @@ def deletion_preview(store: Store, dataset_id: int) -> Deletion:
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         counts = pair_queries.counts(session, dataset_id)
-        acts = verdict_history.count_acts(session, dataset_id)
+        acts = opinions.count_acts(session, dataset_id)
     return Deletion(
         dataset_id, dataset.name, dataset.root, counts.total, counts.scored, counts.reviewed, acts
     )
@@ -57,10 +55,10 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
                     f"A job ({working[0].kind}) is working on '{going.name}'. Wait for it to end, "
                     "or cancel it, and then delete the dataset."
                 )
-            verdict_history.lock_dataset_pairs(session, dataset_id)
-            acts = verdict_history.count_acts(session, dataset_id)
+            opinions.lock_dataset_pairs(session, dataset_id)
+            acts = opinions.count_acts(session, dataset_id)
             if acts:
-                _write(target, verdict_history.iterate_acts(session, dataset_id))
+                _write(target, opinions.iterate_acts(session, dataset_id))
             dataset_queries.delete_dataset(session, dataset_id)
     except OSError as problem:
         raise SettingsError(

@@ -1,12 +1,31 @@
-"""List, download and remove models: `workspace.models`."""
+"""List, download, remove and measure models: `workspace.models`.
 
-from dataclasses import dataclass
+Facts are read from a model's files without loading it. Its speed is measured by scoring a few pairs
+of the demo; it is this machine's, so it is stored in the data folder, not in the database.
+"""
 
-from backend.engine import threads
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from backend.bundled import DEMO
+from backend.datasets.images import load_image
+from backend.datasets.regular_files import open_regular, read_regular
+from backend.engine import hub_cache, memory, threads
 from backend.engine.hub_cache import bytes_of, commit_of, snapshot_of
-from backend.engine.presets import EMBEDDED_NAME, PRESETS, Preset, memory_of, preset_of
-from backend.errors import SettingsError
-from backend.jobs import local_models, model_download
+from backend.engine.presets import EMBEDDED_NAME, PRESETS, Preset, checkpoints, memory_of, preset_of
+from backend.engine.scoring.vqa.name import hub_name
+from backend.errors import ModelUnavailable, SettingsError
+from backend.jobs import model_download
 from backend.jobs.dataset_models import (
     DatasetEngines,
     default_model,
@@ -14,9 +33,226 @@ from backend.jobs.dataset_models import (
     set_default_model,
 )
 from backend.jobs.model_download import DownloadReport
-from backend.jobs.model_probe import PAIRS, Probe, probe, probes
+from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
+from backend.settings import Settings
 from backend.store import Store
+
+#: `model_type` of the configurations that scorers are made of; the cache is shared with programs
+#: that download models of every kind. The same as the families' (`engine/scoring/loading.py`),
+#: which cannot be imported without torch.
+MODEL_TYPES = frozenset({"clip", "metaclip_2", "siglip", "blip"})
+#: Bytes read of a model card: its licence is at the beginning.
+_CARD = 1 << 16
+#: Bytes per number, by the name of the precision in a configuration.
+_WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+#: Bytes of a safetensors header, as the format limits them.
+_LONGEST_HEADER = 100_000_000
+_LICENCE = re.compile(r"^license(?:_name)?:[ \t]*[\"']?([^\"'\n]{1,60})", re.MULTILINE)
+
+
+def downloaded_scorers() -> list[str]:
+    """The complete scorers in the hub's cache, in the form accepted by `--model`; those of presets
+    are left out."""
+    presets = {checkpoint.repository for checkpoint in checkpoints()}
+    named = (_scorer_in(name) for name in hub_cache.names() if name not in presets)
+    return [name for name in named if name]
+
+
+def _scorer_in(name: str) -> str:
+    """The value of `--model` for this hub model; "" if it is no scorer or is incomplete."""
+    snapshot = hub_cache.snapshot_of(name)
+    if snapshot is None:
+        return ""
+    has_weights = any((snapshot / file).exists() for file in hub_cache.OPEN_CLIP_WEIGHTS)
+    if has_weights and (snapshot / "open_clip_config.json").is_file():
+        return hub_cache.OPEN_CLIP_HUB + name
+    return name if _is_scorer(_json(snapshot / "config.json")) else ""
+
+
+def _is_scorer(configuration: dict[str, Any]) -> bool:
+    """Whether this is a scorer: a captioner has the same type but another class."""
+    classes = " ".join(map(str, configuration.get("architectures") or ()))
+    is_captioner = "ConditionalGeneration" in classes
+    return configuration.get("model_type") in MODEL_TYPES and not is_captioner
+
+
+def path_of(model: str) -> Path | None:
+    """The file or folder that `--model` names, also as in `open_clip:ARCHITECTURE@FILE` and
+    `vqa:FOLDER`; None if nothing is there."""
+    model = hub_name(model)
+    _, _, file = model.partition("@") if ":" in model else ("", "", "")
+    paths = (Path(text).expanduser() for text in (model, file) if text)
+    return next((path for path in paths if os.path.exists(path)), None)
+
+
+def is_model(path: Path) -> bool:
+    """Whether a folder has a model's configuration and weights. A file is assumed to be weights."""
+    return hub_cache.is_whole(path) if path.is_dir() else path.is_file()
+
+
+def size_of(path: Path) -> int:
+    """Disk space used by a model's file or folder, in bytes."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def parameters_of(path: Path | None) -> int | None:
+    """Number of a model's parameters, from the headers of its safetensors; from the size of other
+    weights and the precision stated in the configuration. `path`: a folder or a file of weights;
+    None if there are no weights, or none whose header can be read."""
+    if path is None:
+        return None
+    if path.is_file():
+        files, configuration = [path], {}
+    else:
+        names = hub_cache.needed([file.name for file in path.iterdir() if file.exists()])
+        files = [path / name for name in names if name.endswith((".safetensors", ".bin"))]
+        configuration = _json(path / "config.json")
+    width = _WIDTHS.get(str(configuration.get("dtype") or configuration.get("torch_dtype")), 4)
+    counts = [
+        _in_header(file) if file.suffix == ".safetensors" else file.stat().st_size // width
+        for file in files
+    ]
+    return sum(counts) or None
+
+
+def _in_header(file: Path) -> int:
+    """Numbers in a file of safetensors, without integers (positions); 0 if its header is
+    damaged. The header's length is in the first eight bytes."""
+    try:
+        with open_regular(file) as opened_file:
+            length = int.from_bytes(opened_file.read(8), "little")
+            if length > min(_LONGEST_HEADER, file.stat().st_size):
+                return 0
+            tensors = json.loads(opened_file.read(length))
+        return sum(
+            math.prod(tensor["shape"])
+            for name, tensor in tensors.items()
+            if name != "__metadata__" and not tensor["dtype"].startswith(("I", "U", "BOOL"))
+        )
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        return 0
+
+
+def licence_in(folder: Path | None) -> str:
+    """The licence stated in the folder's model card; "" without a card."""
+    card = folder / "README.md" if folder is not None else None
+    if card is None or not card.is_file():
+        return ""
+    try:
+        with open_regular(card) as file:
+            head = file.read(_CARD).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    facts = head[4:].partition("\n---")[0] if head.startswith("---\n") else ""
+    # "license: other" is followed by the licence's name.
+    return next((text.strip() for text in _LICENCE.findall(facts) if text.strip() != "other"), "")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(read_regular(path))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+#: Pairs that are scored.
+PAIRS = 20
+_FILE = "model-probes.json"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """`seconds`: for a thousand pairs, captioner included, without loading; `load_seconds`: until
+    the first pair; `memory`: growth of the process in bytes."""
+
+    model: str
+    captioner: str | None
+    device: str
+    precision: str
+    seconds: float
+    load_seconds: float
+    memory: int
+    cores: int
+    measured_at: str
+
+
+def probe(settings: Settings, model: str, progress: Progress = no_progress) -> Probe:
+    """Score `PAIRS` pairs with the models in the settings, and store the result under `model`.
+
+    Raises ModelUnavailable, and ModelMissing if the model is not on this machine.
+    """
+    pairs = demo_pairs(PAIRS)
+    before, began = memory.resident(), time.monotonic()
+    progress(0, PAIRS, "Loading the model")
+    engine = Engine(settings)
+    info = engine.scorer.info
+    captioner = engine.captioner
+    _score(engine, pairs[:1])  # warm-up is not counted
+    loaded = time.monotonic()
+    done = 0
+    for first in range(0, PAIRS, PAIRS // 2):
+        part = pairs[first : first + PAIRS // 2]
+        _score(engine, part)
+        done += len(part)
+        progress(done, PAIRS, "Scoring pairs of the demo")
+    seconds = time.monotonic() - loaded
+    measured = Probe(
+        model,
+        captioner.name if captioner is not None else None,
+        info.device,
+        info.precision,
+        1000 * seconds / PAIRS,
+        loaded - began,
+        max(0, memory.resident() - before),
+        os.cpu_count() or 1,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    _keep(settings.data_directory, measured)
+    return measured
+
+
+def probes(folder: Path) -> dict[str, Probe]:
+    """Measurements on this machine, by model. `folder`: the data folder."""
+    try:
+        content = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        return {name: Probe(**values) for name, values in content.items()}
+    except (OSError, ValueError, TypeError):
+        return {}  # none yet, or written by another version of this program: measure again
+
+
+def demo_pairs(count: int) -> list[tuple[Image.Image, str]]:
+    """(picture, caption) of the first pairs of the demo, which come with the program."""
+    table = DEMO / "metadata.jsonl"
+    try:
+        with table.open(encoding="utf-8") as lines:
+            rows = [json.loads(next(lines)) for _ in range(count)]
+        return [(load_image(DEMO / row["file_name"]), row["caption"]) for row in rows]
+    except (OSError, StopIteration, ValueError) as problem:
+        raise ModelUnavailable(
+            f"The demo's pictures are missing or damaged in {DEMO}, so nothing can be "
+            "measured. Reinstall the program."
+        ) from problem
+
+
+def _score(engine: Engine, pairs: Sequence[tuple[Image.Image, str]]) -> None:
+    states = engine.encode([image for image, _ in pairs])
+    captions = [caption for _, caption in pairs]
+    engine.trajectories(list(zip(states, captions, strict=True)))
+    engine.expectations(pairs)
+    engine.concreteness(captions)
+
+
+def _keep(folder: Path, measured: Probe) -> None:
+    earlier_probes = {name: asdict(earlier) for name, earlier in probes(folder).items()}
+    earlier_probes[measured.model] = asdict(measured)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{_FILE}.part"
+    part.write_text(json.dumps(earlier_probes, indent=2), encoding="utf-8")
+    part.replace(folder / _FILE)
+
 
 __all__ = ["PAIRS", "DownloadReport", "ModelView", "Models", "Probe", "Removal"]
 
@@ -85,11 +321,11 @@ class Models:
             name for name in named
             if preset_of(name) is None and (name == default or _can_be_used(name))
         ]  # fmt: skip
-        listed = {repository for name in others for repository in _repositories(name)}
+        repositories = {repository for name in others for repository in _repositories(name)}
         others += [
             name
-            for name in local_models.downloaded_scorers()
-            if name not in others and not listed.intersection(_repositories(name))
+            for name in downloaded_scorers()
+            if name not in others and not repositories.intersection(_repositories(name))
         ]
         return views + [_of_name(name, measured.get(name), default) for name in others]
 
@@ -127,7 +363,7 @@ class Models:
         return removal
 
     def probe(self, model: str, progress: Progress = no_progress) -> Probe:
-        """See `backend.jobs.model_probe.probe`."""
+        """See `backend.jobs.model_manager.probe`."""
         preset = preset_of(model)
         name = preset.name if preset is not None else model
         with self._engines.of_session.lock:  # two models at once would distort each other's times
@@ -170,16 +406,16 @@ def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelVie
 
 def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
     """A model about which only the local files are known."""
-    path = local_models.path_of(model)
+    path = path_of(model)
     names = () if path is not None else _repositories(model)
     commits = [commit_of(name) for name in names]
     if path is not None:
-        licence, on_disk = local_models.licence_in(path), local_models.size_of(path)
-        parameters = local_models.parameters_of(path)
+        licence, on_disk = licence_in(path), size_of(path)
+        parameters = parameters_of(path)
     else:
         snapshots = [snapshot_of(name) for name in names]
-        parameters = sum(local_models.parameters_of(folder) or 0 for folder in snapshots) or None
-        stated = [local_models.licence_in(folder) for folder in snapshots]
+        parameters = sum(parameters_of(folder) or 0 for folder in snapshots) or None
+        stated = [licence_in(folder) for folder in snapshots]
         licence = next(filter(None, stated), "see its page" if names else "")
         on_disk = sum(bytes_of(name) for name in names)
     return ModelView(
@@ -192,7 +428,7 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         memory=memory_of(parameters) if parameters else None,
         licence=licence,
         revision=(commits[0] or "main") if commits else "",
-        is_here=local_models.is_model(path) if path is not None else bool(names) and all(commits),
+        is_here=is_model(path) if path is not None else bool(names) and all(commits),
         is_default=model == default,
         probe=measured,
         on_disk=on_disk,
@@ -201,11 +437,11 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
 
 def _can_be_used(model: str) -> bool:
     """Whether the model is a file or folder that still exists, or can be downloaded."""
-    return local_models.path_of(model) is not None or bool(_repositories(model))
+    return path_of(model) is not None or bool(_repositories(model))
 
 
 def _missing_model_message(model: str) -> str:
-    path = local_models.path_of(model)
+    path = path_of(model)
     if path is not None:
         return f"The folder '{path}' lacks config.json or weights. Give the folder of a model."
     return f"'{model}' is not on this machine. Download it first."

@@ -22,9 +22,9 @@ from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import copy_trajectories as copy_queries
-from db.queries import expectations as expectation_queries
-from db.queries.copy_trajectories import Copy
+from db.queries import expectation_queries
+from db.queries import trajectories as copy_queries
+from db.queries.trajectories import Copy
 
 #: What it reports as progress.
 STAGE = "Scoring injected errors"
@@ -77,50 +77,53 @@ class TrajectoryCache:
         scored.
         """
         copies = [(self._keys[at], text) for at, text in requests]
-        known: dict[Copy, Trajectory] = {}
+        trajectory_of: dict[Copy, Trajectory] = {}
         task = partial(score_copies, exploring=self._exploring)
         self._progress(0, len(requests), STAGE)
-        lacking = self._lacking(requests, copies, known)
-        for _, made in self._workers.map(task, lacking):
-            known |= made.trajectories
-            for copy, expectation in made.expectations.items():
-                known[copy] = replace(known[copy], expectation=expectation)
-            self._save(made)
-            self._progress(sum(copy in known for copy in copies), len(requests), STAGE)
-        return [known[copy] for copy in copies]
+        lacking = self._lacking(requests, copies, trajectory_of)
+        for _, scored_copies in self._workers.map(task, lacking):
+            trajectory_of |= scored_copies.trajectories
+            for copy, expectation in scored_copies.expectations.items():
+                trajectory_of[copy] = replace(trajectory_of[copy], expectation=expectation)
+            self._save(scored_copies)
+            self._progress(sum(copy in trajectory_of for copy in copies), len(requests), STAGE)
+        return [trajectory_of[copy] for copy in copies]
 
     def _lacking(
         self,
         requests: Sequence[tuple[int, str]],
         copies: Sequence[Copy],
-        known: dict[Copy, Trajectory],
+        trajectory_of: dict[Copy, Trajectory],
     ) -> Iterator[list[_Request]]:
-        """Batches of the copies that the store lacks; results in the store are added to `known`."""
+        """Batches of the copies that the store lacks; what it has is added to `trajectory_of`."""
         captioner = self._workers.engine.captioner
-        seen: set[Copy] = set()
+        earlier_copies: set[Copy] = set()
         for first in range(0, len(requests), BATCH):
             positions = {
                 copy: at
                 for copy, (at, _) in zip(
                     copies[first : first + BATCH], requests[first : first + BATCH], strict=True
                 )
-                if copy not in seen
+                if copy not in earlier_copies
             }
-            seen |= positions.keys()
+            earlier_copies |= positions.keys()
             with self._store.reading() as session:
-                kept = copy_queries.copies_of(session, self._run_id, list(positions))
-            known |= {
+                stored_copies = copy_queries.copies_of(session, self._run_id, list(positions))
+            trajectory_of |= {
                 copy: to_trajectory(copy[1], row)
-                for copy, row in kept.items()
+                for copy, row in stored_copies.items()
                 if row.whole or not self._exploring.whole
             }
             candidates = [
                 _Request(
                     copy,
                     self._names[at],
-                    copy not in known,
+                    copy not in trajectory_of,
                     captioner is not None
-                    and (copy not in known or _reader_of(known[copy]) != captioner.identity),
+                    and (
+                        copy not in trajectory_of
+                        or _reader_of(trajectory_of[copy]) != captioner.identity
+                    ),
                 )
                 for copy, at in positions.items()
             ]
@@ -128,16 +131,18 @@ class TrajectoryCache:
             if batch:
                 yield batch
 
-    def _save(self, made: _Made) -> None:
-        texts = [text for _, text in made.trajectories]
-        rows = [to_row(key, trajectory) for (key, _), trajectory in made.trajectories.items()]
-        read = {
+    def _save(self, scored_copies: _Made) -> None:
+        texts = [text for _, text in scored_copies.trajectories]
+        rows = [
+            to_row(key, trajectory) for (key, _), trajectory in scored_copies.trajectories.items()
+        ]
+        expectation_rows = {
             (key, copy_queries.digest(text)): expectation_row(expectation, alternatives=False)
-            for (key, text), expectation in made.expectations.items()
+            for (key, text), expectation in scored_copies.expectations.items()
         }
         with self._store.writing() as session:
             copy_queries.save_copies(session, self._run_id, texts, rows)
-            expectation_queries.save_copy_expectations(session, self._run_id, read)
+            expectation_queries.save_copy_expectations(session, self._run_id, expectation_rows)
 
 
 def score_copies(
@@ -164,8 +169,11 @@ def score_copies(
     ]
     expectations = engine.expectations([(image, text) for (_, text), image in unread])
     return _Made(
-        {request.copy: made for request, made in zip(lacking, trajectories, strict=True)},
-        {copy: read for (copy, _), read in zip(unread, expectations, strict=True)},
+        {
+            request.copy: trajectory
+            for request, trajectory in zip(lacking, trajectories, strict=True)
+        },
+        {copy: expectation for (copy, _), expectation in zip(unread, expectations, strict=True)},
     )
 
 

@@ -40,10 +40,10 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdicts import is_wrong, judgement
-from db.queries import classifiers as classifier_queries
-from db.queries import queue as queue_queries
+from db.queries import classifier_queries
+from db.queries import pair_queue as queue_queries
 from db.queries import runs as run_queries
-from db.queries.queue import QueueFilter, QueueRow, Range
+from db.queries.pair_queue import QueueFilter, QueueRow, Range
 
 #: Captions to add phrases to; those more likely wrong than WRONG_FROM are left out.
 CAPTIONS, WRONG_FROM = 80, 0.5
@@ -69,9 +69,9 @@ class PictureDoubts:
             active = classifier_queries.active(session, dataset_id)
             observed = run_queries.get_run(session, corrector.run.id).observed
         self._classifier = active.id if active is not None else None
-        stored = observed.get(_STORED, {})
-        self.is_fitted = bool(stored) and stored["classifier"] == self._classifier
-        self.rule: DoubtRule = restored(stored["rule"]) if self.is_fitted else DEFAULT
+        stored_rule = observed.get(_STORED, {})
+        self.is_fitted = bool(stored_rule) and stored_rule["classifier"] == self._classifier
+        self.rule: DoubtRule = restored(stored_rule["rule"]) if self.is_fitted else DEFAULT
 
     def of(self, context: CorrectionContext) -> Doubts:
         """A function that judges phrases of a caption against the picture of `context`."""
@@ -86,8 +86,8 @@ class PictureDoubts:
         if self.is_fitted:
             return self.rule
         rows = self._unsuspected()
-        added = self._swapped_phrases(rows, captions_of)
-        sides = zip(*added, strict=True)
+        swaps = self._swapped_phrases(rows, captions_of)
+        sides = zip(*swaps, strict=True)
         counts = [sum(len(each.phrases) for each in side if each) for side in sides]
         if min(counts, default=0) < LEAST_PHRASES:
             return self.rule
@@ -101,7 +101,7 @@ class PictureDoubts:
             }
             batch = [
                 (contexts[row.pair_id], pair)
-                for row, pair in zip(rows[first:], added[first : first + _AT_ONCE], strict=False)
+                for row, pair in zip(rows[first:], swaps[first : first + _AT_ONCE], strict=False)
                 if row.pair_id in contexts
             ]
             for side, evidence in enumerate((true, false)):
@@ -115,8 +115,10 @@ class PictureDoubts:
         rule = fitted(true, false)
         if isinstance(rule, Weighed):
             with self._store.writing() as session:
-                stored = {"classifier": self._classifier, "rule": rule.stored()}
-                run_queries.record_observed(session, self._corrector.run.id, **{_STORED: stored})
+                stored_rule = {"classifier": self._classifier, "rule": rule.stored()}
+                run_queries.record_observed(
+                    session, self._corrector.run.id, **{_STORED: stored_rule}
+                )
             self.rule, self.is_fitted = rule, True
         return self.rule
 
@@ -137,16 +139,18 @@ class PictureDoubts:
         rng = random.Random(0)
         words_read = self._engine.scorer.reader.words_read
 
-        def read(added: Added | None) -> Added | None:
-            is_read = added is not None and words_read(added.text) >= len(Caption.parse(added.text))
-            return added if is_read else None
+        def read(phrase: Added | None) -> Added | None:
+            is_read = phrase is not None and words_read(phrase.text) >= len(
+                Caption.parse(phrase.text)
+            )
+            return phrase if is_read else None
 
-        made: list[tuple[Added | None, Added | None]] = []
+        swaps: list[tuple[Added | None, Added | None]] = []
         for row in rows:
             others = [other.caption for other in rows if other.image_path != row.image_path]
             same, foreign = swap_phrases(captions_of(row), others, rng) if others else (None, None)
-            made.append((read(same), read(foreign)))
-        return made
+            swaps.append((read(same), read(foreign)))
+        return swaps
 
     def evidence(self, requests: Sequence[Request]) -> list[list[Doubt]]:
         """The evidence against each phrase: its attribution in logits, the suspect scores of its

@@ -21,11 +21,11 @@ from backend.jobs.image_batches import open_ahead
 from backend.jobs.reports import PictureQualityReport
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
-from db.queries import picture_quality as queries
+from db.queries import pictures as queries
 from db.queries.pairs import PairRow
-from db.queries.picture_quality import SignalsRow
+from db.queries.pictures import SignalsRow
 
 #: Pairs whose pictures are measured and committed together.
 BATCH = 64
@@ -128,9 +128,9 @@ def issues_of(signals: Sequence[tuple[SignalsRow, str]]) -> dict[str, list[int]]
     for row, name in signals:
         pairs[name].append(row.pair_id)
     for theirs, ours in _NAMES.items():
-        measure, given = manager.image_properties[theirs], dict(manager.params[theirs])
-        threshold = given.pop("threshold", None)
-        scores = measure.get_scores(once, theirs, **given)
+        measure, parameters = manager.image_properties[theirs], dict(manager.params[theirs])
+        threshold = parameters.pop("threshold", None)
+        scores = measure.get_scores(once, theirs, **parameters)
         marked = measure.mark_issue(scores, theirs, threshold)
         wrong = marked.index[marked.iloc[:, 0].to_numpy(bool)]
         issues[ours] = sorted(pair for name in wrong for pair in pairs[name])

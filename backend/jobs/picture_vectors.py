@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.near_duplicates import HIGHEST, LOWEST, near_duplicates
+from backend.engine.duplicate_groups import HIGHEST, LOWEST, near_duplicates
 from backend.engine.picture_map import layout
-from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
+from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
 from backend.errors import SettingsError
 from backend.jobs.reports import DuplicatesReport, MapReport
 from backend.jobs.vectors import StoredVectors, stored_images
@@ -21,12 +21,12 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import near_duplicates as duplicate_queries
 from db.queries import pairs as pair_queries
-from db.queries import picture_map as map_queries
+from db.queries import pictures as duplicate_queries
+from db.queries import plots as map_queries
 from db.queries import runs as run_queries
-from db.queries.near_duplicates import DuplicateRow
-from db.queries.picture_map import PlaceRow
+from db.queries.pictures import DuplicateRow
+from db.queries.plots import PlaceRow
 from db.queries.runs import RunRow
 
 #: Vectors read at once.
@@ -80,14 +80,14 @@ def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
     assert run is not None, "stored_images refuses a dataset without a run"
     every = list(by_picture.values())
     flat = np.array([pair for pairs in every for pair in pairs], np.int64)
-    known = set(flat[vectors.has(flat)].tolist())
-    keys = [next((pair for pair in pairs if pair in known), None) for pairs in every]
-    kept = [place for place, key in enumerate(keys) if key is not None]
+    with_vector = set(flat[vectors.has(flat)].tolist())
+    keys = [next((pair for pair in pairs if pair in with_vector), None) for pairs in every]
+    rows_with_key = [place for place, key in enumerate(keys) if key is not None]
     return Pictures(
-        [every[place] for place in kept],
-        len(every) - len(kept),
+        [every[place] for place in rows_with_key],
+        len(every) - len(rows_with_key),
         run,
-        np.array([keys[place] for place in kept], np.int64),
+        np.array([keys[place] for place in rows_with_key], np.int64),
         vectors,
     )
 

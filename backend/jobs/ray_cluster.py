@@ -217,14 +217,14 @@ def _shards(folder: Path, pairs: Iterable[tuple[int, str, str]]) -> list[Path]:
     shards = folder / "shards"
     shutil.rmtree(shards, ignore_errors=True)  # left by a killed process
     shards.mkdir(parents=True)
-    written: list[Path] = []
+    shard_files: list[Path] = []
     waiting = iter(pairs)
     while group := list(islice(waiting, SHARD)):
         ids, images, captions = zip(*group, strict=True)
-        path = shards / f"shard-{len(written):06d}.parquet"
+        path = shards / f"shard-{len(shard_files):06d}.parquet"
         pq.write_table(pa.table([list(ids), list(images), list(captions)], schema=QUESTIONS), path)
-        written.append(path)
-    return written
+        shard_files.append(path)
+    return shard_files
 
 
 def _ray() -> Any:

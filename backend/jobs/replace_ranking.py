@@ -102,15 +102,15 @@ def _changes(
     store: Store, dataset_id: int, ids: NDArray[np.int64], p_errors: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The pairs whose next probability is not stored yet, and that probability (NaN: unknown)."""
-    known, stored = array("q"), array("d")
+    stored_ids, stored_values = array("q"), array("d")
     with store.reading(scanning=True) as session:
         for pair_id, p_error in ranking_queries.iterate_next(session, dataset_id):
-            known.append(pair_id)
-            stored.append(math.nan if p_error is None else p_error)
-    every, present = np.array(known, np.int64), np.array(stored)
+            stored_ids.append(pair_id)
+            stored_values.append(math.nan if p_error is None else p_error)
+    every, present = np.array(stored_ids, np.int64), np.array(stored_values)
     wanted = np.full(len(every), math.nan)
-    kept = np.isin(ids, every)  # others were deleted meanwhile
-    wanted[np.searchsorted(every, ids[kept])] = p_errors[kept]
+    is_present = np.isin(ids, every)  # others were deleted meanwhile
+    wanted[np.searchsorted(every, ids[is_present])] = p_errors[is_present]
     differ = ~((wanted == present) | (np.isnan(wanted) & np.isnan(present)))
     return every[differ], wanted[differ]
 

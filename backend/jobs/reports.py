@@ -3,20 +3,12 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backend.errors import UnknownPictures
 
-
-@dataclass(frozen=True)
-class ProblemView:
-    """A row that could not be imported: where it is and what to do."""
-
-    file: str
-    row: int | None
-    kind: str
-    message: str
-    external_id: str | None = None
+if TYPE_CHECKING:  # `--help` needs no database
+    from db.queries.dataset_queries import ProblemRow
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class ImportReport:
     added: int
     already_there: int
     problems: int
-    first_problems: tuple[ProblemView, ...] = ()
+    first_problems: "tuple[ProblemRow, ...]" = ()
     #: Choices made automatically: an encoding, a column that contains no ids.
     notes: tuple[str, ...] = ()
     #: Why the dataset's model cannot score its pictures, "" if it can or was not checked.
@@ -52,6 +44,19 @@ class ImportReport:
     hidden: int = 0
     replaced: int = 0
     unproved: int = 0
+
+
+@dataclass(frozen=True)
+class ShardsReport:
+    """Scores in files: all `shards` of a source, those scored by this command, and their pairs.
+    `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason."""
+
+    shards: int
+    scored_now: int
+    pairs: int
+    left_out: int
+    failed: tuple[str, ...]
+    out: str
 
 
 @dataclass(frozen=True)
@@ -238,42 +243,39 @@ class BagsReport:
 
 
 @dataclass(frozen=True)
-class CorrectionReport:
-    """`outcomes`: how many pairs ended as *offered*, *no better*, *unchanged*, *refused*,
-    *unreadable*, *asked before*, *not scored*, *image unreadable*. `accepted`: by the rule.
+class QueueReport:
+    """A job that asked a model about the pairs of a queue. `outcomes`: how many pairs ended how.
     `stopped`: why it stopped before the end of the queue."""
 
     dataset_id: int
-    proposer: str
     looked_at: int
     outcomes: dict[str, int]
+    requests: int = 0
+    answers_kept: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    stopped: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionReport(QueueReport):
+    """`outcomes`: *offered*, *no better*, *unchanged*, *refused*, *unreadable*, *asked before*,
+    *not scored*, *image unreadable*. `accepted`: by the rule."""
+
+    proposer: str
     accepted: int
     rule: str | None
-    requests: int
-    answers_kept: int
-    tokens_in: int
-    tokens_out: int
-    cost: float
-    stopped: str = ""
 
 
-@dataclass(frozen=True)
-class BoostReport:
-    """`outcomes`: how many pairs ended as *offered*, *no better*, *refused by the guard*, *looks
-    wrong*, *nothing to blend*, *unreadable*, *asked before*, …; `struck`: phrases that the
-    guard removed. `stopped`: why it stopped before the end of the queue. `calibrated_on`: number of
-    phrases of people's captions that the guard's rule was fitted to, 0 for the default rule."""
+@dataclass(frozen=True, kw_only=True)
+class BoostReport(QueueReport):
+    """`outcomes`: *offered*, *no better*, *refused by the guard*, *looks wrong*, *nothing to
+    blend*, *unreadable*, *asked before*, …; `struck`: phrases that the guard removed.
+    `calibrated_on`: number of phrases of people's captions that the guard's rule was fitted to, 0
+    for the default rule."""
 
-    dataset_id: int
-    looked_at: int
-    outcomes: dict[str, int]
     struck: int
-    requests: int
-    answers_kept: int
-    tokens_in: int
-    tokens_out: int
-    cost: float
-    stopped: str = ""
     calibrated_on: int = 0
 
 
@@ -453,7 +455,7 @@ class ExportReport:
     #: Number of pairs left out because their picture cannot be shown to be the one that was
     #: imported, and the first of them with the reason.
     unreadable: int = 0
-    first_unreadable: tuple[ProblemView, ...] = ()
+    first_unreadable: "tuple[ProblemRow, ...]" = ()
 
 
 @dataclass(frozen=True)

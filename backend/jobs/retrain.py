@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.engine.detection.cold_start import captioner_of
-from backend.engine.detection.retraining import Retrained, compare, retrain
+from backend.engine.detection.cold_start import TrainedDetector, captioner_of
+from backend.engine.detection.retraining import compare, retrain
 from backend.engine.detection.types import reads_later_steps
 from backend.engine.trajectories.depth import ALL, parse_depth
 from backend.engine.trajectories.trajectory import Trajectory
@@ -20,9 +20,9 @@ from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import TrainingError
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
 from backend.jobs.expectations import Expectations
+from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
@@ -34,12 +34,11 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdicts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.classifiers import ClassifierRow
+from db.queries.classifier_queries import ClassifierRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
@@ -179,16 +178,20 @@ def _decided_by_people(
 ) -> tuple[list[PairRow], list[Trajectory]]:
     """Exclude pairs decided by a rule: a detector must not learn from decisions based on its own
     output, and these pairs are not undecided either."""
-    kept = [
+    decided_rows = [
         (pair, trajectory)
         for pair, trajectory in zip(pairs, trajectories, strict=True)
         if not is_rule(pair.decided_by)
     ]
-    return [pair for pair, _ in kept], [trajectory for _, trajectory in kept]
+    return [pair for pair, _ in decided_rows], [trajectory for _, trajectory in decided_rows]
 
 
 def _compared(
-    store: Store, run: RunRow, result: Retrained, trained_on: list[int], labels: list[int | None]
+    store: Store,
+    run: RunRow,
+    result: TrainedDetector,
+    trained_on: list[int],
+    labels: list[int | None],
 ) -> dict[str, Any]:
     """The candidate's changes over all pairs; see `detection.retraining.compare`."""
     judged = ranked(store, run, result.classifier)

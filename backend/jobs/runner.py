@@ -15,7 +15,7 @@ from typing import Any
 from backend.errors import StoreError, TracedError, explain
 from backend.progress import Pace, Progress
 from backend.store import Store
-from db.queries import jobs as queries
+from db.queries import job_queries as queries
 
 #: The work of a job: takes a progress callback, returns JSON-serialisable figures.
 Work = Callable[[Progress], dict[str, Any]]

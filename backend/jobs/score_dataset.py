@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError
 from backend.jobs.dataset_models import depth_for, remember
-from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
 from backend.jobs.expectations import Expectations
-from backend.jobs.known_pictures import check_pictures, familiarity_for
+from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
 from backend.jobs.ray_cluster import Cluster
 from backend.jobs.reports import ScoreReport
-from backend.jobs.sample import PAIRS, Sample
 from backend.jobs.stage import (
+    PAIRS,
+    Sample,
     Scoring,
     Stage,
     TextStage,
@@ -36,7 +36,7 @@ from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries

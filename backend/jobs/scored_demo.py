@@ -17,9 +17,8 @@ from backend.bundled import ASSETS, DEMO
 from backend.settings import Settings
 from backend.store import Store
 from db import open_store
-from db.queries import database_settings as setting_queries
-from db.queries import datasets as dataset_queries
-from db.queries import jobs as job_queries
+from db.queries import dataset_queries, job_queries
+from db.queries import dataset_queries as setting_queries
 from db.queries import runs as run_queries
 
 ARCHIVE = ASSETS / "demo-scored.tar.xz"
@@ -85,9 +84,9 @@ def pack(store: Store, data_directory: Path, archive: Path = ARCHIVE) -> None:
         copy.close()
         shutil.copytree(data_directory / "search" / store.identity, folder / _VECTORS)
         part = archive.with_name(f".{archive.name}.part")
-        with tarfile.open(part, "w:xz", preset=9) as made:
+        with tarfile.open(part, "w:xz", preset=9) as packed_file:
             for member in (_DATABASE, _VECTORS):
-                made.add(folder / member, member, filter=_anonymous)
+                packed_file.add(folder / member, member, filter=_anonymous)
         os.replace(part, archive)
 
 

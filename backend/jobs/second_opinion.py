@@ -27,8 +27,8 @@ from backend.engine.detection.opinion_signs import (
     signs_of,
     with_opinions,
 )
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.question import Question
 from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.vqa.caption_question import CAPTION, one_line, read_prompt
 from backend.errors import (
@@ -48,14 +48,14 @@ from backend.jobs.reports import SecondOpinionPlan, SecondOpinionReport
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
-from db.queries import second_opinions as queries
+from db.queries import signals as queries
+from db.queries.pairs import PairCaption
 from db.queries.runs import RunRow
-from db.queries.second_opinions import OpinionRow, UnaskedPair
+from db.queries.signals import OpinionRow
 
 KIND = "second opinion"
 #: Alternatives requested: the most that OpenAI and vLLM report.
@@ -171,8 +171,8 @@ def ask(
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
-        kept = len(queries.opinions_of_run(session, run.id))
-        waiting = queries.unasked(session, dataset_id, run.id, math.ceil(share * total) - kept)
+        earlier = len(queries.opinions_of_run(session, run.id))
+        waiting = queries.unasked(session, dataset_id, run.id, math.ceil(share * total) - earlier)
     asking = _Asking(store, endpoint, Path(dataset.root), run.id)
     with DaemonPool(max(1, at_once)) as pool:
         for first in range(0, len(waiting), _AT_ONCE):
@@ -190,7 +190,7 @@ def ask(
     agrees = sum(p >= 0.5 for p in answers)
     spending = endpoint.spending
     return SecondOpinionReport(
-        dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, kept, agrees,
+        dataset_id, run.id, endpoint.name, endpoint.base_url, asking.answers, earlier, agrees,
         len(answers) - agrees, len(opinions) - len(answers), asking.left_out, spending.requests,
         spending.tokens_in, spending.tokens_out, spending.cost, asking.problem,
         str(asking.error or ""),
@@ -215,7 +215,7 @@ class _Asking:
     def __post_init__(self) -> None:
         self.ended = Event()
 
-    def answer(self, pair: UnaskedPair) -> OpinionRow | TracedError | None:
+    def answer(self, pair: PairCaption) -> OpinionRow | TracedError | None:
         """None if the job has ended meanwhile."""
         if self.ended.is_set():
             return None
@@ -240,7 +240,7 @@ class _Asking:
         elif answer is not None:
             self.error = self.error or answer
 
-    def _opinion(self, pair: UnaskedPair) -> OpinionRow:
+    def _opinion(self, pair: PairCaption) -> OpinionRow:
         image = _opened(self.root, pair.image_path)
         if image is None:
             raise ImageError(f"The picture '{pair.image_path}' cannot be read.")

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine import memory
-from backend.engine.scoring.logit_scale import logit_scale_of
-from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
+from backend.engine.scoring.protocol import logit_scale_of
+from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
 from backend.engine.specificity.retrieval import EASY, NEIGHBOURS, USUAL_SCALE, retrieve
 from backend.errors import SettingsError
 from backend.jobs.dataset_models import scored_by_this_model
@@ -28,9 +28,10 @@ from backend.store import Store
 from backend.version import VERSION
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
-from db.queries import specificity as queries
+from db.queries import specificity_queries as queries
+from db.queries.pairs import PairCaption
 from db.queries.runs import RunRow
-from db.queries.specificity import Caption, RetrievalRow
+from db.queries.specificity_queries import RetrievalRow
 
 KIND = "specificity"
 #: Maximum number of pictures searched for neighbours: exact search stays a matter of minutes.
@@ -57,14 +58,14 @@ def measure_specificity(
     run = _run(judge)
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
-        seen = queries.summary(session, run.id)[0]
+        measured_count = queries.summary(session, run.id)[0]
     for batch in _waiting(store, dataset_id, run.id):
         rows = judge.measured(batch, run.id)
         with store.writing() as session:
             queries.save_retrievals(session, rows)
         memory.release()
-        seen += len(batch)
-        progress(min(seen, total), total, "Specificity")
+        measured_count += len(batch)
+        progress(min(measured_count, total), total, "Specificity")
     with store.writing() as session:
         run_queries.finish_run(session, run.id)
     with store.reading() as session:
@@ -121,7 +122,7 @@ def _run(judge: "Judge") -> RunRow:
     return run
 
 
-def _waiting(store: Store, dataset_id: int, run_id: int) -> Iterator[list[Caption]]:
+def _waiting(store: Store, dataset_id: int, run_id: int) -> Iterator[list[PairCaption]]:
     """Batches of pairs that the run has not measured yet."""
     after = 0
     while True:
@@ -163,8 +164,8 @@ class Judge:
     def _pool(self) -> _Pool:
         with self.store.reading() as session:
             sampled = queries.pictures(session, self.dataset_id, self._most)
-        kept = self._vectors.has([pair for pair, _ in sampled])
-        sampled = [caption for caption, is_kept in zip(sampled, kept, strict=True) if is_kept]
+        has_vector = self._vectors.has([pair for pair, _ in sampled])
+        sampled = [caption for caption, is_kept in zip(sampled, has_vector, strict=True) if is_kept]
         pairs = np.array([pair for pair, _ in sampled], np.int64)
         names = np.array([name for _, name in sampled], np.object_)
         return _Pool(pairs, names, unit(self._vectors.of(pairs)))
@@ -177,10 +178,10 @@ class Judge:
         index.add(self._pool.vectors)
         return index
 
-    def measured(self, batch: Sequence[Caption], run_id: int) -> list[RetrievalRow]:
+    def measured(self, batch: Sequence[PairCaption], run_id: int) -> list[RetrievalRow]:
         """The rows, under this run, of those pairs whose picture has a vector."""
         has_vector = self._vectors.has([caption.pair_id for caption in batch])
-        batch = [caption for caption, kept in zip(batch, has_vector, strict=True) if kept]
+        batch = [caption for caption, is_known in zip(batch, has_vector, strict=True) if is_known]
         if not batch:
             return []
         images = unit(self._vectors.of([caption.pair_id for caption in batch]))
@@ -208,7 +209,7 @@ class Judge:
         with self.store.reading() as session:
             pair = pair_queries.get_pair(session, pair_id)
         image = unit(self._vectors.of([pair_id]))
-        ((near, _),) = self._neighbours([Caption(pair_id, pair.image_path, "")], image)
+        ((near, _),) = self._neighbours([PairCaption(pair_id, pair.image_path, "")], image)
         results = [
             retrieve(float(image[0] @ text), self._pool.vectors[near] @ text, self.scale)
             for text in texts_of(self.engine, captions)
@@ -216,7 +217,7 @@ class Judge:
         return [(result.specificity, result.rank, result.of) for result in results]
 
     def _neighbours(
-        self, batch: Sequence[Caption], images: NDArray[np.float32]
+        self, batch: Sequence[PairCaption], images: NDArray[np.float32]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """For each pair, rows of the pool and their cosines: the nearest pictures that are other
         files and not near duplicates."""

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from backend.engine.captions import Caption
-from backend.engine.correction.ranking import ranked
-from backend.engine.correction.suggestion import Suggestion
+from backend.engine.correction.suggestion import Suggestion, ranked
 from db.queries.suggestions import NewSuggestion, SuggestionRow
 
 #: Key in a correction's provenance: its rank among the captions of its proposer.

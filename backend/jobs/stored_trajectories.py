@@ -14,7 +14,7 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
-from db.queries.expectations import ExpectationRow
+from db.queries.expectation_queries import ExpectationRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.trajectories import TrajectoryRow
@@ -22,8 +22,10 @@ from db.queries.trajectories import TrajectoryRow
 
 def expectation_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:
     """`alternatives`: whether to store them; only needed if they may be shown."""
-    kept = expectation.alternatives if alternatives else ()
-    return ExpectationRow(expectation.log_p, expectation.distance, kept, expectation.captioner)
+    alternative_words = expectation.alternatives if alternatives else ()
+    return ExpectationRow(
+        expectation.log_p, expectation.distance, alternative_words, expectation.captioner
+    )
 
 
 def to_expectation(row: ExpectationRow | None) -> Expectation | None:
@@ -60,9 +62,9 @@ def _with_trajectories(
     session: Session, run: RunRow, pairs: Sequence[PairRow]
 ) -> tuple[list[PairRow], list[Trajectory]]:
     rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
-    stored = [pair for pair in pairs if pair.id in rows]
-    return stored, [
-        to_trajectory(pair.caption, rows[pair.id], pair.second_opinion) for pair in stored
+    pairs_scored = [pair for pair in pairs if pair.id in rows]
+    return pairs_scored, [
+        to_trajectory(pair.caption, rows[pair.id], pair.second_opinion) for pair in pairs_scored
     ]
 
 

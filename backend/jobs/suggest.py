@@ -21,8 +21,7 @@ from backend.jobs.classifiers import (
     steps_needed_by,
     suspects_by,
 )
-from backend.jobs.sample import Sample
-from backend.jobs.stage import Scoring, Stage
+from backend.jobs.stage import Sample, Scoring, Stage
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_pairs
 from backend.jobs.workers import Opened, Task
@@ -44,7 +43,7 @@ USUAL_SHARE = 0.3
 #: two, during which pages that need the models wait.
 TOGETHER, TOGETHER_IF_SMALL = 8, 32
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
-#: and the others get theirs when the pair is opened (`jobs/later_steps.py`). With a small model
+#: and the others get theirs when the pair is opened (`jobs/classifiers.py`). With a small model
 #: that is soon enough for all of them.
 JUDGED_AHEAD, JUDGED_AHEAD_IF_SMALL = 1, 0
 #: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.
@@ -141,12 +140,12 @@ def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str)
     already failed to find any."""
     ids = [pair.id for pair in pairs]
     with store.reading() as session:
-        known = suggestion_queries.attempted(session, ids, proposer, run.id)
+        attempted = suggestion_queries.attempted(session, ids, proposer, run.id)
         trajectories = trajectory_queries.trajectories_of(session, run.id, ids)
         return [
             pair for pair in pairs
             if pair.id in trajectories
-            and pair.id not in known
+            and pair.id not in attempted
             and not suggestion_queries.list_suggestions(session, pair.id, run.id)
         ]  # fmt: skip
 

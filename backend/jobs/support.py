@@ -22,10 +22,14 @@ from backend.engine.captions import Caption
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases, check_scorer
-from backend.engine.phrases.lexicon import english_share, other_languages_share
-from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
-from backend.engine.phrases.selection import pool_of
-from backend.engine.phrases.support import ALIGN_SHARE, Normalisation, PoolMoments
+from backend.engine.phrases.nonce import (
+    NoncePools,
+    Nonces,
+    english_share,
+    make_pools,
+    other_languages_share,
+)
+from backend.engine.phrases.pair_support import ALIGN_SHARE, Normalisation, PoolMoments, pool_of
 from backend.errors import SettingsError
 from backend.jobs.image_batches import encode_opened, open_ahead
 from backend.jobs.reports import SupportReport
@@ -33,11 +37,11 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
-from db.queries.datasets import NewProblem
+from db.queries.dataset_queries import ProblemRow
 from db.queries.pairs import PairRow
 from db.queries.phrase_scores import LONGEST, PhraseRow
 from db.queries.runs import RunRow
@@ -200,7 +204,7 @@ def _attribute(
         readable = [pair for pair in batch if pair.image_path in states]
         scores = phrase_scores(engine, pools, [(states[p.image_path], p.caption) for p in readable])
         problems = [
-            NewProblem(name, None, UNREADABLE, message)
+            ProblemRow(name, None, UNREADABLE, message)
             for name, message in broken.items()
             if name not in reported
         ]

@@ -15,18 +15,18 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.known_pictures import UNKNOWN, encode_known
 from backend.jobs.ray_cluster import Cluster, trajectories_by_ray, trajectory_of
-from backend.jobs.sample import Sample
-from backend.jobs.stage import Scoring, Stage
+from backend.jobs.stage import Sample, Scoring, Stage
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
 from backend.jobs.vectors import image_file, remember_images
-from backend.jobs.workers import Opened, Question, Task
+from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.progress import Progress
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.datasets import NewProblem
+from db.queries.dataset_queries import ProblemRow
+from db.queries.pairs import PairCaption
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH: int = 48
@@ -74,34 +74,34 @@ class TrajectoryStage(Stage):
     def _familiarity(self) -> Familiarity | None:
         return None if self.has_vectors else self.scoring.familiarity
 
-    def batches(self) -> Iterator[list[Question]]:
+    def batches(self) -> Iterator[list[PairCaption]]:
         """All captions of an image are in one batch, so that it is decoded and encoded once."""
         on_cpu = self.scoring.workers.device.startswith("cpu")
         ids, ends = _cut(self.lacking, BATCH if on_cpu else BATCH_ON_ACCELERATOR)
         first = 0
         for end in ends:
-            batch: list[Question] = []
+            batch: list[PairCaption] = []
             for part in range(first, end, AT_ONCE):
                 with self.scoring.store.reading() as session:
                     pairs = pair_queries.pairs_of(session, ids[part : min(end, part + AT_ONCE)])
-                batch += [Question(pair.id, pair.image_path, pair.caption) for pair in pairs]
+                batch += [PairCaption(pair.id, pair.image_path, pair.caption) for pair in pairs]
             if batch:  # pairs may have been removed meanwhile
                 yield batch
             first = end
 
-    def task(self) -> Task[Question, Scored]:
+    def task(self) -> Task[PairCaption, Scored]:
         return partial(
             _score,
             exploring=self.exploring(),
-            known=self._familiarity,
+            familiarity=self._familiarity,
             has_vectors=self.has_vectors,
         )
 
-    def computed(self) -> Iterator[tuple[Sequence[Question], Scored]]:
+    def computed(self) -> Iterator[tuple[Sequence[PairCaption], Scored]]:
         cluster = self.scoring.cluster
         return super().computed() if cluster is None else self._by_cluster(cluster)
 
-    def _by_cluster(self, cluster: Cluster) -> Iterator[tuple[Sequence[Question], Scored]]:
+    def _by_cluster(self, cluster: Cluster) -> Iterator[tuple[Sequence[PairCaption], Scored]]:
         scoring = self.scoring
         folder = cluster.folder or scoring.engine.settings.data_directory / "ray"
         if cluster.folder is None:
@@ -126,7 +126,7 @@ class TrajectoryStage(Stage):
                 for is_unknown in (False, True)
             )  # fmt: skip
             yield (
-                [Question(row["pair_id"], row["image"], row["caption"]) for row in part],
+                [PairCaption(row["pair_id"], row["image"], row["caption"]) for row in part],
                 Scored(
                     [row["pair_id"] for row in readable],
                     vectors,
@@ -143,7 +143,7 @@ class TrajectoryStage(Stage):
         with self.scoring.store.reading() as session:
             return dataset_queries.files_with_problem(session, self.scoring.dataset_id, UNKNOWN)
 
-    def save(self, batch: Sequence[Question], result: Scored) -> None:
+    def save(self, batch: Sequence[PairCaption], result: Scored) -> None:
         """Trajectories, vectors and problems; each picture's problem is stored once, however many
         captions it has."""
         scoring = self.scoring
@@ -152,7 +152,7 @@ class TrajectoryStage(Stage):
         )
         rows = [to_row(*pair) for pair in zip(result.ids, result.trajectories, strict=True)]
         problems = [
-            NewProblem(name, None, kind, message)
+            ProblemRow(name, None, kind, message)
             for kind, reasons in ((UNREADABLE, result.broken), (UNKNOWN, result.unknown))
             for name, message in reasons.items()
             if name not in self._reported
@@ -199,11 +199,11 @@ class Trajectories(TrajectoryStage):
         """List exactly these pictures as unknown: another model may have had a different list."""
         dataset_id = self.scoring.dataset_id
         with self.scoring.store.writing() as session:
-            listed = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
-            if listed != self.left_out.keys():
+            unknown_files = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
+            if unknown_files != self.left_out.keys():
                 dataset_queries.clear_problems(session, dataset_id, UNKNOWN)
                 reasons = self.left_out.items()
-                problems = [NewProblem(name, None, UNKNOWN, reason) for name, reason in reasons]
+                problems = [ProblemRow(name, None, UNKNOWN, reason) for name, reason in reasons]
                 dataset_queries.add_problems(session, dataset_id, problems)
 
 
@@ -273,13 +273,13 @@ class Whole(Completion):
 
 def _score(
     engine: Engine,
-    batch: Sequence[Question],
+    batch: Sequence[PairCaption],
     opened: Opened,
     exploring: Exploring,
-    known: Familiarity | None,
+    familiarity: Familiarity | None,
     has_vectors: bool,
 ) -> Scored:
-    states, broken, unknown = encode_known(engine, opened, known)
+    states, broken, unknown = encode_known(engine, opened, familiarity)
     readable = [pair for pair in batch if pair.image_path in states]
     encoded = [states[pair.image_path] for pair in readable]
     vectors = None if has_vectors else engine.image_embeddings(encoded)

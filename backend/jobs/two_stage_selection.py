@@ -16,16 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.datasets.cells import shown
-from backend.datasets.score_file import read_scores
+from backend.datasets.label_file import read_scores
 from backend.engine.english.word_kinds import kind_of
-from backend.engine.phrases.selection import FEWEST, Selection, check_shares, pool_of, select
-from backend.engine.phrases.support import ALIGN_SHARE
+from backend.engine.phrases.pair_support import (
+    ALIGN_SHARE,
+    FEWEST,
+    Selection,
+    check_shares,
+    pool_of,
+    select,
+)
 from backend.errors import SettingsError
 from backend.jobs.reports import Lost, SelectionReport, TwoStage
 from backend.jobs.support import KIND, normalisation_over, phrase_counts, support_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
@@ -87,8 +93,8 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     in_splits = np.ones(len(columns.ids), np.bool_)
     for split in choice.splits:
         if split not in columns.split_names:
-            known = ", ".join(f"'{name}'" for name in columns.split_names if name) or "none"
-            raise SettingsError(f"There is no split '{split}'; there are: {known}.")
+            split_names = ", ".join(f"'{name}'" for name in columns.split_names if name) or "none"
+            raise SettingsError(f"There is no split '{split}'; there are: {split_names}.")
     if choice.splits:
         numbers = [columns.split_names.index(split) for split in choice.splits]
         in_splits = np.isin(columns.splits, numbers)
@@ -174,27 +180,27 @@ def report_on(
     store: Store, dataset_id: int, choice: TwoStage, progress: Progress = no_progress
 ) -> SelectionReport:
     """Counts, thresholds and losses of a selection."""
-    chosen = choose(store, dataset_id, choice)
-    selection = chosen.selection
+    choice_made = choose(store, dataset_id, choice)
+    selection = choice_made.selection
     notes = []
-    if chosen.refitted:
+    if choice_made.refitted:
         notes.append(f"support was normalised again over the top {choice.align:.0%}")
     by_range = not (
-        chosen.refitted or choice.least_phrases or choice.by == "random" or choice.scores
+        choice_made.refitted or choice.least_phrases or choice.by == "random" or choice.scores
     )
     if not by_range:
         notes.append("the view holds the first stage only: the second is not a range of a column")
     if len(choice.splits) > 1:
         notes.append("a queue holds one split or all of them: the view holds the other splits too")
-    if unknown := int(np.isnan(chosen.values[selection.pool]).sum()):
+    if unknown := int(np.isnan(choice_made.values[selection.pool]).sum()):
         notes.append(f"{unknown} pairs of the first stage have no {choice.criterion} and go last")
-    if chosen.edited:
+    if choice_made.edited:
         notes.append(
-            f"{chosen.edited} undecided captions were edited: they are kept, because their "
+            f"{choice_made.edited} undecided captions were edited: they are kept, because their "
             "scores are "
             "those of the original text; the queues still go by these scores"
         )
-    decided = int(np.isin(chosen.columns.verdicts, (1, 2)).sum())
+    decided = int(np.isin(choice_made.columns.verdicts, (1, 2)).sum())
     if decided:
         notes.append(
             f"{decided} decided pairs are not in the view: they are kept or left out by their "
@@ -205,15 +211,15 @@ def report_on(
     return SelectionReport(
         dataset_id=dataset_id,
         choice=choice,
-        taking_part=int(chosen.takes_part.sum()),
+        taking_part=int(choice_made.takes_part.sum()),
         pool=int(selection.pool.sum()),
         kept=int(selection.kept.sum()),
         decided=decided,
-        edited=chosen.edited,
+        edited=choice_made.edited,
         align_line=selection.align_line,
         keep_line=selection.keep_line,
-        refitted=chosen.refitted,
-        lost=lost(store, dataset_id, chosen, progress),
+        refitted=choice_made.refitted,
+        lost=lost(store, dataset_id, choice_made, progress),
         stays=stays,
         goes=goes,
         notes=tuple(notes),
@@ -262,12 +268,14 @@ def _words(text: str) -> list[str]:
     return text.translate(_BETWEEN_WORDS).split() if text.isascii() else _WORD.findall(text)
 
 
-def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_progress) -> Lost:
+def lost(
+    store: Store, dataset_id: int, selection: Chosen, progress: Progress = no_progress
+) -> Lost:
     """The losses of the selection among all captions that took part, read in batches."""
     after: Counter[str] = Counter()
-    gone: Counter[str] = Counter()
+    lost_words: Counter[str] = Counter()
     short = np.zeros(2, np.int64)  # [leaving, staying]
-    ids = chosen.columns.ids
+    ids = selection.columns.ids
     images = np.zeros(len(ids), np.int64)
     last = done = 0
     while True:
@@ -275,17 +283,17 @@ def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_
             batch = phrase_queries.captions_and_images(session, dataset_id, last, _BATCH)
         if not batch:
             break
-        listed, captions, names = zip(*batch, strict=True)
-        last = listed[-1]
+        batch_ids, captions, names = zip(*batch, strict=True)
+        last = batch_ids[-1]
         # Pairs added in the meantime are not part of the selection.
-        listed_ids = np.array(listed, np.int64)
+        listed_ids = np.array(batch_ids, np.int64)
         rows = np.minimum(np.searchsorted(ids, listed_ids), len(ids) - 1)
-        known = ids[rows] == listed_ids
-        images[rows[known]] = np.fromiter(map(hash, names), np.int64, len(names))[known]
-        takes_part = known & chosen.takes_part[rows]
+        is_listed = ids[rows] == listed_ids
+        images[rows[is_listed]] = np.fromiter(map(hash, names), np.int64, len(names))[is_listed]
+        takes_part = is_listed & selection.takes_part[rows]
         for words, mask, place in (
-            (after, takes_part & chosen.selection.kept[rows], 1),
-            (gone, takes_part & ~chosen.selection.kept[rows], 0),
+            (after, takes_part & selection.selection.kept[rows], 1),
+            (lost_words, takes_part & ~selection.selection.kept[rows], 0),
         ):
             texts = list(compress(captions, mask.tolist()))
             # All captions of a batch at once: caption by caption, this would be the bottleneck.
@@ -293,21 +301,21 @@ def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_
             short[place] += sum(text.count(" ") < SHORT for text in texts)
         done += len(batch)
         progress(done, len(ids), "What is lost")
-    vanished = sorted(gone.keys() - after.keys())
+    vanished = sorted(lost_words.keys() - after.keys())
     kinds: dict[str, list[int]] = {}
-    for word in gone.keys() | after.keys():
+    for word in lost_words.keys() | after.keys():
         tally = kinds.setdefault(kind_of(word), [0, 0])
-        tally[0] += gone[word] + after[word]
+        tally[0] += lost_words[word] + after[word]
         tally[1] += after[word]
-    stays = ~chosen.takes_part | chosen.selection.kept
+    stays = ~selection.takes_part | selection.selection.kept
     return Lost(
-        kinds={kind: kept / count for kind, (count, kept) in sorted(kinds.items())},
+        kinds={kind: kept_count / count for kind, (count, kept_count) in sorted(kinds.items())},
         short=float(short[1] / short.sum()) if short.any() else None,
         words=len(vanished),
-        examples=tuple(sorted(sorted(vanished, key=lambda w: (-gone[w], w))[:5])),
+        examples=tuple(sorted(sorted(vanished, key=lambda w: (-lost_words[w], w))[:5])),
         splits={
-            name: float(stays[chosen.columns.splits == number].mean())
-            for number, name in enumerate(chosen.columns.split_names)
+            name: float(stays[selection.columns.splits == number].mean())
+            for number, name in enumerate(selection.columns.split_names)
             if name
         },
         images=len(np.setdiff1d(images, images[stays])),
@@ -323,19 +331,19 @@ _THINNED = 0.1
 def losses(report: SelectionReport) -> list[str]:
     """The losses of a selection, in sentences: a filter that silently removes all captions with
     "left of" is worse than none."""
-    gone = report.lost
-    kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in gone.kinds.items())
+    lost = report.lost
+    kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in lost.kinds.items())
     lines = [f"Kept, by kind of word: {kinds}."] if kinds else []
-    if gone.short is not None:
-        lines.append(f"Captions of at most {SHORT} words: {gone.short:.0%} stay.")
-    if gone.words:
-        lines.append(f"{gone.words} words are lost: {', '.join(gone.examples)}.")
+    if lost.short is not None:
+        lines.append(f"Captions of at most {SHORT} words: {lost.short:.0%} stay.")
+    if lost.words:
+        lines.append(f"{lost.words} words are lost: {', '.join(lost.examples)}.")
     whole = report.kept / report.taking_part if report.taking_part else 1.0
     thin = [
-        f"{name} {share:.0%}" for name, share in gone.splits.items() if share < whole - _THINNED
+        f"{name} {share:.0%}" for name, share in lost.splits.items() if share < whole - _THINNED
     ]
     if thin:
         lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
-    if gone.images:
-        lines.append(f"{gone.images} images lose all their captions.")
+    if lost.images:
+        lines.append(f"{lost.images} images lose all their captions.")
     return lines

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import FloatArray
 from backend.errors import SettingsError
-from backend.jobs.sample import Sample
-from backend.jobs.stage import TextStage, pairs_of_dataset
+from backend.jobs.stage import Sample, TextStage, pairs_of_dataset
 from backend.jobs.workers import Task
 from backend.loaded_models import Engine
 from backend.store import Store
@@ -145,9 +144,9 @@ class Meanings(TextStage):
         return sample.seconds(lambda: self.scoring.engine.meanings(sample.captions))
 
     def batches(self) -> Iterator[list[PairRow]]:
-        stored = set(self._file.read()[0].tolist())
+        stored_ids = set(self._file.read()[0].tolist())
         for batch in pairs_of_dataset(self.scoring, _BATCH):
-            if lacking := [pair for pair in batch if pair.id not in stored]:
+            if lacking := [pair for pair in batch if pair.id not in stored_ids]:
                 yield lacking
 
     def task(self) -> Task[PairRow, FloatArray]:

@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from PIL import Image
 
+from backend.bundled import leave_at_once
 from backend.engine import threads
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
 from backend.jobs.image_batches import HasImage, open_ahead, open_pictures
 from backend.loaded_models import Engine
-from backend.process_exit import leave_at_once
 from backend.settings import Settings
 
 log = logging.getLogger(f"traced.{__name__}")
@@ -50,14 +50,6 @@ _LOOK_EVERY = 1.0
 #: How many looks in a row find a process stopped before it is ended. They are counted, not timed:
 #: if the whole program was stopped (Ctrl-Z), none has passed when it continues.
 MOST_LOOKS_AT_A_STOPPED = 60
-
-
-class Question(NamedTuple):
-    """A pair as a worker needs it."""
-
-    pair_id: int
-    image_path: str
-    caption: str
 
 
 Opened = Mapping[str, Image.Image | str]
@@ -281,10 +273,10 @@ class Workers:
             free.put(name)
         ended, self._alive = context.Pipe(duplex=False)
         engine = self.engine
-        given = (
+        arguments = (
             ended, free, engine.settings, self.root, engine.scorer.prepared, self._takes_part,
         )  # fmt: skip
-        return ProcessPoolExecutor(len(self._names), context, _begin, given)
+        return ProcessPoolExecutor(len(self._names), context, _begin, arguments)
 
     def _end(self) -> None:
         """End the processes now; their unfinished batches are computed again on resuming."""

@@ -52,14 +52,12 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
-from db.queries import jobs as job_queries
+from db.queries import classifier_queries, dataset_queries, job_queries
 from db.queries import pairs as pair_queries
 from db.queries.blind_review import NOBODY
-from db.queries.classifiers import ClassifierRow
-from db.queries.jobs import JobRow
-from db.queries.queue import QueueFilter
+from db.queries.classifier_queries import ClassifierRow
+from db.queries.job_queries import JobRow
+from db.queries.pair_queue import QueueFilter
 
 #: How often an interrupted job is restarted: it may be what crashes the program.
 MOST_ATTEMPTS = 3
@@ -109,10 +107,10 @@ class Jobs:
     ) -> Engine:
         """The dataset's engine, or that of another model. Raises SettingsError."""
         engine = self.engines.of_dataset(dataset_id, model)
-        chosen: dict[str, Any] = {"captioner": captioner} if captioner else {}
+        changes: dict[str, Any] = {"captioner": captioner} if captioner else {}
         if trajectories is not None:
-            chosen["trajectories"] = parse_depth(trajectories).name
-        return engine.with_settings(replace(engine.settings, **chosen))
+            changes["trajectories"] = parse_depth(trajectories).name
+        return engine.with_settings(replace(engine.settings, **changes))
 
     def score(
         self,
@@ -199,10 +197,10 @@ class Jobs:
         it cannot be loaded, which scoring reports."""
         engine = self.engines.of_dataset(dataset_id)
         try:
-            seen = known_pictures.recognise(self.store, engine, dataset_id)
+            recognition = known_pictures.recognise(self.store, engine, dataset_id)
         except TracedError:
             return ""
-        return known_pictures.refusal(seen) if seen.is_refused else ""
+        return known_pictures.refusal(recognition) if recognition.is_refused else ""
 
     def correct(
         self,
@@ -237,10 +235,10 @@ class Jobs:
         engine = self.engines.of_dataset(filter.dataset_id)
         return boost_captions.boost(self.store, engine, filter, booster, limit, progress, calibrate)
 
-    def boost_dry_run(self, filter: QueueFilter, booster: Booster, shown: int = 3) -> BoostDryRun:
+    def boost_dry_run(self, filter: QueueFilter, booster: Booster, count: int = 3) -> BoostDryRun:
         """See `backend.jobs.boost_captions.dry_run`."""
         engine = self.engines.of_dataset(filter.dataset_id)
-        return boost_captions.dry_run(self.store, engine, filter, booster, shown)
+        return boost_captions.dry_run(self.store, engine, filter, booster, count)
 
     def booster(
         self, kinds: Sequence[str], llm: str | None = None, llm_url: str | None = None
@@ -248,14 +246,14 @@ class Jobs:
         """See `backend.jobs.boost_captions.booster`."""
         return boost_captions.booster(self.engines.of_session, kinds, llm, llm_url)
 
-    def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
+    def dry_run(self, filter: QueueFilter, count: int = 3) -> DryRun:
         """A preview of the requests to the session's corrector."""
         engine = self.engines.of_dataset(filter.dataset_id)
         if engine.corrector is None:
             raise SettingsError(
                 "Set a vision-language model: --vlm NAME. A dry run shows only requests to one."
             )
-        return correct_queue.dry_run(self.store, engine, filter, engine.corrector, shown)
+        return correct_queue.dry_run(self.store, engine, filter, engine.corrector, count)
 
     def enrich(self, pair_id: int) -> str:
         """Ask the session's model for richer captions of one pair; returns the outcome in a few
@@ -465,7 +463,7 @@ JOBS: Mapping[str, Job] = {
     "estimate": Job(Jobs.estimate_figures, ("models",)),
     "support": Job(_with_models(support.measure_support)),
     "specificity": Job(_with_models(specificity.measure_specificity)),
-    "quality": Job(lambda jobs, *given: picture_quality.measure_pictures(jobs.store, *given)),
+    "quality": Job(lambda jobs, *rest: picture_quality.measure_pictures(jobs.store, *rest)),
     "duplicates": Job(
         _with_models(picture_vectors.find_near_duplicates), ("duplicates of {dataset}",)
     ),

@@ -7,7 +7,7 @@ from PIL import Image
 
 from backend.datasets import images
 from backend.engine.captions import Caption
-from backend.engine.concreteness.contributions import Contribution
+from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
@@ -19,20 +19,20 @@ from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
     classifier_captioner,
     classifier_in_use,
+    complete_trajectory,
+    judge_suggestions,
     judging,
     probabilities,
     steps_needed_by,
     suspects_by,
+    unjudged,
 )
-from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.known_pictures import check_picture, check_picture_of
-from backend.jobs.later_steps import complete_trajectory, judge_suggestions, unjudged
+from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
 from backend.jobs.support import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
-from backend.review.suggestions import shown
 from backend.review.verdicts import LONGEST_EDIT
 from backend.review.views import (
     Abstractness,
@@ -40,14 +40,14 @@ from backend.review.views import (
     PhraseView,
     PlaygroundResult,
     SuggestionView,
+    shown,
 )
 from backend.store import Store
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.queue import QueueFilter
+from db.queries.pair_queue import QueueFilter
 
 #: Seconds that a page waits for busy models before it continues without them.
 PATIENCE = 5.0
@@ -177,10 +177,10 @@ def play(
         check_picture(engine, image)
     with engine.lock:
         state = engine.encode([image])[0]
-        made = engine.trajectories([(state, caption[:LONGEST_EDIT])])
-        (trajectory,) = with_expectations(engine.captioner, [image], made)
-        stored = _classifier_for_model(store, engine)
-        classifier, note = stored if stored is not None else (None, "")
+        trajectories = engine.trajectories([(state, caption[:LONGEST_EDIT])])
+        (trajectory,) = with_expectations(engine.captioner, [image], trajectories)
+        classifier_row = _classifier_for_model(store, engine)
+        classifier, note = classifier_row if classifier_row is not None else (None, "")
         p_error = probabilities(classifier, [trajectory])[0] if classifier else None
         suspects = suspects_by(classifier, trajectory, p_error)
         (suggestions,) = judge.suggest_all(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.label_file import Label, labels_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE
@@ -18,10 +18,10 @@ from backend.store import Store
 from backend.verdicts import is_wrong
 from db.authors import label_author
 from db.queries import pairs as pair_queries
-from db.queries import verdicts as verdict_queries
+from db.queries import verdict_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.pairs import PairRow
-from db.queries.verdicts import NewVerdict, VerdictRow
+from db.queries.verdict_queries import NewVerdict, VerdictRow
 
 #: Number of rows of each kind that a report lists.
 _MOST_SHOWN = 20

@@ -14,10 +14,10 @@ from backend.settings import Settings
 from backend.store import Store
 from backend.verdicts import RIGHT_NOW
 from db.authors import duplicate_author
-from db.queries import near_duplicates as queries
+from db.queries import pictures as queries
 from db.queries import runs as run_queries
-from db.queries import verdicts as verdict_queries
-from db.queries.near_duplicates import MemberRow
+from db.queries import verdict_queries
+from db.queries.pictures import MemberRow
 
 #: Which picture of a group stays: the first that was imported, the sharpest, or the one whose
 #: caption is least likely wrong.
@@ -60,11 +60,11 @@ def keep_one(
     settings: Settings,
     dataset_id: int,
     group_id: int,
-    kept: int,
-    seen: Sequence[tuple[int, int]],
+    pair_to_keep: int,
+    seen_versions: Sequence[tuple[int, int]],
     author: str | None = None,
 ) -> KeptView:
-    """Keep the picture of the pair `kept`, and drop the undecided pairs of the group's other
+    """Keep the picture of the pair `pair_to_keep`, and drop undecided pairs of the group's other
     pictures, each given as (pair, version seen). A single action that one undo reverts.
 
     Decided pairs are not changed. Raises SettingsError if the picture does not belong to the
@@ -74,12 +74,12 @@ def keep_one(
         in_dataset = queries.group_ids(session, dataset_id, after=group_id - 1, limit=1)
         rows = queries.members(session, [group_id]) if in_dataset == [group_id] else []
     pictures = [picture for group in _groups(rows) for picture in group.pictures]
-    picture = next((picture for picture in pictures if kept in picture.pair_ids), None)
+    picture = next((picture for picture in pictures if pair_to_keep in picture.pair_ids), None)
     if picture is None:
         raise SettingsError("That picture is no longer in this group. Look at the group again.")
     if not picture.stays:
         raise SettingsError("That picture was dropped: undo that first, or keep another picture.")
-    versions = dict(seen)
+    versions = dict(seen_versions)
     others = [row for row in rows if row.image_path != picture.image_path]
     waiting = [(row.pair_id, versions.get(row.pair_id, -1)) for row in others if row.is_open]
     left_alone = sum(row.decision is not None and row.decision not in _LEAVING for row in others)
@@ -104,9 +104,9 @@ def keep_in_all(
     waiting: list[tuple[int, int]] = []
     left_alone = 0
     for group in view.groups if view is not None else ():
-        kept = chosen(group, way)
+        pair_to_keep = chosen(group, way)
         for picture in group.pictures:
-            if picture is not kept:
+            if picture is not pair_to_keep:
                 waiting += [(row.pair_id, row.verdict_version) for row in picture.rows
                             if row.is_open]  # fmt: skip
                 left_alone += sum(row.decision in RIGHT_NOW for row in picture.rows)
@@ -150,23 +150,23 @@ def _drop(
 
 
 def _groups(rows: Sequence[MemberRow]) -> tuple[DuplicateGroup, ...]:
-    made = []
+    groups = []
     for group_id, members in groupby(rows, key=lambda row: row.group_id):
         pictures: dict[str, list[MemberRow]] = defaultdict(list)
         for row in members:
             pictures[row.image_path].append(row)
-        made.append(
+        groups.append(
             DuplicateGroup(
                 group_id, tuple(DuplicatePicture(tuple(members)) for members in pictures.values())
             )
         )
-    return tuple(made)
+    return tuple(groups)
 
 
 def _doubt(picture: DuplicatePicture) -> float:
     """Mean probability of error of the captions that would be exported."""
-    known = [row.p_error for row in picture.rows if row.p_error is not None]
-    return sum(known) / len(known) if known else 1.0
+    probabilities = [row.p_error for row in picture.rows if row.p_error is not None]
+    return sum(probabilities) / len(probabilities) if probabilities else 1.0
 
 
 def _blur(picture: DuplicatePicture) -> tuple[float, float, int]:

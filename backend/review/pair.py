@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.datasets import images
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine import concreteness
+from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
-from backend.engine.detection.reasons import Reasons, reasons_of
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
@@ -16,25 +16,21 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects, to_trajectory
-from backend.review.suggestions import shown
-from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView
+from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView, shown
 from backend.store import Store
-from db.queries import classifiers as classifier_queries
-from db.queries import datasets as dataset_queries
+from db.queries import classifier_queries, dataset_queries, specificity_queries, verdict_queries
 from db.queries import detections as detection_queries
 from db.queries import phrase_scores as phrase_queries
-from db.queries import picture_quality as quality_queries
+from db.queries import pictures as quality_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
-from db.queries import specificity as specificity_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries import verdicts as verdict_queries
-from db.queries.classifiers import ClassifierRow
-from db.queries.datasets import DatasetRow
+from db.queries.classifier_queries import ClassifierRow
+from db.queries.dataset_queries import DatasetRow
 from db.queries.phrase_scores import PhraseRow
 from db.queries.runs import RunRow
-from db.queries.specificity import RetrievalRow
+from db.queries.specificity_queries import RetrievalRow
 from db.queries.suggestions import SuggestionRow
 
 #: Words at least this suspect that the picture supports nevertheless are pointed out.
@@ -46,7 +42,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
     vision-language model that may be queried, if there is one."""
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
-        stored = trajectory_queries.get_trajectory(session, pair_id)
+        trajectory_row = trajectory_queries.get_trajectory(session, pair_id)
         detection = detection_queries.get_detection(session, pair_id)
         history = verdict_queries.history(session, pair_id) if pair.verdict_version else []
         latest = run_queries.latest_runs(session, pair.dataset_id, ("score", "support"))
@@ -68,8 +64,8 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
     trajectory = None
-    if stored is not None:
-        trajectory = to_trajectory(pair.caption, stored, pair.second_opinion)
+    if trajectory_row is not None:
+        trajectory = to_trajectory(pair.caption, trajectory_row, pair.second_opinion)
     suspects = to_suspects(detection) if detection is not None else ()
     image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
@@ -180,10 +176,10 @@ def image_path(store: Store, pair_id: int) -> ImageFile:
     return locate(Path(dataset.root), pair.image_path)
 
 
-def _may_ask(corrector: str | None, made: Sequence[SuggestionRow]) -> str:
+def _may_ask(corrector: str | None, suggestions: Sequence[SuggestionRow]) -> str:
     """The session's corrector, unless it has already made one of these suggestions."""
     name = Path(corrector or "").name
-    return "" if any(row.proposer.startswith(name[:40]) for row in made if name) else name
+    return "" if any(row.proposer.startswith(name[:40]) for row in suggestions if name) else name
 
 
 def _image_size(dataset: DatasetRow, relative: str) -> tuple[tuple[int, int] | None, str]:

@@ -1,17 +1,123 @@
-"""Select pairs by queue, saved view, split or list of ids."""
+"""Select pairs by queue, saved view, split or list of ids, and tag them.
 
+Values that only the store knows (splits, curators) are checked at each request, at one row of an
+index each; names are listed only for a refusal.
+"""
+
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from backend.datasets.regular_files import read_regular
 from backend.errors import SettingsError
 from backend.jobs.reports import Selection
-from backend.review.known_values import check_split
 from backend.review.queue_form import as_query
 from backend.store import Store
+from db.queries import pair_queue as queue_queries
+from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
-from db.queries import queue as queue_queries
-from db.queries.queue import QueueFilter
+from db.queries import verdict_queries
+from db.queries.pair_queue import QueueFilter
+from db.queries.pair_tags import LONGEST
+
+#: Maximum number of names listed in a message.
+_SHOWN_VALUES = 20
+
+
+def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> None:
+    """Raises SettingsError for a split that the dataset does not have and for a curator who has
+    never decided anything, listing those that exist: a misspelt name would be an empty queue."""
+    if split := fields.get("split"):
+        check_split(store, dataset_id, split)
+    if tag := fields.get("tag"):
+        _check_tag(store, dataset_id, tag)
+    if curator := fields.get("decided_by"):
+        _check_curator(store, curator)
+
+
+def check_split(store: Store, dataset_id: int, name: str) -> None:
+    """Raises SettingsError, which lists the dataset's splits; "" stands for pairs without one."""
+    with store.reading() as session:
+        if pair_queries.has_split(session, dataset_id, name):
+            return
+        splits = pair_queries.first_splits(session, dataset_id, _SHOWN_VALUES + 1)
+    if not name:
+        raise SettingsError(f"Every pair has a split.{_those('There are', name, splits)}")
+    missing = f"There is no split '{name[:80]}'"
+    if not splits:
+        raise SettingsError(f"{missing}: the dataset has no splits.")
+    raise SettingsError(f"{missing}.{_those('There are', name, splits)}")
+
+
+def _check_tag(store: Store, dataset_id: int, name: str) -> None:
+    with store.reading() as session:
+        tags = list(tag_queries.counts(session, dataset_id))
+    if name not in tags:
+        missing = f"There is no tag '{name[:80]}'"
+        if not tags:
+            raise SettingsError(f"{missing}: no pair has one yet.")
+        raise SettingsError(f"{missing}.{_those('There are', name, tags)}")
+
+
+def _check_curator(store: Store, name: str) -> None:
+    with store.reading() as session:
+        if verdict_queries.has_decided(session, name):
+            return
+        curators = verdict_queries.first_deciders(session, _SHOWN_VALUES + 1)
+    missing = f"There is no verdict by '{name[:80]}'"
+    if not curators:
+        raise SettingsError(f"{missing}: none has been given yet.")
+    raise SettingsError(f"{missing}.{_those('There are verdicts by', name, curators)}")
+
+
+def _those(start: str, value: str, names: Sequence[str]) -> str:
+    first_names = [*names[:_SHOWN_VALUES], "…"] if len(names) > _SHOWN_VALUES else names
+    near = difflib.get_close_matches(value, names, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return f" {start}: {', '.join(first_names)}.{hint}"
+
+
+@dataclass(frozen=True)
+class TagReport:
+    """Number of pairs that a command has `changed`, and the dataset's tags afterwards."""
+
+    changed: int
+    tags: dict[str, int]
+
+
+def tag_pairs(
+    store: Store, pair_ids: Sequence[int], name: str, author: str, remove: bool = False
+) -> int:
+    """Tag pairs, or take the tag from them; returns how many that changed. Raises SettingsError for
+    an unusable name."""
+    name = tag_name(name)
+    with store.writing() as session:
+        if remove:
+            return tag_queries.remove(session, pair_ids, name)
+        return tag_queries.add(session, pair_ids, name, author)
+
+
+def rename_tag(store: Store, dataset_id: int, name: str, new: str, author: str) -> int:
+    """Rename a tag, or merge it into another; returns the number of its pairs. Raises
+    SettingsError."""
+    with store.writing(large=True) as session:
+        if name not in tag_queries.counts(session, dataset_id):
+            raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
+        if name == tag_name(new):
+            return len(tag_queries.ids_of(session, dataset_id, name))
+        return tag_queries.rename(session, dataset_id, name, tag_name(new), author)
+
+
+def tag_name(text: str) -> str:
+    """A tag as it is stored: on one line, without doubled blanks. Raises SettingsError."""
+    name = " ".join(text.split())
+    if not name or len(name) > LONGEST or not name.isprintable() or ";" in name:
+        raise SettingsError(
+            f"A tag has 1 to {LONGEST} characters, without semicolons and control characters."
+        )
+    return name
+
 
 _PAGE = 1000
 #: Maximum number of ids or names listed in a message.
@@ -47,18 +153,18 @@ def select(
     """Pairs that satisfy all given criteria; None if none are given. `fields`: queue fields,
     `splits`: "" for pairs without a split. Raises SettingsError for splits and ids that the
     dataset does not have."""
-    chosen: list[tuple[set[int], str]] = []
+    selections: list[tuple[set[int], str]] = []
     if filter is not None:
         query = as_query(fields or {}) or "all unreviewed pairs"
-        chosen.append((_queue(store, filter), f"the queue {query}"))
+        selections.append((_queue(store, filter), f"the queue {query}"))
     if splits:
-        chosen.append((_splits(store, dataset_id, splits), f"the split {', '.join(splits)}"))
+        selections.append((_splits(store, dataset_id, splits), f"the split {', '.join(splits)}"))
     if ids is not None:
-        chosen.append((_listed(store, dataset_id, ids), f"a list of {len(set(ids))} ids"))
-    if not chosen:
+        selections.append((_listed(store, dataset_id, ids), f"a list of {len(set(ids))} ids"))
+    if not selections:
         return None
-    pair_ids = frozenset(set.intersection(*(ids for ids, _ in chosen)))
-    return Selection(pair_ids, "; ".join(words for _, words in chosen))
+    pair_ids = frozenset(set.intersection(*(ids for ids, _ in selections)))
+    return Selection(pair_ids, "; ".join(words for _, words in selections))
 
 
 def _queue(store: Store, filter: QueueFilter) -> set[int]:
@@ -83,13 +189,11 @@ def _splits(store: Store, dataset_id: int, splits: Sequence[str]) -> set[int]:
 def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
     wanted = list(dict.fromkeys(ids))
     with store.reading() as session:
-        known = pair_queries.ids_by_external_id(session, dataset_id, wanted)
-    if missing := [name for name in wanted if name not in known]:
-        listed = _some([f"'{name[:80]}'" for name in missing])
-        raise SettingsError(
-            f"{len(missing)} of {len(wanted)} ids are not in the dataset: {listed}."
-        )
-    return set(known.values())
+        id_of = pair_queries.ids_by_external_id(session, dataset_id, wanted)
+    if missing := [name for name in wanted if name not in id_of]:
+        names = _some([f"'{name[:80]}'" for name in missing])
+        raise SettingsError(f"{len(missing)} of {len(wanted)} ids are not in the dataset: {names}.")
+    return set(id_of.values())
 
 
 def _some(names: Iterable[str]) -> str:

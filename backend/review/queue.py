@@ -11,18 +11,18 @@ from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
-from backend.review.known_values import check_values
-from backend.review.picture_map import check_region
+from backend.review.charts import check_region
+from backend.review.pair_selection import check_values
 from backend.review.search import PairSearch
 from backend.settings import Settings
 from backend.store import Store
+from db.queries import pair_queue as queue_queries
+from db.queries import pair_tags as view_queries
 from db.queries import pairs as pair_queries
-from db.queries import queue as queue_queries
-from db.queries import saved_views as view_queries
-from db.queries import verdicts as verdict_queries
+from db.queries import verdict_queries
+from db.queries.pair_queue import QueueFilter, QueuePage, QueueRow
+from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
-from db.queries.queue import QueueFilter, QueuePage, QueueRow
-from db.queries.saved_views import ViewRow
 
 LONGEST_NAME = 80
 #: Pages stop counting a queue here and report only that there are more.
@@ -123,11 +123,11 @@ class Queue:
             raise SettingsError(f"There is no view '{name}'; there are: {names}.")
         return queue_form.cleaned(saved[name])
 
-    def split_for(self, dataset_id: int, given: str | None) -> str | None:
+    def split_for(self, dataset_id: int, split: str | None) -> str | None:
         """The split that a selection thins: the given one, "all" for every split, otherwise train
         if it exists, so that a benchmark is never thinned by default."""
-        if given is not None:
-            return None if given == "all" else given
+        if split is not None:
+            return None if split == "all" else split
         with self._store.reading() as session:
             return "train" if pair_queries.has_split(session, dataset_id, "train") else None
 

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlencode
 from backend.datasets.cells import text_problem
 from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.english.word_kinds import WORD_KINDS
-from backend.engine.map_region import Point, parse_region
+from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.verdicts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
-from db.queries.queue import QueueFilter, Range
+from db.queries.pair_queue import QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}
@@ -184,10 +184,10 @@ def _checked(fields: Mapping[str, str]) -> dict[str, str]:
     return current
 
 
-def _unknown(what: str, given: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(given, known, n=1)
+def _unknown(what: str, value: str, names: Collection[str]) -> str:
+    near = difflib.get_close_matches(value, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"There is no {what} '{given[:80]}'. There are: {', '.join(known)}.{hint}"
+    return f"There is no {what} '{value[:80]}'. There are: {', '.join(names)}.{hint}"
 
 
 def id_in(text: str) -> int | None:

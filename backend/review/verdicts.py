@@ -1,24 +1,110 @@
-"""Give, undo and redo verdicts: each call is one transaction."""
+"""Give, undo and redo verdicts: each call is one transaction. An edit of all captions of a queue is
+one action; it applies to the text that each pair would be exported with.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import monotonic
 
 from sqlalchemy.orm import Session
 
+from backend.engine.bulk_edit import BulkEdit, edited
 from backend.engine.captions import Caption
-from backend.errors import SettingsError
-from backend.review.views import fingerprint_of
+from backend.errors import PairChanged, SettingsError
+from backend.progress import Progress, no_progress
+from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
 from backend.verdicts import DECISIONS
-from db.queries import blind_review
-from db.queries import curators as curator_queries
+from db.queries import blind_review, curator_queries, verdict_queries
+from db.queries import detections as word_mark_queries
 from db.queries import opinions as opinion_queries
+from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries import verdicts as verdict_queries
-from db.queries import word_marks as word_mark_queries
-from db.queries.verdicts import Decided, VerdictRow
+from db.queries.blind_review import hidden_pairs
+from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
+
+#: Captions that are edited together, by one process.
+_PAGE = 5000
+#: Time limit for all captions of an edit, without the database's time. A typical expression takes
+#: a few seconds for 100,000 captions.
+MOST_SECONDS = 60.0
+#: Verdicts under which the text can be edited; with the others there is no text to keep.
+_EDITABLE = (None, "correct", "correction")
+
+
+def edit_captions(
+    store: Store,
+    filter: QueueFilter,
+    edit: BulkEdit,
+    author: str | None = None,
+    most_examples: int = 20,
+    progress: Progress = no_progress,
+    seconds: float | None = None,
+) -> EditView:
+    """Preview the edit on the pairs of a queue; with an `author`, apply it in one transaction,
+    which their next undo reverts. Raises SettingsError for an edit that is invalid, and for one
+    that takes more than `seconds` (default: MOST_SECONDS) for all captions together; nothing is
+    written then."""
+    limit, spent = MOST_SECONDS if seconds is None else seconds, 0.0
+    dataset_id = filter.dataset_id
+    looked_at = unchanged = left_alone = refused = 0
+    rewrites: list[Rewrite] = []
+    examples: list[EditedCaption] = []
+    after = None
+    while True:
+        with store.reading() as session:
+            page = queue_queries.page(session, filter, after, _PAGE)
+            secret = hidden_pairs(session, [row.pair_id for row in page.rows])
+        rows = [row for row in page.rows if row.decision in _EDITABLE and row.pair_id not in secret]
+        before = [row.corrected_caption or row.caption for row in rows]
+        began = monotonic()
+        try:
+            after_edit = edited(edit, before, limit - spent)
+        except TimeoutError:
+            raise _too_slow(store, filter, looked_at, limit) from None
+        spent += monotonic() - began
+        looked_at += len(page.rows)
+        left_alone += len(page.rows) - len(rows)
+        for row, old, new in zip(rows, before, after_edit, strict=True):
+            if new == old:
+                unchanged += 1
+            elif not new.strip() or _was_called_wrong(row, new):
+                refused += 1
+            else:
+                rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
+                if len(examples) < most_examples:
+                    examples.append(EditedCaption(row.pair_id, row.external_id, old, new))
+        progress(looked_at, 0, "Editing")
+        after = page.next_cursor
+        if after is None:
+            break
+    passed_over = 0
+    if author is not None and rewrites:
+        with store.writing(large=True) as session:
+            done = verdict_queries.rewrite(session, rewrites, author=author)
+        passed_over = len(done.passed_over)
+    return EditView(
+        dataset_id, looked_at, len(rewrites) - passed_over, unchanged, left_alone, refused,
+        passed_over, tuple(examples),
+    )  # fmt: skip
+
+
+def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> SettingsError:
+    with store.reading() as session:
+        total = queue_queries.count(session, filter)
+    return SettingsError(
+        f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
+        "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
+        "as (a+)+), or narrow the queue with filters and edit it in several steps."
+    )
+
+
+def _was_called_wrong(row: QueueRow, text: str) -> bool:
+    return text == row.caption and row.decision == "correction" and not row.enriches
+
 
 #: Maximum length of a curator's correction.
 LONGEST_EDIT = 20_000
@@ -58,7 +144,7 @@ class Verdicts:
         note = _note(note)
         with self._store.writing() as session:
             if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
-                raise SettingsError("The pair that you saw is no longer in the database.")
+                raise PairChanged("The pair that you saw is no longer in the database.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
             else:
@@ -97,7 +183,7 @@ class Verdicts:
 
     def decide_many(
         self,
-        seen: Sequence[tuple[int, int]],
+        versions: Sequence[tuple[int, int]],
         decision: str,
         author: str | None = None,
         note: str = "",
@@ -108,13 +194,13 @@ class Verdicts:
         Pairs that have changed since are skipped."""
         if decision not in DECISIONS or decision == "correction":
             raise SettingsError(f"'{decision}' cannot be given to many pairs at once.")
-        if not seen:
+        if not versions:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
             changed = _changed(session, fingerprints or {})
             done = verdict_queries.add_verdicts(
                 session,
-                [(pair_id, version) for pair_id, version in seen if pair_id not in changed],
+                [(pair_id, version) for pair_id, version in versions if pair_id not in changed],
                 decision,
                 author=author or self._settings.author,
                 note=_note(note),
@@ -155,8 +241,14 @@ def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
     """The pairs whose id, caption or picture is not what was seen (`fingerprint_of`), or which no
     longer exist."""
     rows = pair_queries.pairs_of(session, list(fingerprints))
-    stored = {row.id: fingerprint_of(row.external_id, row.caption, row.image_path) for row in rows}
-    return [pair_id for pair_id, seen in fingerprints.items() if stored.get(pair_id) != seen]
+    stored_prints = {
+        row.id: fingerprint_of(row.external_id, row.caption, row.image_path) for row in rows
+    }
+    return [
+        pair_id
+        for pair_id, fingerprint in fingerprints.items()
+        if stored_prints.get(pair_id) != fingerprint
+    ]
 
 
 def _shown(session: Session, act: VerdictRow | None) -> VerdictRow | None:

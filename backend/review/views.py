@@ -3,19 +3,22 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.datasets.address_proofs import picture_key
-from backend.engine.detection.reasons import Reasons
+from backend.datasets.cells import picture_key
+from backend.engine.captions import Caption
+from backend.engine.correction.suggestion import Suggestion, words_changed
+from backend.engine.detection.explanations import Reasons
 from backend.engine.detection.types import SuspectWord
-from backend.engine.statistics.calibration import CalibrationBin
+from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
-from backend.engine.statistics.thresholds import Threshold
 from backend.engine.trajectories.trajectory import Trajectory
-from db.queries.near_duplicates import MemberRow
-from db.queries.plane import Cell
+from db.queries.pictures import MemberRow
+from db.queries.plots import Cell
+from db.queries.suggestions import SuggestionRow
 
 
 @dataclass(frozen=True)
@@ -443,3 +446,23 @@ class PlaneView:
     regions: tuple[RegionView, ...] = ()
     #: Whether specificity has been measured.
     measured: bool = False
+
+
+def shown(
+    caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
+) -> SuggestionView:
+    """`identity`: the id by which the page refers to it."""
+    steps = (provenance or {}).get("steps", ())
+    ranks = (provenance or {}).get("ranks")
+    struck = (provenance or {}).get("struck", ())
+    icc = (provenance or {}).get("icc")
+    return SuggestionView(
+        identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
+        suggestion.s_after, suggestion.p_before, suggestion.p_after,
+        words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
+        tuple((str(word), str(answer), bool(wrong)) for word, answer, wrong in steps),
+        (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
+        tuple(str(why) for _, _, why in struck),
+        (float(icc[0]), float(icc[1])) if icc else None,
+        tuple(str(text) for text in (provenance or {}).get("notes", ())),
+    )  # fmt: skip

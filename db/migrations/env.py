@@ -21,9 +21,9 @@ def migrate(connection: Connection) -> None:
 
 
 def main() -> None:
-    given = context.config.attributes.get("connection")
-    if given is not None:
-        migrate(given)
+    connection_given = context.config.attributes.get("connection")
+    if connection_given is not None:
+        migrate(connection_given)
         return
     url = context.get_x_argument(as_dictionary=True).get("url")
     if not isinstance(url, str):

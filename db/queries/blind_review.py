@@ -84,9 +84,9 @@ def pair_columns(
 ) -> tuple[ColumnElement[Any], ...]:
     """The columns of pairs with these names, `p_error` among them, and the verdict's as the reader
     sees it."""
-    seen = verdict_seen(session, dataset_id)
+    verdict = verdict_seen(session, dataset_id)
     special = {"pair_id": Pair.id.label("pair_id"), "p_error": P_ERROR}
-    special |= {name: getattr(seen, name).label(name) for name in VERDICT}
+    special |= {name: getattr(verdict, name).label(name) for name in VERDICT}
     return tuple(special[name] if name in special else getattr(Pair, name) for name in fields)
 
 

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import Claim
-from db.queries import queue
-from db.queries.queue import QueueFilter
+from db.queries import pair_queue
+from db.queries.pair_queue import QueueFilter
 from db.queries.statements import insert_for
 
 #: A curator who takes a longer break may lose the pair to others, but none of their verdicts.
@@ -52,7 +52,7 @@ def claim_each(session: Session, pair_ids: Sequence[int], curator: str) -> list[
 def take_first(session: Session, filter: QueueFilter, curator: str) -> int | None:
     """Claim the first unclaimed pair of the queue, in one transaction: concurrent requests get
     different pairs. `filter` is the queue as seen by this curator."""
-    while (pair_id := queue.first_pair(session, filter)) is not None:
+    while (pair_id := pair_queue.first_pair(session, filter)) is not None:
         if claim(session, pair_id, curator):
             return pair_id
     return None

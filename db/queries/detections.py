@@ -1,15 +1,69 @@
-"""Detections: probability of error and suspect words."""
+"""Detections: probability of error and suspect words; and words that curators marked as wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, exists, select, update
+from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_suspects, encode_suspects
-from db.models import Detection, Pair, Trajectory
+from db.column_types import now
+from db.models import Detection, Pair, Trajectory, WordMark
+from db.queries.blind_review import may_know
 from db.queries.probabilities import check_probability, p_error_of
-from db.queries.statements import insert_for, table_of
+from db.queries.statements import in_dataset, insert_for, set_columns
+
+Span = tuple[int, int]
+
+
+def toggle(session: Session, pair_id: int, start: int, end: int, author: str) -> bool:
+    """Mark the word, or remove the mark; returns whether it is marked now."""
+    key = (
+        WordMark.pair_id == pair_id,
+        WordMark.author == author,
+        WordMark.start == start,
+        WordMark.end == end,
+    )
+    if session.scalar(select(WordMark.id).where(*key)) is not None:
+        session.execute(delete(WordMark).where(*key))
+        return False
+    session.execute(
+        insert_for(session, WordMark)
+        .values(pair_id=pair_id, start=start, end=end, author=author, created_at=now())
+        .on_conflict_do_nothing()
+    )
+    return True
+
+
+def of_pair(session: Session, pair_id: int) -> list[Span]:
+    """The words marked by any curator, in caption order, each once."""
+    rows = session.execute(
+        select(WordMark.start, WordMark.end)
+        .where(WordMark.pair_id == pair_id)
+        .distinct()
+        .order_by(WordMark.start)
+    )
+    return [(start, end) for start, end in rows]
+
+
+def marked_and_suspect(
+    session: Session, dataset_id: int
+) -> Iterator[tuple[set[Span], list[tuple[int, int, float]]]]:
+    """For each pair with marks: the marked words, and all suspect words with their scores."""
+    rows = session.execute(
+        select(WordMark.pair_id, WordMark.start, WordMark.end, Detection.suspects)
+        .join(Pair, Pair.id == WordMark.pair_id)
+        .join(Detection, Detection.pair_id == WordMark.pair_id)
+        .where(in_dataset(dataset_id), may_know(session, dataset_id))
+        .order_by(WordMark.pair_id)
+    )
+    marks: dict[int, set[Span]] = {}
+    suspects: dict[int, bytes] = {}
+    for pair_id, start, end, packed in rows:
+        marks.setdefault(pair_id, set()).add((start, end))
+        suspects[pair_id] = packed
+    for pair_id, spans in marks.items():
+        yield spans, list(decode_suspects(suspects[pair_id]))
 
 
 @dataclass(frozen=True)
@@ -119,19 +173,13 @@ def unjudged(
 
 
 def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:
-    pairs = table_of(Pair)
     rows = session.execute(
         select(Pair.id, Pair.dataset_id).where(Pair.id.in_(probabilities)).order_by(Pair.id)
     ).all()
     for dataset_id in {row.dataset_id for row in rows}:
         column = p_error_of(session, dataset_id)
-        session.connection().execute(
-            update(pairs)
-            .where(pairs.c.id == bindparam("pair"))
-            .values({column.key: bindparam("value")}),
-            [
-                {"pair": row.id, "value": probabilities[row.id]}
-                for row in rows
-                if row.dataset_id == dataset_id
-            ],
-        )
+        set_columns(
+            session,
+            {row.id: {column.key: probabilities[row.id]} for row in rows
+             if row.dataset_id == dataset_id},
+        )  # fmt: skip

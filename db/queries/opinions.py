@@ -1,4 +1,5 @@
-"""Each curator's own opinion on a pair, for agreement and for disagreements to be settled.
+"""Each curator's own opinion on a pair, for agreement and for disagreements to be settled; and the
+verdict history that is saved when a dataset is deleted.
 
 Opinions are derived from the verdicts and updated in the same transaction (`keep`).
 """
@@ -14,6 +15,68 @@ from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.blind_review import may_know
 from db.queries.statements import columns_of, in_dataset, insert_for, record
+
+
+@dataclass(frozen=True)
+class Act:
+    """A verdict, an undo or a redo, with its pair; see `db.models.Verdict`."""
+
+    external_id: str
+    image_path: str
+    caption: str
+    version: int
+    decision: str | None
+    corrected_caption: str | None
+    author: str
+    created_at: datetime
+    undoes: int | None
+    redoes: int | None
+    batch: str | None
+    note: str
+
+
+def lock_dataset_pairs(session: Session, dataset_id: int) -> None:
+    """Block verdicts on the dataset's pairs until this transaction ends. A no-op on SQLite, which
+    has a single writer."""
+    if session.get_bind().dialect.name == "postgresql":
+        pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).order_by(Pair.id)
+        locked = pairs.with_for_update().subquery()
+        session.execute(select(func.count()).select_from(locked))
+
+
+def count_acts(session: Session, dataset_id: int) -> int:
+    """The number of acts on the dataset's pairs."""
+    query = select(func.count()).select_from(Verdict).join(Pair, Pair.id == Verdict.pair_id)
+    return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
+
+
+def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[Act]:
+    """All acts in chronological order, `batch` at a time in memory."""
+    after = 0
+    while rows := session.execute(
+        select(
+            Verdict.id,
+            Pair.external_id,
+            Pair.image_path,
+            Pair.caption,
+            Verdict.version,
+            Verdict.decision,
+            Verdict.corrected_caption,
+            Verdict.author,
+            Verdict.created_at,
+            Verdict.undoes,
+            Verdict.redoes,
+            Verdict.batch,
+            Verdict.note,
+        )
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(Pair.dataset_id == dataset_id, Verdict.id > after)
+        .order_by(Verdict.id)
+        .limit(batch)
+    ).all():
+        for row in rows:
+            yield Act(**{name: v for name, v in row._asdict().items() if name != "id"})
+        after = rows[-1].id
 
 
 @dataclass(frozen=True)
@@ -63,14 +126,14 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
         .where(Verdict.pair_id == pair_id, Verdict.author == author)
         .order_by(Verdict.version)
     ).all()
-    given = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
+    act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
     taken_back: set[int] = set()
     for act in acts:
         if act.undoes is not None:
             taken_back.add(act.undoes)
         elif act.redoes is not None:
             taken_back.discard(act.redoes)
-    standing = [act for version, act in given.items() if version not in taken_back]
+    standing = [act for version, act in act_of.items() if version not in taken_back]
     key = (Opinion.pair_id == pair_id, Opinion.author == author)
     if not standing:
         session.execute(delete(Opinion).where(*key))

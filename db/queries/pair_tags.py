@@ -1,15 +1,56 @@
-"""Tags: people's own words on pairs, as filters of a queue and in exports."""
+"""People's own words on pairs, as filters of a queue and in exports; and saved views of a queue."""
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, CursorResult, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
-from db.models import Pair, PairTag
+from db.models import Pair, PairTag, View
 from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, chunks, insert_for
+from db.queries.statements import check_text, chunks, insert_for, record
+
+
+@dataclass(frozen=True)
+class ViewRow:
+    name: str
+    fields: dict[str, Any]
+    author: str
+
+
+def list_views(session: Session, dataset_id: int) -> list[ViewRow]:
+    """All views of a dataset, by name."""
+    rows = session.execute(
+        select(View.name, View.fields, View.author)
+        .where(View.dataset_id == dataset_id)
+        .order_by(View.name)
+    )
+    return [record(ViewRow, row) for row in rows]
+
+
+def save_view(
+    session: Session, dataset_id: int, name: str, fields: dict[str, Any], author: str
+) -> None:
+    """Save a view; replaces one of the same name."""
+    check_text(name, "The view's name", 255)
+    insert = insert_for(session, View)
+    session.execute(
+        insert.values(
+            dataset_id=dataset_id, name=name, fields=fields, author=author, created_at=now()
+        ).on_conflict_do_update(
+            index_elements=["dataset_id", "name"],
+            set_={"fields": insert.excluded.fields, "author": insert.excluded.author},
+        )
+    )
+
+
+def delete_view(session: Session, dataset_id: int, name: str) -> None:
+    """Delete a view, if it exists."""
+    session.execute(delete(View).where(View.dataset_id == dataset_id, View.name == name))
+
 
 #: Maximum length of a tag.
 LONGEST = 64
@@ -20,7 +61,7 @@ def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> in
     """Tag these pairs; returns how many did not have the tag yet. Raises UnstorableText."""
     check_text(name, "The tag", LONGEST)
     lock_pairs(session, pair_ids)
-    written = 0
+    row_count = 0
     for part in chunks(pair_ids, _AT_ONCE):
         tagged = set(
             session.scalars(
@@ -34,20 +75,20 @@ def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> in
         ]
         if rows:
             session.execute(insert_for(session, PairTag).on_conflict_do_nothing(), rows)
-        written += len(rows)
-    return written
+        row_count += len(rows)
+    return row_count
 
 
 def remove(session: Session, pair_ids: Sequence[int], name: str) -> int:
     """Take the tag from these pairs; returns how many had it."""
-    removed = 0
+    row_count = 0
     for part in chunks(pair_ids, _AT_ONCE):
         done = session.execute(
             delete(PairTag).where(PairTag.name == name, PairTag.pair_id.in_(part))
         )
         assert isinstance(done, CursorResult)
-        removed += done.rowcount
-    return removed
+        row_count += done.rowcount
+    return row_count
 
 
 def rename(session: Session, dataset_id: int, name: str, new: str, author: str) -> int:
@@ -88,7 +129,7 @@ def of_pairs(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[str, 
         )
         for pair_id, name in rows:
             names[pair_id].append(name)
-    return {pair_id: tuple(listed) for pair_id, listed in names.items()}
+    return {pair_id: tuple(tags) for pair_id, tags in names.items()}
 
 
 def has_tag(name: str) -> ColumnElement[bool]:

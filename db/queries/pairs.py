@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select
 from sqlalchemy.orm import Session
@@ -15,6 +15,14 @@ from db.models import Pair, Trajectory
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.probabilities import p_error_of
 from db.queries.statements import check_text, chunks, in_dataset, insert_for, judged, record
+
+
+class PairCaption(NamedTuple):
+    """A pair as models need it."""
+
+    pair_id: int
+    image_path: str
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,7 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
         check_text(row.caption, f"The caption in {where}")
         check_text(row.image_path, f"The image path in {where}")
         check_text(row.split or "", f"The split in {where}", 255)
-    added = 0
+    row_count = 0
     # Returned rows are counted: drivers do not agree on the row count of a bulk insert.
     statement = (
         insert_for(session, Pair)
@@ -150,8 +158,8 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
                 for row in part
             ],
         )
-        added += len(result.all())
-    return AddedPairs(added, len(rows) - added)
+        row_count += len(result.all())
+    return AddedPairs(row_count, len(rows) - row_count)
 
 
 def random_key(dataset_id: int, external_id: str) -> float:
@@ -340,15 +348,15 @@ def ids_by_external_id(
     session: Session, dataset_id: int, external_ids: Sequence[str]
 ) -> dict[str, int]:
     """Pair ids by external id; those that do not exist are left out."""
-    known: dict[str, int] = {}
+    id_of: dict[str, int] = {}
     for part in chunks(external_ids, 1000):
         rows = session.execute(
             select(Pair.external_id, Pair.id).where(
                 Pair.dataset_id == dataset_id, Pair.external_id.in_(part)
             )
         )
-        known.update(row.tuple() for row in rows)
-    return known
+        id_of.update(row.tuple() for row in rows)
+    return id_of
 
 
 def has_images_below(session: Session, dataset_id: int, folder: str) -> bool:
@@ -404,10 +412,10 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
 
 def _decided(session: Session, dataset_id: int) -> Select[str | None, int]:
     """A query for the number of pairs by judgement."""
-    seen = verdict_seen(session, dataset_id)
+    verdict = verdict_seen(session, dataset_id)
     return (
-        select(judged(seen), func.count())
-        .where(in_dataset(dataset_id), ~seen.is_undecided)
+        select(judged(verdict), func.count())
+        .where(in_dataset(dataset_id), ~verdict.is_undecided)
         .group_by(literal_column("1"))
     )
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, exists, select, update
+from sqlalchemy import Row, exists, select
 from sqlalchemy.orm import Session
 
 from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
 from db.queries.blind_review import verdict_seen
 from db.queries.runs import NEWEST_FIRST, RunRow, latest_run
-from db.queries.statements import in_dataset, insert_for, table_of
+from db.queries.statements import in_dataset, insert_for, set_columns, table_of
 
 _RECORD = np.dtype(
     [
@@ -102,9 +102,9 @@ def pairs_without_phrases(
     session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
 ) -> list[int]:
     """The next scored pairs after `after_id` that have no row of this run, in import order."""
-    known = exists().where(PhraseScore.pair_id == Pair.id, PhraseScore.run_id == run_id)
+    has_phrases = exists().where(PhraseScore.pair_id == Pair.id, PhraseScore.run_id == run_id)
     query = select(Pair.id).where(
-        in_dataset(dataset_id), Pair.id > after_id, Pair.s_0.is_not(None), ~known
+        in_dataset(dataset_id), Pair.id > after_id, Pair.s_0.is_not(None), ~has_phrases
     )
     return list(session.execute(query.order_by(Pair.id).limit(limit)).scalars())
 
@@ -132,17 +132,11 @@ def save_support(
     session: Session, support_by_pair: Mapping[int, tuple[float | None, float | None]]
 ) -> None:
     """Save (support, weakest) of pairs; None: no phrase could be tested."""
-    if support_by_pair:
-        pairs = table_of(Pair)
-        session.connection().execute(
-            update(pairs)
-            .where(pairs.c.id == bindparam("pair"))
-            .values(support=bindparam("mean"), weakest=bindparam("least")),
-            [
-                {"pair": pair_id, "mean": mean, "least": least}
-                for pair_id, (mean, least) in sorted(support_by_pair.items())
-            ],
-        )
+    set_columns(
+        session,
+        {pair_id: {"support": mean, "weakest": least}
+         for pair_id, (mean, least) in support_by_pair.items()},
+    )  # fmt: skip
 
 
 #: Stands for no verdict on an edited caption, whose scores are those of the old text.
@@ -170,18 +164,18 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
     pairs = table_of(Pair).c
     names: dict[str, int] = {}
     value = pairs[by or "s_0"].label("value")
-    seen = verdict_seen(session, dataset_id)
-    is_edited = seen.corrected_caption.is_not(None).label("is_edited")
+    verdict = verdict_seen(session, dataset_id)
+    is_edited = verdict.corrected_caption.is_not(None).label("is_edited")
     # The table instead of the mapped class: for a million rows, ORM rows take twice as long.
     rows = session.connection().execute(
-        select(pairs.id, pairs.s_0, value, seen.decision, is_edited, pairs.split)
+        select(pairs.id, pairs.s_0, value, verdict.decision, is_edited, pairs.split)
         .where(pairs.dataset_id == dataset_id)
         .order_by(pairs.id)
         .execution_options(yield_per=_TOGETHER)
     )
     parts: list[tuple[NDArray[Any], ...]] = []
     for batch in rows.partitions():
-        ids, s_0, given, decisions, edited, splits = zip(*batch, strict=True)
+        ids, s_0, support_values, decisions, edited, splits = zip(*batch, strict=True)
         for split in dict.fromkeys(splits):
             names.setdefault(split or "", len(names))
         count = len(ids)
@@ -189,7 +183,7 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
             (
                 np.fromiter(ids, np.int64, count),
                 np.array(s_0, np.float64),  # None becomes NaN
-                np.array(given, np.float64),
+                np.array(support_values, np.float64),
                 np.fromiter(map(_verdict, decisions, edited), np.uint8, count),
                 np.fromiter((names[split or ""] for split in splits), np.int32, count),
             )

@@ -13,14 +13,14 @@ checks, under the dataset's lock, that no later one has claimed it.
 import uuid
 from collections.abc import Iterator, Mapping
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from db.models import Dataset, Pair, Suggestion
-from db.queries.datasets import lock
+from db.queries.dataset_queries import lock
 from db.queries.pairs import lock_pairs
 from db.queries.probabilities import check_probability, p_error_of
-from db.queries.statements import table_of
+from db.queries.statements import set_columns
 
 
 def begin(session: Session, dataset_id: int) -> str:
@@ -61,13 +61,7 @@ def write_next(
         check_probability(pair_id, p_error)
     lock_pairs(session, list(probabilities))
     column = p_error_of(session, dataset_id, following=True)
-    pairs = table_of(Pair)
-    session.connection().execute(
-        update(pairs)
-        .where(pairs.c.id == bindparam("pair"))
-        .values({column.key: bindparam("probability")}),
-        [{"pair": pair_id, "probability": p} for pair_id, p in probabilities.items()],
-    )
+    set_columns(session, {pair_id: {column.key: p} for pair_id, p in probabilities.items()})
 
 
 def use_next(session: Session, dataset_id: int) -> None:

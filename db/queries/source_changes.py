@@ -11,7 +11,7 @@ from db.models import Base, Pair, Suggestion, Verdict
 from db.queries.pairs import NewPair, lock_pairs
 from db.queries.statements import chunks, columns_of, record
 from db.queries.suggestions import OUTDATED
-from db.queries.verdicts import reopen
+from db.queries.verdict_queries import reopen
 
 #: What people did; it stays with the pair whatever the source does.
 _HISTORY = {"verdicts", "opinions", "claims", "pair_tags"}

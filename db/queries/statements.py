@@ -1,11 +1,23 @@
 """Small helpers shared by the query modules."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Row, Table, and_, case, or_
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    case,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
@@ -34,6 +46,34 @@ def table_of(model: type[DeclarativeBase]) -> Table[Any]:
     table = model.__table__
     assert isinstance(table, Table)
     return table
+
+
+def set_columns(session: Session, values_by_pair: Mapping[int, Mapping[str, Any]]) -> None:
+    """Set columns of pairs, by name: the same ones of each pair. In order of id, so that two
+    processes cannot deadlock."""
+    if not values_by_pair:
+        return
+    pairs = table_of(Pair)
+    names = next(iter(values_by_pair.values()))
+    session.connection().execute(
+        update(pairs)
+        .where(pairs.c.id == bindparam("pair"))
+        .values({name: bindparam(f"new_{name}") for name in names}),
+        [
+            {"pair": pair_id, **{f"new_{name}": value for name, value in values.items()}}
+            for pair_id, values in sorted(values_by_pair.items())
+        ],
+    )
+
+
+def replace_rows(
+    session: Session, dataset_id: int, model: Any, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Store rows of a dataset's pairs, all of a table; replaces the dataset's earlier ones."""
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
+    session.execute(delete(model).where(model.pair_id.in_(pairs)))
+    for part in chunks(rows, 5000):
+        session.connection().execute(insert(table_of(model)), list(part))
 
 
 def in_dataset(dataset_id: int) -> ColumnElement[bool]:
@@ -82,16 +122,16 @@ def check_number(value: float | None, what: str) -> None:
         raise ValueError(f"{what} must be a finite number, not {value}")
 
 
-def by_a_person(seen: VerdictSeen) -> ColumnElement[bool]:
+def by_a_person(verdict: VerdictSeen) -> ColumnElement[bool]:
     """Condition: the pair was not decided by a rule (see `db.authors`)."""
-    return or_(seen.decided_by.is_(None), ~seen.decided_by.startswith(RULE, autoescape=True))
+    return or_(verdict.decided_by.is_(None), ~verdict.decided_by.startswith(RULE, autoescape=True))
 
 
-def judged(seen: VerdictSeen) -> ColumnElement[str | None]:
+def judged(verdict: VerdictSeen) -> ColumnElement[str | None]:
     """The `judgement` of a pair's verdict in effect, as an SQL expression."""
-    is_copy = seen.decided_by.startswith(DUPLICATE, autoescape=True)
+    is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
     return case(
-        (seen.enriches & (seen.decision == "correction"), ENRICHED),
-        ((seen.decision == "drop") & is_copy, DUPLICATE_DROPPED),
-        else_=seen.decision,
+        (verdict.enriches & (verdict.decision == "correction"), ENRICHED),
+        ((verdict.decision == "drop") & is_copy, DUPLICATE_DROPPED),
+        else_=verdict.decision,
     )

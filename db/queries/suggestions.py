@@ -106,8 +106,8 @@ def list_suggestions(
     rows = session.execute(
         select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
     )
-    listed = [record(SuggestionRow, row) for row in rows]
-    return sorted(listed, key=lambda row: (row.kind == "boost", *_by_worth(row)))
+    suggestions = [record(SuggestionRow, row) for row in rows]
+    return sorted(suggestions, key=lambda row: (row.kind == "boost", *_by_worth(row)))
 
 
 def _of_run(run_id: int | None) -> list[ColumnElement[bool]]:

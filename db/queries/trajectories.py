@@ -1,12 +1,16 @@
-"""Trajectories, stored packed."""
+"""Trajectories, stored packed: of captions, and of their noisy copies so that training resumes.
 
+A copy is identified by its pair and its text: noise with the same seed gives the same copies.
+"""
+
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, exists, func, or_, select, update
+from sqlalchemy import Row, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from db.blobs import (
@@ -17,11 +21,11 @@ from db.blobs import (
     encode_integers,
     encode_texts,
 )
-from db.models import Detection, Pair, Run, Trajectory
-from db.queries.expectations import ExpectationRow, unpack
+from db.models import CopyTrajectory, Detection, Pair, Run, Trajectory
+from db.queries.expectation_queries import ExpectationRow, unpack
 from db.queries.probabilities import p_error_of
 from db.queries.runs import NEWEST_FIRST
-from db.queries.statements import chunks, in_dataset, insert_for, table_of
+from db.queries.statements import chunks, in_dataset, insert_for, set_columns
 
 FloatArray = NDArray[np.float32]
 
@@ -90,38 +94,20 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
         set_={name: insert.excluded[name] for name in VALUES},
         where=or_(insert.excluded["whole"], Trajectory.whole.is_(False)),
     )
-    connection = session.connection()
-    connection.execute(
-        upsert,
-        [
-            {
-                "pair_id": trajectory.pair_id,
-                "run_id": run_id,
-                **packed(trajectory),
-            }
-            for trajectory in ordered
-        ],
+    session.connection().execute(
+        upsert, [{"pair_id": row.pair_id, "run_id": run_id, **packed(row)} for row in ordered]
     )
-    pairs = table_of(Pair)
-    connection.execute(
-        update(pairs)
-        .where(pairs.c.id == bindparam("pair"))
-        .values(
-            s_0=bindparam("score"),
-            gain=bindparam("gained"),
-            words_read=bindparam("words"),
-            truncated=bindparam("cut"),
-        ),
-        [
-            {
-                "pair": trajectory.pair_id,
-                "score": float(trajectory.scores[0]),
-                "gained": float(np.max(trajectory.scores)) - float(trajectory.scores[0]),
-                "words": len(trajectory.first_step_scores),
-                "cut": trajectory.truncated,
+    set_columns(
+        session,
+        {
+            row.pair_id: {
+                "s_0": float(row.scores[0]),
+                "gain": float(np.max(row.scores)) - float(row.scores[0]),
+                "words_read": len(row.first_step_scores),
+                "truncated": row.truncated,
             }
-            for trajectory in ordered
-        ],
+            for row in ordered
+        },
     )
 
 
@@ -284,3 +270,59 @@ def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
         expectation=unpack(row.expectation, row.captioner),
         whole=row.whole,
     )
+
+
+#: A pair and the caption of one of its copies.
+Copy = tuple[int, str]
+_AT_ONCE = 500
+_COPY_COLUMNS = tuple(
+    getattr(CopyTrajectory, name)
+    for name in ("pair_id", "caption", *VALUES, "expectation", "captioner")
+)
+
+
+def save_copies(
+    session: Session, run_id: int, captions: Sequence[str], batch: Sequence[TrajectoryRow]
+) -> None:
+    """Save one trajectory for each caption; existing ones are not changed, except that a whole
+    trajectory replaces a first step.
+
+    Raises ValueError like `save_trajectories`.
+    """
+    if not batch:
+        return
+    check_finite(batch)
+    rows = [
+        {"run_id": run_id, "pair_id": row.pair_id, "caption": digest(text), **packed(row)}
+        for text, row in zip(captions, batch, strict=True)
+    ]
+    rows.sort(key=lambda row: (row["pair_id"], row["caption"]))
+    insert = insert_for(session, CopyTrajectory)
+    upsert = insert.on_conflict_do_update(
+        index_elements=["run_id", "pair_id", "caption"],
+        set_={name: insert.excluded[name] for name in VALUES},
+        where=and_(insert.excluded["whole"], CopyTrajectory.whole.is_(False)),
+    )
+    session.connection().execute(upsert, rows)
+
+
+def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Copy, TrajectoryRow]:
+    """The trajectory under the run of each copy that has one."""
+    wanted = {(pair_id, digest(text)): (pair_id, text) for pair_id, text in copies}
+    rows_by_copy: dict[Copy, TrajectoryRow] = {}
+    for pair_ids in chunks(sorted({pair_id for pair_id, _ in wanted}), _AT_ONCE):
+        rows = session.execute(
+            select(*_COPY_COLUMNS).where(
+                CopyTrajectory.run_id == run_id, CopyTrajectory.pair_id.in_(pair_ids)
+            )
+        )
+        for row in rows:
+            copy = wanted.get((row.pair_id, row.caption))
+            if copy is not None:
+                rows_by_copy[copy] = unpacked(row)
+    return rows_by_copy
+
+
+def digest(caption: str) -> bytes:
+    """The digest that identifies a copy's caption."""
+    return hashlib.sha256(caption.encode("utf-8", "surrogatepass")).digest()

@@ -23,7 +23,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.progress import Progress, no_progress
 from backend.settings import DEMO, load_settings
 from backend.store import Store, open_database
-from db.queries import classifiers, datasets, detections, pairs, runs, signals
+from db.queries import classifier_queries, dataset_queries, detections, pairs, runs, signals
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
 from db.queries.pairs import NewPair
@@ -43,7 +43,7 @@ def generate(
     """Create a dataset of `count` scored pairs; return its id."""
     images = image_names()
     with store.writing() as session:
-        dataset = datasets.create_dataset(session, name, f"generated:{count}", str(DEMO))
+        dataset = dataset_queries.create_dataset(session, name, f"generated:{count}", str(DEMO))
         run = runs.start_run(
             session,
             kind="score",
@@ -55,11 +55,11 @@ def generate(
             parameters={},
             code_version="0",
         )
-        classifier = classifiers.add_classifier(
+        classifier = classifier_queries.add_classifier(
             session, dataset.id, name="Generated", kind="s_0 alone", basis="injected",
             payload=b"{}", report={"run": run.id},
         )  # fmt: skip
-        classifiers.activate(session, classifier.id)
+        classifier_queries.activate(session, classifier.id)
     last = done = 0
     for batch in _batches(count, images, seed):
         with store.writing() as session:

@@ -6,7 +6,6 @@ checked: every confirmed verdict must be stored exactly once under its curator's
 may have verdicts of two curators. Several servers may share the database.
 """
 
-import json
 import os
 import random
 import socket
@@ -31,7 +30,7 @@ from backend.errors import TracedError
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import verdicts as verdict_queries
+from db.queries import pairs, verdict_queries
 from research.bench.generated_store import generate
 
 _PASSWORD = "open sesame, please"
@@ -39,8 +38,10 @@ _DECISIONS = ("correct", "drop", "unsure", "abstract")
 #: A refusal usually means that another curator was faster. This many in a row have another cause.
 _REFUSED_IN_A_ROW = 20
 _DATASET = "generated"
-#: The command-line module, which is `traced_curator` in an installed wheel.
-_APP = Path(__file__).resolve().parents[2] / ("app.py" if IS_CHECKOUT else "traced_curator.py")
+#: The command line, which is inside a package in an installed wheel.
+_APP = Path(__file__).resolve().parents[2] / (
+    "app.py" if IS_CHECKOUT else "traced_curator/command_line.py"
+)
 _SERVE = (sys.executable, str(_APP), "serve", "--data", _DATASET)
 
 
@@ -175,8 +176,9 @@ def _report(
 ) -> LoadReport:
     with workspace.store.reading() as session:
         decided = [
-            (row.pair_id, row.decided_by)
-            for row in verdict_queries.iterate_verdicts(session, dataset_id)
+            (row.id, row.decided_by)
+            for row in pairs.iterate_pairs(session, dataset_id)
+            if row.decided_by is not None
         ]
         acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decided}
     stored = Counter(pair for pair, _ in decided)
@@ -258,7 +260,7 @@ def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
         refused = 0
         while not tally.is_done():
             begun = time.monotonic()
-            pair = call(client, "next", [_DATASET, "p_error"])
+            pair = call(client, "POST", "datasets/1/next")
             handed = time.monotonic()
             if pair is None:
                 return
@@ -266,7 +268,7 @@ def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
             time.sleep(rng.uniform(0, 2 * pause))
             decided = time.monotonic()
             try:
-                call(client, "decide", [pair["id"], pair["version"], decision, "", 0, ""])
+                call(client, "PUT", f"pairs/{pair['id']}/verdict", pair["etag"], verdict=decision)
             except Refused:
                 with tally.lock:
                     tally.conflicts += 1
@@ -286,23 +288,13 @@ class Refused(Exception):
     """The server responded with an error."""
 
 
-def call(client: httpx.Client, name: str, given: list[Any]) -> Any:
-    """Call a named endpoint through Gradio's HTTP API: post an event, then get its result.
-
-    Raises Refused if the endpoint fails."""
-    posted = client.post(f"/gradio_api/call/{name}", json={"data": given})
-    posted.raise_for_status()
-    answer = client.get(f"/gradio_api/call/{name}/{posted.json()['event_id']}")
+def call(client: httpx.Client, method: str, path: str, etag: str = "", **sent: Any) -> Any:
+    """The answer of the API. Raises Refused if it refuses."""
+    answer = client.request(method, f"/api/v1/{path}", json=sent, headers={"If-Match": etag})
+    if answer.is_client_error:
+        raise Refused(f"{path}: {answer.text}")
     answer.raise_for_status()
-    kind = data = ""
-    for line in answer.text.splitlines():
-        if line.startswith("event: "):
-            kind = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            data = line.removeprefix("data: ")
-    if kind != "complete":
-        raise Refused(f"{name}: {data}")
-    return json.loads(data)[0]
+    return answer.json()
 
 
 def memory_of(process: int) -> float:

@@ -7,23 +7,101 @@ ratios are comparable between machines.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.protocol import ImageState, Session
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.progress import Progress, no_progress
 from research.bench.caption_lengths import make_captions
-from research.bench.operations import Shape, operations, plain_operations
 from research.bench.random_models import random_pixels, random_scorer
-from research.bench.recorder import Recorder
 from research.bench.reference import ReferenceSession
+
+#: The requests of one call: (index of the image, its texts).
+Round = list[tuple[int, tuple[Tokens, ...]]]
+
+
+@dataclass
+class Recorder:
+    """Wraps a session and records the (image, texts) of each call to `score`."""
+
+    session: Session
+    rounds: list[Round] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    _states: list[ImageState] = field(default_factory=list)
+
+    @property
+    def work(self) -> Work:
+        return self.session.work
+
+    @property
+    def embedding_work(self) -> Work:
+        return self.session.embedding_work
+
+    @property
+    def live(self) -> int:
+        return self.session.live
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
+        self.rounds.append([(self._number(state), tuple(texts)) for state, texts in requests])
+        return self.session.score(requests)
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return self.session.embed(texts)
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        return self.session.replacement_gains(requests)
+
+    def _number(self, state: ImageState) -> int:
+        if id(state) not in self._numbers:
+            self._numbers[id(state)] = len(self._states)
+            self._states.append(state)  # keeps it alive, so that its id is not reused
+        return self._numbers[id(state)]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Dimensions of a text tower. `patch_width` is 0 if it does not attend to images."""
+
+    layers: int
+    width: int
+    inner: int  #: width of the feed-forward layers
+    patch_width: int = 0
+    patches: int = 0
+    out: int = 0  #: outputs of the head: an embedding, or ITM's two logits
+
+
+def operations(work: Work, shape: Shape) -> int:
+    """Operations of the whole text side, including the keys and values of images."""
+    d, below = shape.width, shape.layers - 1
+    looks = 4 * d * d if shape.patch_width else 0  # cross-attention's queries and output
+    a_token = 2 * d * d + looks + 4 * d * shape.inner  # all except queries, keys and values
+    first = work.projections * 6 * d * d
+    between = work.tokens * 6 * d * d * (below - 1) if below else 0
+    last = work.tokens * 4 * d * d + work.sequences * (2 * d * d + a_token)
+    attention = 4 * d * (work.attended * below + work.attended_last)
+    attention += 4 * d * (work.seen * below + work.seen_last)
+    images = work.images * shape.layers * shape.patches * 4 * d * shape.patch_width
+    head = work.sequences * 2 * d * shape.out
+    return first + between + work.tokens * a_token * below + last + attention + images + head
+
+
+def plain_operations(work: Work, shape: Shape) -> int:
+    """Operations of the naive reference: every token passes every layer, including the last."""
+    d = shape.width
+    looks = 4 * d * d if shape.patch_width else 0
+    a_token = 8 * d * d + looks + 4 * d * shape.inner
+    attention = 4 * d * (work.attended + work.seen)
+    images = work.images * shape.patches * 4 * d * shape.patch_width
+    return (work.tokens * a_token + attention + images) * shape.layers + (
+        work.sequences * 2 * d * shape.out
+    )
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from PIL import Image
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.vqa.packed_session import PackedSession
-from backend.engine.scoring.vqa.plain_session import PlainSession
-from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
+from backend.engine.scoring.vqa.packed_session import PackedSession, PlainSession
+from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from research.bench.caption_lengths import make_captions

@@ -14,8 +14,7 @@ from PIL import Image
 
 from backend.engine.scoring.blip import BlipScorer
 from backend.engine.scoring.clip import ClipScorer
-from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens
-from backend.engine.scoring.work import Work
+from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens, Work
 
 Plain = ClipScorer | BlipScorer
 

@@ -8,7 +8,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError
 from research.bench.measure_scoring import Measured, Progress, measure
 from research.bench.random_models import SCORERS
-from research.evaluation.papers_tables import published
+from research.evaluation.result_tables import published
 
 #: Overheads measured on an L40 (TRACED, Table 2): time with trajectories over time without.
 PAPER_OVERHEADS = {

@@ -8,7 +8,7 @@ trajectory of every suggestion; ours must make the same suggestions.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 
@@ -16,7 +16,10 @@ from backend.engine.captions import Caption
 from backend.engine.correction import judge
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
+from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, Ranked
+from backend.engine.correction.shared_prefixes import TokenTrees, trees_of
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.correction.tree_decoding import TreeDecoding
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
@@ -25,8 +28,50 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.suggest import JUDGED_AHEAD_IF_SMALL, TOGETHER_IF_SMALL
 from backend.progress import Progress, no_progress
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER
-from research.bench.plain_captioner import plain
 from research.evaluation.labelled import from_scenes
+
+
+class PlainDecoding(TreeDecoding):
+    """All captions are read, and images are described one by one."""
+
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+        every = self.log_likelihoods(
+            [(image, AskLikelihoods(request.captions)) for image, request in requests]
+        )
+        return [
+            sorted(enumerate(values), key=lambda item: (-item[1], item[0]))[: request.count]
+            for values, (_, request) in zip(every, requests, strict=True)
+        ]
+
+    def describe(
+        self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
+    ) -> list[str]:
+        return [super(PlainDecoding, self).describe([image], prefix, max_new_tokens)[0]
+                for image in images]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlainCaptioner(Captioner):
+    """The same model and the same results, without the optimisations."""
+
+    def decoding(self, memories: Sequence[torch.Tensor]) -> PlainDecoding:
+        return PlainDecoding(self, memories)
+
+    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
+        return trees_of(sequences, 1)
+
+    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
+        ids = torch.from_numpy(trees.tokens).to(self.device)
+        mask = trees.lengths_mask(self.device)
+        logits = self._decoded(ids, mask, memory.expand(len(ids), -1, -1))
+        return logits.float().log_softmax(-1)
+
+
+def plain(captioner: Captioner) -> PlainCaptioner:
+    """The naive version of a BLIP captioner."""
+    values = {field.name: getattr(captioner, field.name) for field in fields(Captioner)}
+    return PlainCaptioner(**values)
+
 
 #: Seed of the scenes, which were not used in training.
 _SEED = 40

@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.specificity.bags import LARGEST
+from backend.engine.specificity.picture_bags import LARGEST
 from backend.errors import SettingsError
 from research.bags_and_recall import training_bags
 

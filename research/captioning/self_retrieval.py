@@ -41,7 +41,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812
 
-from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
+from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
 from backend.errors import SettingsError, TrainingError
 from research.captioning.caption_metrics import CiderD
 from research.captioning.curriculum import Batch, batches

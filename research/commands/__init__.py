@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
-from research.commands import distill, icc, inject_errors, measure, train_captioner
+from research.commands import concreteness, distill, inject_errors, measure, train_captioner
 
 #: Command functions by name.
 COMMANDS: Mapping[str, Callable[..., None]] = {
     "captioner": train_captioner.captioner,
     "noise": inject_errors.noise,
     "evaluate": measure.evaluate,
-    "icc": icc.icc,
+    "icc": concreteness.icc,
     "distill": distill.distill,
     "bench": measure.bench,
 }

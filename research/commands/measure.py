@@ -22,11 +22,151 @@ from backend.cli.output import console, emit, progress, reported
 from backend.errors import SettingsError
 from backend.progress import Progress
 from backend.settings import MODELS, load_settings
-from research.commands.tables_output import check_folders, emit_tables
 
 if TYPE_CHECKING:
     from backend.engine.correction.language_model_suggestions import Corrector
     from research.evaluation.evaluate import EvaluationReport, Plan
+
+from typing import Any
+
+from backend.cli.specificity_commands import SIZES
+
+
+def check_folders(*files: Path | None) -> None:
+    """Raises SettingsError unless the folder of each file exists: before hours of computing."""
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise SettingsError(f"There is no folder {file.absolute().parent}.")
+
+
+def emit_tables(report: object, tables: str, out: Path | None, as_json: bool) -> None:
+    """Print the tables, or the report as JSON; also write the tables to the Markdown file `out`."""
+    if out is not None:
+        out.write_text(tables + "\n", encoding="utf-8")
+    emit(report, as_json, tables)
+
+
+def evaluate_phrases(
+    what: str,
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    embedded: Sequence[Path],
+    scorers: Sequence[str] | None,
+    model: str | None,
+    sugarcrepe: Path | None,
+    image_root: Path | None,
+    device: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Evaluate and print the tables, also to the Markdown file `out`. Raises SettingsError."""
+    if pairs < 40 or seeds < 1:
+        raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
+    report: Any
+    with progress("Evaluating") as update:
+        if what == "support":
+            from research.evaluation import support
+
+            report = support.evaluate_support(
+                pairs, seeds, first_seed, embedded, scorers or ("clip", "blip-itm"), update
+            )
+            text = support.markdown(report)
+        elif what == "selection":
+            from research.evaluation import selection
+
+            name = (scorers or ("clip",))[0]
+            report = selection.evaluate_selection(pairs, seeds, first_seed, embedded, name, update)
+            text = selection.markdown(report)
+        else:
+            from backend.engine.scoring.loading import load_scorer
+            from research.evaluation import composition
+            from research.scenes.labelled_scenes import DIRECTORIES
+
+            kind = scorers[0] if scorers else None
+            if sugarcrepe is not None:
+                if image_root is None:
+                    raise SettingsError("Give the folder of COCO's images: --image-root val2017")
+                comparisons = composition.sugarcrepe(sugarcrepe, image_root)
+            else:
+                comparisons = composition.drawn_comparisons(pairs, first_seed)
+            name = model or str(embedded[0] / DIRECTORIES[kind or "clip"])
+            report = composition.evaluate_composition(
+                load_scorer(name, kind, device), comparisons, update
+            )
+            text = composition.markdown(report)
+    emit_tables(report, text, out, as_json)
+
+
+def evaluate_specificity(
+    dataset: str,
+    image_root: Path | None,
+    scorer: list[str] | None,
+    model: str | None,
+    embedded: list[Path] | None,
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    sizes: list[int] | None,
+    bags: Path | None,
+    captioners: Sequence[str],
+    captions: Path | None,
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """`evaluate specificity`; see `evaluate` for the options."""
+    from research.evaluation.specificity import evaluate_dataset, evaluate_scenes
+    from research.evaluation.specificity import markdown as tables
+    from research.scenes.labelled_scenes import DIRECTORIES
+
+    kind = (scorer or ["clip"])[0]
+    with progress("Evaluating") as update:
+        if dataset == "scenes":
+            if bags or captions or captioners or model:
+                raise SettingsError(
+                    "--bags, --captions, --captioner and --model need a dataset: --dataset PATH."
+                )
+            if kind not in DIRECTORIES:
+                raise SettingsError(f"Scenes are judged by {', '.join(DIRECTORIES)}, not {kind}.")
+            report = evaluate_scenes(
+                pairs, seeds, first_seed, embedded or [MODELS], kind, sizes or SIZES, device, update
+            )
+        else:
+            default = str(MODELS / DIRECTORIES["clip"]) if scorer is None else None
+            settings = load_settings(
+                {"model": model or default, "kind": scorer[0] if scorer else None}
+            )
+            report = evaluate_dataset(
+                Path(dataset).expanduser(), image_root, settings.model, settings.kind,
+                sizes or SIZES, bags, captioners, captions, pairs, first_seed, device, update,
+            )  # fmt: skip
+    emit_tables(report, tables(report), out, as_json)
+
+
+def evaluate_boosting(
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    embedded: list[Path] | None,
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """`evaluate boosting`; see `evaluate` for the options."""
+    from research.evaluation import boosted_captions
+
+    if pairs < boosted_captions.LEAST or seeds < 1:
+        raise SettingsError(
+            f"An evaluation of boosting needs at least 1 seed and {boosted_captions.LEAST} "
+            "pictures."
+        )
+    with progress("Evaluating") as update:
+        report = boosted_captions.evaluate_boosting(
+            pairs, seeds, first_seed, embedded or [MODELS], device=device, progress=update
+        )
+    emit_tables(report, boosted_captions.markdown(report), out, as_json)
+
 
 #: The evaluations, the default first.
 EVALUATIONS = (
@@ -221,22 +361,16 @@ def evaluate(
             _evaluate_icc(ratings, words, concreteness, markdown, device, as_json)
             return
         if what == "specificity":
-            from research.commands.measure_specificity import evaluate_specificity
-
             evaluate_specificity(
                 dataset, image_root, scorer, model, embedded, pairs, seeds, first_seed, size, bags,
                 captioner or (), captions, markdown, device, as_json,
             )  # fmt: skip
             return
         if what == "boosting":
-            from research.commands.measure_specificity import evaluate_boosting
-
             evaluate_boosting(pairs, seeds, first_seed, embedded, markdown, device, as_json)
             return
         if what in ("support", "selection", "composition"):
-            from research.commands import measure_phrases
-
-            measure_phrases.run(
+            evaluate_phrases(
                 what, pairs, seeds, first_seed, embedded or [MODELS], scorer, model, sugarcrepe,
                 image_root, device, markdown, as_json,
             )  # fmt: skip
@@ -422,49 +556,10 @@ def bench(
                                                     "many drawn pairs instead, and estimate the "
                                                     "cost of large datasets."),
     ] = None,
-    busy: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="PAIRS", help="Measure two programs that score this many drawn "
-                                                  "pairs simultaneously instead, compared with "
-                                                  "one."),
-    ] = None,
-    select: Annotated[
-        int | None,
-        typer.Option(min=100, metavar="PAIRS", help="Measure the processor time and memory of "
-                                                    "select on this many generated pairs instead."),
-    ] = None,
-    vectors: Annotated[
-        int | None,
-        typer.Option(min=100, metavar="PICTURES", help="Measure the processor time and memory of "
-                                                       "specificity, near duplicates and the map "
-                                                       "of this many generated pictures instead."),
-    ] = None,
     suggestions: Annotated[
         int | None,
         typer.Option(min=1, metavar="PAIRS", help="Measure suggestions for this many wrong "
                      "captions instead, against trajectories and a plain implementation."),
-    ] = None,
-    estimate: Annotated[
-        int | None,
-        typer.Option(min=12, metavar="PAIRS", help="Measure instead how accurately the time of "
-                                                   "scoring this many drawn pairs is estimated."),
-    ] = None,
-    images: Annotated[
-        int | None,
-        typer.Option(min=100, help="Measure instead the memory of importing, scoring (embedded "
-                                   "CLIP) and exporting this many small drawn images."),
-    ] = None,
-    adopt: Annotated[
-        int | None,
-        typer.Option(min=100, metavar="PAIRS", help="Measure instead how long verdicts wait while "
-                                                    "a classifier is adopted on this many "
-                                                    "generated pairs."),
-    ] = None,
-    opening: Annotated[
-        int | None,
-        typer.Option("--open", min=1, metavar="PAIRS", help="Measure instead the cost of opening "
-                                                            "a pair with only its first step, on "
-                                                            "this many drawn pairs."),
     ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
@@ -486,31 +581,17 @@ def bench(
     Uses models of the published sizes with random weights, so nothing is downloaded.
     """
     with reported(as_json):
-        from research.bench.adopting import bench_adopting
-        from research.bench.busy import bench_busy
         from research.bench.cluster import bench_cluster
-        from research.bench.estimate_check import bench_estimate
         from research.bench.load import bench_load
-        from research.bench.many_images import bench_images
-        from research.bench.opened_pairs import bench_open
         from research.bench.queue_speed import bench_store
-        from research.bench.selection_speed import bench_selection
         from research.bench.suggestion_speed import bench_suggestions
-        from research.bench.vector_stages import bench_vectors
 
         modes: list[tuple[int | None, str, Callable[[int, Progress], Measured]]] = [
             (store, "Making pairs", lambda n, update: bench_store(n, db, update)),
             (curators, "Making pairs",
              lambda n, update: bench_load(n, verdicts, db, update, servers, pause)),
             (ray, "Measuring", lambda n, update: bench_cluster(n, progress=update)),
-            (busy, "Measuring", bench_busy),
-            (select, "Selecting", lambda n, update: bench_selection(n, db, update)),
-            (vectors, "Making vectors", lambda n, update: bench_vectors(n, progress=update)),
             (suggestions, "Suggestions", bench_suggestions),
-            (estimate, "Estimating", bench_estimate),
-            (images, "Drawing", bench_images),
-            (adopt, "Making pairs", lambda n, update: bench_adopting(n, db, update)),
-            (opening, "Opening pairs", bench_open),
         ]  # fmt: skip
         for number, doing, measure in modes:
             if number is not None:

@@ -101,7 +101,7 @@ def captioner(
     """
     with reported(as_json):
         from backend.jobs.reports import ExportChoice
-        from research.captioning.train_captioner import CaptionerRecipe, markdown, train_captioner
+        from research.captioning.cleaned_training import CaptionerRecipe, markdown, train_captioner
 
         settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
         workspace = open_workspace(settings)

@@ -18,7 +18,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 
-from backend.engine.concreteness import form
+from backend.engine.concreteness import embedded
 from backend.engine.concreteness.embedded import (
     GAMMA,
     WEIGHTS,
@@ -77,7 +77,7 @@ def fit_words() -> tuple[Linear, float]:
 def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
     """The whole model, its out-of-fold predictions for the captions, and the ratings."""
     captions, ratings = read_captions()
-    written = form.describe(captions)
+    written = embedded.describe(captions)
     usual = Spread(written.mean(0), np.maximum(written.std(0), 1e-6))
     features, mean = inputs(captions, words, usual), float(ratings.mean())
     strength, predicted = held_out(

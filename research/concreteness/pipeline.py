@@ -15,26 +15,236 @@ import csv
 import io
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from backend.engine import hub
 from backend.engine.captions import Caption
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.scoring.protocol import Scorer
-from backend.errors import DatasetFormatError, SettingsError, TrainingError
+from backend.errors import DatasetFormatError, ModelMismatch, SettingsError, TrainingError
 from backend.progress import Progress, no_progress
-from research.concreteness import combining, distilling, semantic_bottleneck
-from research.concreteness.choosing import uniformly
-from research.concreteness.controls import average_clip, by_measure
+from research.concreteness import semantic_bottleneck
 from research.concreteness.correlations import Agreement, agreement
+from research.concreteness.fidelity import edit_similarity, meaning_similarity
 from research.concreteness.semantic_bottleneck import SemanticBottleneck
-from research.concreteness.standardising import standardised
 from research.concreteness.visual_bottleneck import (
     PictureCaptioner,
     TextToImage,
     through_pictures,
 )
+
+BATCH, LEARNING_RATE, EPOCHS = 32, 5e-5, 3
+_LONGEST = 128
+
+
+def distill(
+    captions: Sequence[str],
+    scores: Sequence[float],
+    encoder: str,
+    out: Path,
+    epochs: int = EPOCHS,
+    learning_rate: float = LEARNING_RATE,
+    device: str = "cpu",
+    seed: int = 0,
+    progress: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> list[float]:
+    """Fine-tune `encoder` (hub name or directory, such as distilroberta-base) with mean squared
+    error and write it to `out`. Returns the mean loss of each epoch. Raises ModelUnavailable."""
+    model, tokenizer = _load(encoder, device, seed)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    order = torch.Generator().manual_seed(seed)
+    steps = epochs * -(-len(captions) // BATCH)
+    losses, done = [], 0
+    model.train()
+    for _ in range(epochs):
+        epoch_losses = []
+        shuffled = torch.randperm(len(captions), generator=order).tolist()
+        for first in range(0, len(shuffled), BATCH):
+            rows = shuffled[first : first + BATCH]
+            inputs = tokenizer(
+                [captions[row] for row in rows], padding=True, truncation=True,
+                max_length=_LONGEST, return_tensors="pt",
+            ).to(device)  # fmt: skip
+            wanted = torch.tensor([scores[row] for row in rows], device=device)
+            loss = torch.nn.functional.mse_loss(model(**inputs).logits[:, 0], wanted.float())
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            epoch_losses.append(float(loss.detach()))
+            done += 1
+            progress(done, steps, "Distilling")
+        losses.append(sum(epoch_losses) / len(epoch_losses))
+    model.eval().save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    return losses
+
+
+def _load(encoder: str, device: str, seed: int) -> tuple[Any, Any]:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    torch.manual_seed(seed)
+    what = "The text encoder"
+    advice = "Give a directory or hub name, such as distilroberta-base."
+    model = hub.load(
+        AutoModelForSequenceClassification, encoder, what, advice,
+        num_labels=1, problem_type="regression", dtype=torch.float32,
+    )  # fmt: skip
+    tokenizer = hub.load(AutoTokenizer, encoder, what, advice)
+    return model.to(device), tokenizer
+
+
+@dataclass(frozen=True)
+class Combination:
+    vba: float
+    sba: float
+    bias: float
+
+    def __call__(self, vba: Sequence[float], sba: Sequence[float]) -> NDArray[np.float64]:
+        """In (0, 1), shape [captions]; higher is more concrete."""
+        weighed = self.vba * np.asarray(vba) + self.sba * np.asarray(sba) + self.bias
+        combined: NDArray[np.float64] = 1 / (1 + np.exp(-weighed))
+        return combined
+
+
+def fit(vba: Sequence[float], sba: Sequence[float], ratings: Sequence[float]) -> Combination:
+    """Logistic regression on captions rated above the median against those below; those at the
+    median are excluded. If the median is the lowest or the highest rating, the midpoint of the
+    range is used instead. Raises TrainingError if only one class is present."""
+    middle = float(np.median(ratings))
+    if not min(ratings) < middle < max(ratings):
+        middle = (min(ratings) + max(ratings)) / 2
+    rows = [i for i, rating in enumerate(ratings) if rating != middle]
+    labels = [ratings[i] > middle for i in rows]
+    if len(set(labels)) < 2:
+        raise TrainingError(
+            "The labelled captions are all equally concrete: rate some higher and some lower than "
+            "their median."
+        )
+    both = np.column_stack([np.asarray(vba)[rows], np.asarray(sba)[rows]])
+    fitted = LogisticRegression().fit(both, labels)
+    (a, b), (c,) = fitted.coef_[0], fitted.intercept_
+    return Combination(float(a), float(b), float(c))
+
+
+EDIT, MEANING = "edit distance", "BERTScore"
+
+
+def by_measure(
+    captions: Sequence[str],
+    by_picture: Sequence[str],
+    by_vector: Sequence[str],
+    ratings: Sequence[float],
+    encoder: str | None = None,
+) -> dict[str, Agreement]:
+    """Agreement of both pipelines with the ratings, by each similarity measure.
+
+    `by_picture`, `by_vector`: the reconstructions of each caption, chosen among the beams by the
+    pipeline's usual measure. Scores are not standardised by length.
+    """
+    return {
+        f"{pipeline}, {name}": agreement(measured, ratings)
+        for pipeline, returned in (("VBA", by_picture), ("SBA", by_vector))
+        for name, measured in (
+            (EDIT, edit_similarity(captions, returned)),
+            (MEANING, meaning_similarity(captions, returned, encoder)),
+        )
+    }
+
+
+def average_clip(
+    captions: Sequence[str],
+    text_to_image: TextToImage,
+    scorer: Scorer,
+    pictures: int,
+    seed: int = 0,
+) -> list[float]:
+    """aveCLIP (Wu and Smith 2023): mean cosine of a caption and several pictures drawn from it.
+
+    `scorer` must embed pictures and texts: raises ModelMismatch otherwise.
+    """
+    averages = []
+    for caption in captions:
+        drawn = [text_to_image.draw([caption], seed + number)[0] for number in range(pictures)]
+        seen = scorer.image_embeddings(scorer.encode_images(drawn))
+        if seen is None:
+            raise ModelMismatch("aveCLIP needs a model that embeds pictures, such as CLIP.")
+        averages.append(float(np.mean(seen @ scorer.text_embeddings([caption])[0])))
+    return averages
+
+
+MEAN, DEVIATION = 0.5, 1.0
+#: Lengths with fewer captions are grouped with neighbouring lengths.
+FEWEST = 20
+_EDGE = 1e-3
+
+
+def standardised(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.float64]:
+    """Scores in (0, 1), shape [captions]; `lengths` in words."""
+    clipped = np.clip(np.asarray(scores, np.float64), _EDGE, 1 - _EDGE)
+    logits = np.log(clipped / (1 - clipped))
+    z_scores = np.empty_like(logits)
+    for rows in _groups(lengths):
+        values = logits[rows]
+        spread = values.std()
+        z_scores[rows] = (values - values.mean()) / (spread if spread > 1e-9 else 1.0)
+    standard: NDArray[np.float64] = 1 / (1 + np.exp(-(MEAN + DEVIATION * z_scores)))
+    return standard
+
+
+def _groups(lengths: Sequence[int]) -> list[NDArray[np.intp]]:
+    """Rows grouped by length; neighbouring lengths are merged until a group has FEWEST rows."""
+    values = np.asarray(lengths)
+    groups: list[NDArray[np.intp]] = []
+    waiting: list[NDArray[np.intp]] = []
+    for length in sorted(set(values.tolist())):
+        waiting.append(np.flatnonzero(values == length))
+        if sum(map(len, waiting)) >= FEWEST:
+            groups.append(np.concatenate(waiting))
+            waiting = []
+    if waiting:  # too few of the longest: merge them with the last group
+        last = groups.pop() if groups else np.empty(0, np.intp)
+        groups.append(np.concatenate([last, *waiting]))
+    return groups
+
+
+#: Cells of the grid along each score.
+CELLS = 8
+
+
+def uniformly(
+    vba: Sequence[float] | NDArray[np.float64],
+    sba: Sequence[float] | NDArray[np.float64],
+    count: int,
+    seed: int = 0,
+) -> list[int]:
+    """Rows of at most `count` captions whose scores, in [0, 1], are spread evenly, in random order.
+
+    The unit square is divided into CELLS x CELLS cells, each of which in turn contributes a
+    random caption until there are enough; empty cells are skipped.
+    """
+    rng = np.random.default_rng(seed)
+    places = [
+        np.minimum((np.asarray(scores) * CELLS).astype(int), CELLS - 1) for scores in (vba, sba)
+    ]
+    cells: dict[int, list[int]] = {}
+    for row in rng.permutation(len(vba)).tolist():
+        cells.setdefault(int(places[0][row] * CELLS + places[1][row]), []).append(row)
+    chosen: list[int] = []
+    while cells and len(chosen) < count:
+        for cell in rng.permutation(sorted(cells)).tolist()[: count - len(chosen)]:
+            chosen.append(cells[cell].pop())
+            if not cells[cell]:
+                del cells[cell]
+    return chosen
+
 
 _COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
 #: 1 normalised CLIP's vectors, used BERTScore's last layer and distilled in one stage.
@@ -73,7 +283,7 @@ class MadeReport:
     distilled_sba: Agreement
     combined: Agreement
     distilled: Agreement
-    weights: combining.Combination
+    weights: Combination
     semantic_losses: list[float]
     distillation_losses: list[float]
     model: Path
@@ -116,7 +326,7 @@ def make(
     parts: Parts,
     out: Path,
     epochs: int = semantic_bottleneck.EPOCHS,
-    distillation_epochs: int = distilling.EPOCHS,
+    distillation_epochs: int = EPOCHS,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> MadeReport:
@@ -143,16 +353,16 @@ def make(
     for name, scores in (("vba", vba), ("sba", sba)):
         if not (out / name).exists():
             made = out / f"{name}.part"
-            distilling.distill(
+            distill(
                 unlabelled, scores[: len(unlabelled)].tolist(), parts.distill_into, made,
                 distillation_epochs, seed=seed, progress=progress,
             )  # fmt: skip
             made.replace(out / name)
         by_encoder[name] = score_captions(wanted, str(out / name), clipped=False)
     fitted = {name: predicted[labelled_rows] for name, predicted in by_encoder.items()}
-    weights = combining.fit(fitted["vba"], fitted["sba"], ratings)
+    weights = fit(fitted["vba"], fitted["sba"], ratings)
     both = weights(by_encoder["vba"], by_encoder["sba"])
-    distilled = distilling.distill(
+    distilled = distill(
         unlabelled, both[: len(unlabelled)].tolist(), parts.distill_into, out / "model",
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip

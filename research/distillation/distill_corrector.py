@@ -16,8 +16,7 @@ import numpy as np
 from backend.engine.correction import prompting
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.correction.modes import Mode
-from backend.engine.correction.ranking import words_changed
-from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.correction.suggestion import CorrectionContext, words_changed
 from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.local import LocalVisionLanguageModel
 from backend.errors import SettingsError, TrainingError
@@ -26,9 +25,9 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.authors import is_rule
+from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
-from db.queries import queue as queue_queries
-from db.queries.queue import QueueFilter, QueueRow
+from db.queries.pair_queue import QueueFilter, QueueRow
 from research.distillation.fine_tuning import (
     Example,
     Recipe,

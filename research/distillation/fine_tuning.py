@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from backend.datasets.regular_files import replacement
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.local import LocalVisionLanguageModel, as_inputs, conversation
-from backend.engine.language_models.question import Question
 from research.lora import with_lora
 
 

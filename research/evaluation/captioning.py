@@ -25,8 +25,8 @@ import torch
 from backend.engine import hub
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.logit_scale import logit_scale_of
-from backend.engine.specificity.bags import multimodal, nearest, unit
+from backend.engine.scoring.protocol import logit_scale_of
+from backend.engine.specificity.picture_bags import multimodal, nearest, unit
 from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.errors import SettingsError
 from backend.settings import MODELS

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.specificity.bags import candidate_bags, curated_bags, multimodal, unit
+from backend.engine.specificity.picture_bags import candidate_bags, curated_bags, multimodal, unit
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.captioning.caption_metrics import (
     chair,

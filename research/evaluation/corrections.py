@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from backend.engine.captions import kept_words, lower_words
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.judge import judge_all, proposals_of
 from backend.engine.correction.language_model_suggestions import Corrector, propose
@@ -22,7 +23,6 @@ from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.engine.word_differences import kept_words, lower_words
 from research.evaluation.labelled import LabelledPairs
 from research.scenes.caption_reading import claims_of
 

@@ -5,22 +5,26 @@ evaluates them (`result_figures`). The summary gives means over seeds with stand
 improvement over the single score is computed per seed and noise, as in TRACED's Tables 1 and 6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.datasets.score_file import ScoreFile, read_scores
+from backend.datasets.label_file import ScoreFile, read_scores
+from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.types import DETECTORS
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.protocol import ImageState, Scorer
+from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
@@ -38,7 +42,14 @@ from research.evaluation.labelled import (
     from_dataset,
     from_scenes,
 )
-from research.evaluation.learning_curve import Learnt, learning_curve
+from research.evaluation.learning_curve import (
+    Learnt,
+    Transfer,
+    Unlabelled,
+    learning_curve,
+    transfer,
+    without_labels,
+)
 from research.evaluation.result_figures import Figures, Judged, compared, figures_of, test_half
 from research.evaluation.scored import (
     gradients_of,
@@ -50,11 +61,40 @@ from research.evaluation.scored import (
     word_weights_of,
 )
 from research.evaluation.times import Times, measure_times
-from research.evaluation.trajectories_on_devices import trajectories_on
-from research.evaluation.transfer import Transfer, transfer
-from research.evaluation.unlabelled import Unlabelled, without_labels
 from research.markdown_tables import Mean, mean_of
 from research.scenes.labelled_scenes import DIRECTORIES
+
+_BATCH = 16
+#: Makes the scorer and the labelled pairs of a run in another process; has to be picklable.
+Load = Callable[[str], tuple[Scorer, LabelledPairs]]
+
+
+def trajectories_on(devices: tuple[str, ...], load: Load, exploring: Exploring) -> list[Trajectory]:
+    """The trajectories of the pairs that `load(device)` returns, in order."""
+    count = len(devices)
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        parts = pool.map(_share, devices, [load] * count, [exploring] * count, range(count),
+                         [count] * count)  # fmt: skip
+        by_row = {row: trajectory for part in parts for row, trajectory in part}
+    return [by_row[row] for row in sorted(by_row)]
+
+
+def _share(
+    device: str, load: Load, exploring: Exploring, first: int, step: int
+) -> list[tuple[int, Trajectory]]:
+    """Every `step`-th pair from `first` on."""
+    scorer, pairs = load(device)
+    rows = range(first, len(pairs), step)
+
+    def states() -> Iterator[tuple[ImageState, Caption]]:
+        for at in range(0, len(rows), _BATCH):
+            batch = rows[at : at + _BATCH]
+            encoded = scorer.encode_images([pairs.picture(row) for row in batch])
+            for row, state in zip(batch, encoded, strict=True):
+                yield scorer.of_pair(state, row), Caption.parse(pairs.captions[row])
+
+    return [(rows[place], made) for place, made in run_trajectories(scorer, states(), exploring)]
+
 
 #: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.
 LEMON = {"lemon-fix": "fix", "lemon-opt": "opt", "lemon-auc": "auc"}

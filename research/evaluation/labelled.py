@@ -12,8 +12,7 @@ from PIL import Image
 from backend.datasets.images import check_image, load_image
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import SourcePair, read_dataset
-from backend.engine.noise.injection import inject
-from backend.engine.noise.swaps import ImageCaption
+from backend.engine.noise.injection import ImageCaption, inject
 from backend.errors import DatasetFormatError, ImageError
 from research.evaluation.metrics import Wrong
 from research.noisy_dataset import recorded

@@ -1,18 +1,159 @@
-"""Detector quality by number of labelled pairs: curators reach fifty long before a thousand.
+"""Detector quality by number of labelled pairs, without labels by the size of the dataset, and on
+the errors of another generator.
 
-For each number, training pairs are sampled at random twenty times; all others are the test set.
+For each number of labels, training pairs are sampled at random twenty times; all others are the
+test set. Transfer: the same pairs are corrupted by two generators; the training half comes from one
+and the test half from the other, so that no image is on both sides. A detector that only knew how
+its generator writes errors would lose its lead over s_0 there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from backend.engine.detection.cold_start import ScoreCaptions, cold_start, drawn_by_image
 from backend.engine.detection.features import feature_matrix
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 from research.evaluation import metrics
 from research.evaluation.labelled import LabelledPairs
+from research.evaluation.result_figures import judge, test_half
+
+PAIR_COUNTS = (120, 600, 3000)
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Results on all `pairs` of a dataset that was ranked by a cold start.
+
+    `detector`: the family that it chose; `noisy_copies`: how many it was trained on;
+    `share_wrong`, `estimated_share_wrong`: of the captions, and by its own estimate (None if the
+    dataset was too small to train on).
+    """
+
+    scorer: str
+    explorer: str
+    noise: str
+    seed: int
+    pairs: int
+    detector: str
+    noisy_copies: int
+    auc: float
+    auc_single_score: float
+    calibration_error: float
+    share_wrong: float
+    estimated_share_wrong: float | None
+
+
+def without_labels(
+    pairs: LabelledPairs,
+    trajectories: Sequence[Trajectory],
+    score: ScoreCaptions,
+    scorer: str,
+    explorer: str,
+    noise: str,
+    seed: int,
+    detector: str = "best",
+    sizes: Sequence[int] = PAIR_COUNTS,
+) -> list[Unlabelled]:
+    """One entry for each size for which there are enough pairs.
+
+    `score`: the trajectories of other captions on the images of `pairs`, by row.
+    """
+    results = []
+    for size in sizes:
+        if size > len(pairs):
+            continue
+        rows = drawn_by_image(pairs.groups, size, seed)
+
+        def score_drawn(
+            requests: Sequence[tuple[int, str]], rows: Sequence[int] = rows
+        ) -> list[Trajectory]:
+            return score([(rows[place], text) for place, text in requests])
+
+        started = cold_start(
+            [pairs.captions[row] for row in rows],
+            [trajectories[row] for row in rows],
+            score_drawn,
+            [pairs.groups[row] for row in rows],
+            seed=seed,
+            detector=detector,
+        )
+        wrong = pairs.wrong[rows]
+        s_0 = np.array([trajectories[row].scores[0] for row in rows])
+        results.append(
+            Unlabelled(
+                scorer, explorer, noise, seed, len(rows),
+                started.report["detector"], started.report.get("noisy_copies", 0),
+                metrics.auc(wrong, started.p_error), metrics.auc(wrong, -s_0),
+                metrics.expected_calibration_error(wrong, started.p_error),
+                float(wrong.mean()), started.report.get("estimated_share_wrong"),
+            )
+        )  # fmt: skip
+    return results
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Results on the test half with errors by `noise`, of a detector trained on errors by
+    `trained_on`. `auc_text_only`: a classifier that reads only the words, the control."""
+
+    scorer: str
+    explorer: str
+    trained_on: str
+    noise: str
+    seed: int
+    auc: float
+    auc_single_score: float
+    auc_text_only: float
+    calibration_error: float
+    improvement_percent: float
+
+
+def transfer(
+    pairs: LabelledPairs,
+    trajectories: Sequence[Trajectory],
+    others: LabelledPairs,
+    trajectories_of_others: Sequence[Trajectory],
+    scorer: str,
+    explorer: str,
+    trained_on: str,
+    noise: str,
+    seed: int,
+    detector: str = "best",
+) -> Transfer:
+    """Train on `others` outside the test half, judge `pairs` inside it.
+
+    Raises ValueError if `others` are not the same pairs with other errors.
+    """
+    if others.originals != pairs.originals or others.groups != pairs.groups:
+        raise ValueError("The two generators must corrupt the same pairs.")
+    test = test_half(pairs, seed)
+    mixed = replace(
+        pairs,
+        captions=[(pairs if is_test else others).captions[row] for row, is_test in enumerate(test)],
+        wrong=np.where(test, pairs.wrong, others.wrong),
+    )
+    features = np.where(
+        test[:, None], feature_matrix(trajectories), feature_matrix(trajectories_of_others)
+    )
+    judged = judge(features, mixed.captions, mixed.wrong, mixed.groups, test, seed, detector)
+    wrong = mixed.wrong[test]
+    auc, single = metrics.auc(wrong, judged.log_odds), metrics.auc(wrong, judged.s_0)
+    return Transfer(
+        scorer,
+        explorer,
+        trained_on,
+        noise,
+        seed,
+        auc,
+        single,
+        metrics.auc(wrong, judged.text_only),
+        metrics.expected_calibration_error(wrong, judged.p_error),
+        100 * (auc / single - 1),
+    )
+
 
 SIZES = (50, 100, 200, 500, 1000, 3000)
 SPLITS = 20

@@ -26,7 +26,7 @@ from research.evaluation.evaluate import (
     summarise,
 )
 from research.evaluation.labelled import NOISES, RECORDED
-from research.evaluation.papers_tables import papers_dataset
+from research.evaluation.result_tables import papers_dataset
 from research.evaluation.scored import prepare
 from research.evaluation.times import Times, measure_times
 

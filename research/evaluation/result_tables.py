@@ -1,14 +1,68 @@
 """An evaluation as Markdown: a summary, then our results next to the paper's own tables."""
 
+import csv
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from research.evaluation.evaluate import SUMMARY_COLUMNS, EvaluationReport, by_setting
 from research.evaluation.labelled import RECORDED
-from research.evaluation.papers_tables import papers_dataset, published
 from research.evaluation.result_figures import ABLATIONS, Figures
 from research.evaluation.suspect_hits import CHANCE, INTERVENTION, OURS, PRIOR
 from research.markdown_tables import cell, cells, mean_cell, table
+
+_FILE = Path(__file__).parent / "traced_tables.tsv"
+#: The paper's datasets, and substrings of a path that identify them.
+_DATASETS = {"ms-coco": ("coco",), "flickr30k": ("flickr30k", "flickr30"), "mm-imdb": ("imdb",)}
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published result."""
+
+    mean: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:g} ± {self.standard_error:g}"
+
+
+@cache
+def _figures() -> dict[tuple[str, ...], Published]:
+    with _FILE.open(encoding="utf-8", newline="") as file:
+        return {
+            (row["table"], row["dataset"], row["scorer"], row["explorer"], row["setting"],
+             row["figure"]): Published(float(row["mean"]), float(row["standard_error"]))
+            for row in csv.DictReader(file, delimiter="\t")
+        }  # fmt: skip
+
+
+def published(
+    table: int, dataset: str | None, scorer: str, explorer: str, setting: str, figure: str
+) -> Published | None:
+    """The published result; None if there is none for this setting.
+
+    >>> published(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent")
+    Published(mean=69.9, standard_error=0.4)
+    """
+    if dataset is None:
+        return None
+    return _figures().get((str(table), dataset, scorer, explorer, setting, figure))
+
+
+def papers_dataset(path: str) -> str | None:
+    """The paper's dataset that a path refers to, by its name: dataset_coco.json, flickr30k/ …
+
+    >>> papers_dataset("data/dataset_flickr30k.json"), papers_dataset("scenes")
+    ('flickr30k', None)
+    """
+    lower = path.lower()
+    return next(
+        (name for name, words in _DATASETS.items() if any(word in lower for word in words)), None
+    )
+
 
 Rows = list[list[str]]
 #: A title, the head of a table and its rows.

@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for
 from backend.engine.phrases.nonce import make_pools
-from backend.engine.phrases.selection import pool_of, select
-from backend.engine.phrases.support import ALIGN_SHARE
+from backend.engine.phrases.pair_support import ALIGN_SHARE, pool_of, select
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.progress import Progress, no_progress
 from research.evaluation.support import attributions, kinds_and_values, normalisation_of, supports
 from research.markdown_tables import cell, cells, mean_of, table
-from research.scenes.abstract import abstract_caption
 from research.scenes.grammar import Description, describe
 from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE, SEED
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
-from research.scenes.phrasing import COUNTS, NAMES
+from research.scenes.phrasing import COUNTS, NAMES, abstract_caption
 from research.scenes.renderer import render
 from research.scenes.world import Scene, Thing, make_scene
 

@@ -29,9 +29,8 @@ from backend.engine import memory
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.logit_scale import logit_scale_of
-from backend.engine.scoring.protocol import Scorer
-from backend.engine.specificity.bags import (
+from backend.engine.scoring.protocol import Scorer, logit_scale_of
+from backend.engine.specificity.picture_bags import (
     LARGEST,
     NEAR_DUPLICATE,
     SMALLEST,

@@ -20,7 +20,7 @@ from backend.engine.captions import Caption
 from backend.engine.english.phrases import phrases_of
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
-from backend.engine.phrases.support import Normalisation, PoolMoments
+from backend.engine.phrases.pair_support import Normalisation, PoolMoments
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories

@@ -1,10 +1,12 @@
 """Tiny instances of the real classes: `BlipForImageTextRetrieval`, its captioner, `CLIPModel`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import (
+    BertTokenizerFast,
     BlipConfig,
     BlipForConditionalGeneration,
     BlipForImageTextRetrieval,
@@ -12,7 +14,53 @@ from transformers import (
     CLIPModel,
 )
 
-from research.scenes.tokenizer import CONTEXT, TOKENS
+from research.scenes.phrasing import vocabulary
+
+
+def byte_pair_tokenizer(
+    texts: Sequence[str], vocabulary: int, special: Sequence[str], end: str, **named: str
+) -> Any:
+    """Train a fast tokenizer on `texts`; "<pad>" and `end` must be among the `special` tokens.
+
+    `vocabulary`: its size; `named`: additional special tokens by their attribute names.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    built = Tokenizer(models.BPE())
+    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = decoders.ByteLevel()
+    built.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            special_tokens=list(special),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=built, pad_token="<pad>", eos_token=end, extra_special_tokens=named
+    )
+
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+TOKENS: tuple[str, ...] = (*SPECIAL, ".", ",", *vocabulary(), "[DEC]", "[ENC]")
+INDEX = {token: number for number, token in enumerate(TOKENS)}
+#: Maximum number of tokens that the models read, including [CLS] and [SEP].
+CONTEXT = 32
+
+
+def make_tokenizer() -> BertTokenizerFast:
+    """A tokenizer that, once saved, `AutoTokenizer` can load."""
+    return BertTokenizerFast(
+        vocab=INDEX,
+        do_lower_case=True,
+        model_max_length=CONTEXT,
+        bos_token="[DEC]",
+        additional_special_tokens=["[ENC]"],
+    )
+
 
 IMAGE_SIZE = 96
 PATCH = 12

@@ -18,9 +18,9 @@ from backend.engine.captions import Caption
 from backend.jobs.scored_demo import ARCHIVE, pack
 from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
-from research.scenes.abstract import abstract_caption
 from research.scenes.grammar import Description, describe
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
+from research.scenes.phrasing import abstract_caption
 from research.scenes.renderer import render
 from research.scenes.world import Scene, make_scene
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from research.noise.changed_words import jumped_over, new_words
+from research.noise.language_model import jumped_over, new_words
 from research.scenes import phrasing
 from research.scenes.grammar import Description, Link, NounPhrase
 from research.scenes.truth import is_true

@@ -6,16 +6,57 @@ resumes.
 """
 
 import argparse
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
+from transformers import (
+    BlipImageProcessor,
+    BlipProcessor,
+    CLIPImageProcessor,
+    CLIPModel,
+    CLIPProcessor,
+)
+from transformers.image_utils import PILImageResampling
 
 from backend.settings import MODELS
+from research.scenes.architecture import DEVIATION, IMAGE_SIZE, MEAN, make_tokenizer
 from research.scenes.examples import open_examples
 from research.scenes.other_models import train_captioner, train_clip
-from research.scenes.publishing import publish
 from research.scenes.training import Schedule, train_retrieval
+
+LIMITS = (
+    "This model only knows drawn scenes such as those of the demo. For photographs choose another "
+    "with --model, for example --model Salesforce/blip-itm-base-coco."
+)
+
+
+def publish(model: Any, name: str, folder: Path) -> Path:
+    """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`."""
+    target = folder / name
+    target.mkdir(parents=True, exist_ok=True)
+    model.to(torch.bfloat16).save_pretrained(target, safe_serialization=True)
+    model.to(torch.float32)
+    picture: dict[str, Any] = {
+        "do_resize": True,
+        "size": {"height": IMAGE_SIZE, "width": IMAGE_SIZE},
+        "resample": PILImageResampling.BICUBIC,
+        "image_mean": list(MEAN),
+        "image_std": list(DEVIATION),
+        "do_convert_rgb": True,
+    }
+    tokenizer = make_tokenizer()
+    if isinstance(model, CLIPModel):
+        CLIPProcessor(
+            CLIPImageProcessor(do_center_crop=False, **picture), tokenizer
+        ).save_pretrained(target)
+    else:
+        BlipProcessor(BlipImageProcessor(**picture), tokenizer).save_pretrained(target)
+    (target / "traced.json").write_text(json.dumps({"limits": LIMITS}, indent=2) + "\n")
+    return target
+
 
 #: Does not overlap with the training seeds.
 HELD_OUT_SEED = 1_000_000_000

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.logit_scale import logit_scale_of
-from backend.engine.specificity.bags import multimodal, nearest, unit
+from backend.engine.scoring.protocol import logit_scale_of
+from backend.engine.specificity.picture_bags import multimodal, nearest, unit
 from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.settings import MODELS
 from research.captioning import checkpointing
@@ -32,11 +32,11 @@ from research.captioning.curriculum import bag_curriculum
 from research.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
 from research.captioning.new_clipcap import assemble, load_vision
 from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
+from research.scenes.architecture import make_tokenizer
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import rich
 from research.scenes.labelled_scenes import PICTURE_SIZE
 from research.scenes.renderer import render
-from research.scenes.tokenizer import make_tokenizer
 from research.scenes.world import Scene, make_scene
 
 Kind = Literal["ordinary", "rich"]

@@ -28,7 +28,7 @@ from torch.nn import functional as F  # noqa: N812
 from backend.engine.captions import Caption
 from backend.engine.correction.chat_captioner import load_chat_captioner
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
+from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer
 from research.captioning import checkpointing
 from research.scenes.grammar import describe
 from research.scenes.labelled_scenes import PICTURE_SIZE

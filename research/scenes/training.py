@@ -21,11 +21,16 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from backend.engine import hub
-from research.scenes.architecture import WIDTH, make_retrieval_model, normalise
-from research.scenes.examples import CAPTIONS, EMPHASIS, Examples
+from research.scenes.architecture import (
+    CONTEXT,
+    INDEX,
+    TOKENS,
+    WIDTH,
+    make_retrieval_model,
+    normalise,
+)
+from research.scenes.examples import CAPTIONS, EMPHASIS, IMAGE_CLASSES, PATCH_CLASSES, Examples
 from research.scenes.noise import KINDS
-from research.scenes.targets import IMAGE_CLASSES, PATCH_CLASSES
-from research.scenes.tokenizer import CONTEXT, INDEX, TOKENS
 
 CLS, SEP, MASK, STOP = (INDEX[t] for t in ("[CLS]", "[SEP]", "[MASK]", "."))
 #: Without these words a caption would say the opposite.

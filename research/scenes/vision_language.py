@@ -18,7 +18,7 @@ from backend.engine import hub
 from backend.engine.correction import prompting
 from backend.engine.scoring.vqa import caption_question
 from backend.settings import MODELS
-from research.scenes.byte_pairs import byte_pair_tokenizer
+from research.scenes.architecture import byte_pair_tokenizer
 from research.scenes.grammar import describe
 from research.scenes.world import make_scene
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.accounts.devices import known_device, new_device
-from backend.accounts.passwords import hashed, is_right
-from backend.accounts.throttle import Throttle
+from backend.accounts.team_accounts import hashed, is_right
+from backend.accounts.throttle import Throttle, known_device, new_device
 from backend.engine.statistics.agreement import agreement, check_overlap
 from backend.errors import SettingsError
 from backend.settings import load_settings

@@ -13,7 +13,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from backend.store import open_database
-from db.queries import pairs, picture_map, runs
+from db.queries import pairs, plots, runs
 from tests.browser.latency import generated, report, served_page
 
 _CHART = "document.querySelector('#map-chart .js-plotly-plot')"
@@ -70,11 +70,11 @@ def draw_places(database_url: str, dataset: int) -> None:
         places = rng.uniform(0.1, 0.9, (40, 2))[rng.integers(40, size=len(ids))]
         places = np.clip(places + rng.normal(scale=0.03, size=places.shape), 0, 1)
         with store.writing() as session:
-            picture_map.replace_places(
+            plots.replace_places(
                 session,
                 dataset,
                 [
-                    picture_map.PlaceRow(pair, float(x), float(y))
+                    plots.PlaceRow(pair, float(x), float(y))
                     for pair, (x, y) in zip(ids, places, strict=True)
                 ],
             )

@@ -19,7 +19,7 @@ EDITOR = "#traced-stage .editor textarea"
 #: Delays posts of verdicts by a number of milliseconds; None: never sent.
 SLOW = """(delay) => {
   const send = window.sentAtOnce ??= window.fetch;
-  window.fetch = (to, options) => !String(to).includes("/review/acts") ? send(to, options)
+  window.fetch = (to, options) => !String(to).includes("review/acts") ? send(to, options)
     : delay === null ? new Promise(() => {})
     : new Promise((go) => setTimeout(go, delay)).then(() => send(to, options));
 }"""

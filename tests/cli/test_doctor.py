@@ -9,7 +9,7 @@ from backend.cli.doctor import DoctorReport, examine
 from backend.settings import Settings, load_settings
 from backend.store import open_database
 from backend.workspace import Workspace
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from tests.checkpoints import random_clip, with_another_tokenizer
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import malformed

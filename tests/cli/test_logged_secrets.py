@@ -204,7 +204,7 @@ def test_no_command_logs_a_caption(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset: "")
     assert invoked(environment, *options, "import", str(tmp_path / "pairs"))[0] == 0
     monkeypatch.setattr(
-        "backend.review.bulk_edits.edited", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
+        "backend.review.verdicts.edited", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
     )
     status, _, printed = invoked(environment, *options, "edit", "pairs", "--suffix", "!")
     log_output.set_up()

@@ -26,7 +26,7 @@ import json, sys
 from pathlib import Path
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetError
-from research.bench.process_cost import peak_mebibytes
+from tests.fixtures.peak_memory import peak_mebibytes
 before = peak_mebibytes()
 reader = read_dataset(Path(sys.argv[1]))
 try:

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetError, DatasetFormatError, UnsafePath
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import ImportReport
 from backend.store import Store
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from tests.datasets.folders import picture
 

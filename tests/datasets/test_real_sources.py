@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.datasets.containers import relative_name
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import ReadOptions

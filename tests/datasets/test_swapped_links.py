@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.containers import Member, ProvedFile, locate, proved
-from backend.datasets.earlier_export import write_checksums
+from backend.datasets.export_folder import write_checksums, zipped
 from backend.datasets.export_images import ImageCopies
 from backend.datasets.reading import read_dataset
 from backend.datasets.regular_files import LeadsOut, read_regular, read_within
-from backend.datasets.zip_stream import zipped
 from backend.errors import DatasetFormatError, ExportError, ImageError
 from tests.datasets.test_shards import encoded
 

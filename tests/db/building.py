@@ -5,17 +5,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from db import Store
-from db.queries import datasets, detections, pairs, runs
+from db.queries import dataset_queries, detections, pairs, runs
 from db.queries.detections import DetectionRow
-from db.queries.pairs import NewPair
+from db.queries.pairs import NewPair, PairRow
 
 
 def add_dataset(store: Store, size: int, name: str = "photos") -> tuple[int, list[int]]:
     """A dataset of `size` pairs 'photo-0', 'photo-1', …; its id and the ids of its pairs."""
     with store.writing() as session:
-        dataset = datasets.create_dataset(session, name, f"/data/{name}", f"/data/{name}")
+        dataset = dataset_queries.create_dataset(session, name, f"/data/{name}", f"/data/{name}")
         pairs.add_pairs(
             session,
             dataset.id,
@@ -26,6 +27,11 @@ def add_dataset(store: Store, size: int, name: str = "photos") -> tuple[int, lis
         )
         ids = [pair.id for pair in pairs.iterate_pairs(session, dataset.id)]
     return dataset.id, ids
+
+
+def decided_pairs(session: Session, dataset_id: int) -> list[PairRow]:
+    """The pairs with a verdict, in import order."""
+    return [row for row in pairs.iterate_pairs(session, dataset_id) if row.decision is not None]
 
 
 def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float | None]) -> None:

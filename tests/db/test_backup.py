@@ -13,14 +13,14 @@ from sqlalchemy import create_engine
 from db import Store, open_store
 from db.backup import backup, check
 from db.errors import StoreProblem
-from db.queries import pairs, verdicts
+from db.queries import pairs, verdict_queries
 from tests.db.building import add_dataset
 
 
 def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> None:
     dataset, ids = add_dataset(store, 5)
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[2], 0, "drop", author="Ada")
+        verdict_queries.add_verdict(session, ids[2], 0, "drop", author="Ada")
     target = backup(store, tmp_path / "copies" / "one")
     if store.dialect == "postgresql":
         listed = subprocess.run(
@@ -32,7 +32,7 @@ def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> N
     copy = open_store(f"sqlite:///{target}")
     with copy.reading() as session:
         assert pairs.counts(session, dataset).total == 5
-        assert verdicts.pair_state(session, ids[2]).decision == "drop"
+        assert verdict_queries.pair_state(session, ids[2]).decision == "drop"
     copy.close()
     assert [p.name for p in target.parent.iterdir() if "part" in p.name] == []
 
@@ -65,7 +65,7 @@ def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Pat
             if stop.is_set():
                 return
             with sqlite_store.writing() as session:
-                verdicts.add_verdict(session, pair, 0, "correct", author="Ada")
+                verdict_queries.add_verdict(session, pair, 0, "correct", author="Ada")
             written.append(pair)
 
     writer = threading.Thread(target=write)

@@ -5,9 +5,9 @@ import pytest
 from db import Store
 from db.authors import edit_author
 from db.errors import VersionConflict
-from db.queries import opinions, pairs, progress, verdicts
+from db.queries import opinions, pairs, progress_queries, verdict_queries
 from db.queries.pairs import PairRow
-from db.queries.verdicts import Rewrite
+from db.queries.verdict_queries import Rewrite
 from tests.db.building import add_dataset
 
 HOSTILE = "a 50% <b>犬</b> \\ ' photo"
@@ -18,13 +18,13 @@ def edited(store: Store) -> tuple[int, list[int]]:
     """Pairs: undecided, correct, corrected, dropped, unsure; then all are edited by Bo."""
     dataset, ids = add_dataset(store, 5)
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[1], 0, "correct", author="Ada", note="sure")
-        verdicts.add_verdict(session, ids[2], 0, "correction", "a cat", author="Ada")
-        verdicts.add_verdict(session, ids[3], 0, "drop", author="Ada")
-        verdicts.add_verdict(session, ids[4], 0, "unsure", author="Ada")
+        verdict_queries.add_verdict(session, ids[1], 0, "correct", author="Ada", note="sure")
+        verdict_queries.add_verdict(session, ids[2], 0, "correction", "a cat", author="Ada")
+        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
+        verdict_queries.add_verdict(session, ids[4], 0, "unsure", author="Ada")
     with store.writing() as session:
         edits = [Rewrite(i, min(n, 1), f"{n} {HOSTILE}") for n, i in enumerate(ids)]
-        done = verdicts.rewrite(session, edits, author="Bo")
+        done = verdict_queries.rewrite(session, edits, author="Bo")
     assert done.written == tuple(ids[:3])
     assert done.passed_over == tuple(ids[3:])
     return dataset, ids
@@ -49,9 +49,9 @@ def test_an_edit_is_no_verdict_on_the_picture(store: Store, edited: tuple[int, l
         counted = pairs.counts(session, dataset)
         assert (counted.reviewed, counted.errors_found) == (4, 2)
         assert {o.author for i in ids for o in opinions.of_pair(session, i)} == {"Ada"}
-        judged = {verdict for _, verdict in progress.decided(session, dataset)}
+        judged = {verdict for _, verdict in progress_queries.decided(session, dataset)}
         assert judged == {"enriched", "correction", "drop", "unsure"}
-        acts = verdicts.history(session, ids[0])
+        acts = verdict_queries.history(session, ids[0])
     assert [(act.author, act.decision) for act in acts] == [(edit_author("Bo"), None)]
 
 
@@ -61,13 +61,13 @@ def test_an_accepted_edit_may_be_sent_twice(store: Store, edited: tuple[int, lis
     acts = []
     for _ in range(2):
         with store.writing() as session:
-            acts.append(verdicts.add_verdict(session, pair, 1, "correct", author="Ada"))
+            acts.append(verdict_queries.add_verdict(session, pair, 1, "correct", author="Ada"))
     assert acts[0] == acts[1]
     assert acts[0].decision == "correction"
     with store.writing() as session, pytest.raises(VersionConflict):
-        verdicts.add_verdict(session, pair, 1, "drop", author="Ada")
+        verdict_queries.add_verdict(session, pair, 1, "drop", author="Ada")
     with store.writing() as session, pytest.raises(VersionConflict):
-        verdicts.add_verdict(session, pair, 1, "correct", author="Ben")
+        verdict_queries.add_verdict(session, pair, 1, "correct", author="Ben")
 
 
 def test_undo_reverts_a_whole_edit_and_redo_restores_it(
@@ -76,8 +76,8 @@ def test_undo_reverts_a_whole_edit_and_redo_restores_it(
     dataset, ids = edited
     before = rows(store, ids)
     with store.writing() as session:
-        assert verdicts.undo_last(session, dataset, "Eve") is None
-        taken = verdicts.undo_last(session, dataset, "Bo")
+        assert verdict_queries.undo_last(session, dataset, "Eve") is None
+        taken = verdict_queries.undo_last(session, dataset, "Bo")
     assert taken is not None
     assert taken.together == 3
     now = rows(store, ids)
@@ -85,7 +85,7 @@ def test_undo_reverts_a_whole_edit_and_redo_restores_it(
     assert [pair.corrected_caption for pair in now] == [None, None, "a cat", None, None]
     assert [pair.decided_by for pair in now] == [None, "Ada", "Ada", "Ada", "Ada"]
     with store.writing() as session:
-        again = verdicts.redo_last(session, dataset, "Bo")
+        again = verdict_queries.redo_last(session, dataset, "Bo")
     assert again is not None
     assert again.together == 3
     keys = ("decision", "corrected_caption", "enriches", "decided_by", "note")
@@ -97,20 +97,20 @@ def test_undo_reverts_a_whole_edit_and_redo_restores_it(
 def test_an_edit_of_an_edit_keeps_the_decider(store: Store, edited: tuple[int, list[int]]) -> None:
     dataset, ids = edited
     with store.writing() as session:
-        verdicts.rewrite(session, [Rewrite(ids[1], 2, "second")], author="Bo")
+        verdict_queries.rewrite(session, [Rewrite(ids[1], 2, "second")], author="Bo")
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Bo")
+        verdict_queries.undo_last(session, dataset, "Bo")
     (pair,) = rows(store, ids[1:2])
     assert (pair.corrected_caption, pair.decided_by) == (f"1 {HOSTILE}", "Ada")
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[1], pair.verdict_version, "drop", author="Bo")
+        verdict_queries.add_verdict(session, ids[1], pair.verdict_version, "drop", author="Bo")
     with store.writing() as session:
         # A later verdict on top of the edit stays; the rest of the edit is undone.
-        taken = verdicts.undo_last(session, dataset, "Bo", only_edits=True)
+        taken = verdict_queries.undo_last(session, dataset, "Bo", only_edits=True)
     assert taken is not None
     assert [p.decision for p in rows(store, ids)] == [None, "drop", "correction", "drop", "unsure"]
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Bo")
+        verdict_queries.undo_last(session, dataset, "Bo")
     (pair,) = rows(store, ids[1:2])
     assert (pair.judgement, pair.decided_by) == ("enriched", "Ada")
 
@@ -123,7 +123,7 @@ def test_an_edit_back_to_the_original_caption_removes_the_edit(
     with store.writing() as session:
         versions = [pair.verdict_version for pair in rows(store, ids)]
         edits = [Rewrite(i, v, c) for i, v, c in zip(ids, versions, captions, strict=True)]
-        done = verdicts.rewrite(session, edits, author="Bo")
+        done = verdict_queries.rewrite(session, edits, author="Bo")
     assert done.written == tuple(ids[:2])  # a caption called wrong is not restored
     now = rows(store, ids)
     assert [(p.decision, p.corrected_caption) for p in now[:2]] == [(None, None), ("correct", None)]
@@ -136,16 +136,16 @@ def test_a_verdict_without_a_text_does_not_take_the_edit_back(
     _, ids = edited
     undecided, right, wrong = ids[:3]
     with store.writing() as session:
-        verdicts.add_verdict(session, undecided, 1, decision, author="Ada")
-        verdicts.add_verdict(session, right, 2, decision, author="Ada")
-        verdicts.add_verdict(session, wrong, 2, decision, author="Ada")
+        verdict_queries.add_verdict(session, undecided, 1, decision, author="Ada")
+        verdict_queries.add_verdict(session, right, 2, decision, author="Ada")
+        verdict_queries.add_verdict(session, wrong, 2, decision, author="Ada")
     with store.reading() as session:
         # An edited correction goes with the correction.
-        assert verdicts.edited_texts(session, ids) == {
+        assert verdict_queries.edited_texts(session, ids) == {
             undecided: f"0 {HOSTILE}", right: f"1 {HOSTILE}",
         }  # fmt: skip
     with store.writing() as session:
-        again = verdicts.add_verdict(session, undecided, 2, "correct", author="Ada")
+        again = verdict_queries.add_verdict(session, undecided, 2, "correct", author="Ada")
     assert (again.decision, again.corrected_caption) == ("correction", f"0 {HOSTILE}")
 
 
@@ -154,7 +154,7 @@ def test_correct_for_many_pairs_accepts_their_edits(
 ) -> None:
     _, ids = edited
     with store.writing() as session:
-        verdicts.add_verdicts(session, [(ids[0], 1), (ids[4], 1)], "correct", author="Ada")
+        verdict_queries.add_verdicts(session, [(ids[0], 1), (ids[4], 1)], "correct", author="Ada")
     pair, plain = rows(store, [ids[0], ids[4]])
     assert (pair.judgement, pair.corrected_caption) == ("enriched", f"0 {HOSTILE}")
     assert (plain.judgement, plain.corrected_caption) == ("correct", None)
@@ -163,9 +163,9 @@ def test_correct_for_many_pairs_accepts_their_edits(
 def test_an_undone_edit_is_not_in_effect(store: Store, edited: tuple[int, list[int]]) -> None:
     dataset, ids = edited
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Bo")
+        verdict_queries.undo_last(session, dataset, "Bo")
     with store.reading() as session:
-        assert verdicts.edited_texts(session, ids) == {}
+        assert verdict_queries.edited_texts(session, ids) == {}
 
 
 def test_nothing_is_written_if_part_of_an_edit_is_invalid(
@@ -174,7 +174,12 @@ def test_nothing_is_written_if_part_of_an_edit_is_invalid(
     _, ids = edited
     before = rows(store, ids)
     with pytest.raises(ValueError, match="empty"), store.writing() as session:
-        verdicts.rewrite(session, [Rewrite(ids[0], 1, "x"), Rewrite(ids[1], 2, " ")], author="Bo")
+        verdict_queries.rewrite(
+            session, [Rewrite(ids[0], 1, "x"), Rewrite(ids[1], 2, " ")], author="Bo"
+        )
     with store.writing() as session:
-        assert verdicts.rewrite(session, [Rewrite(ids[0], 7, "late")], author="Bo").written == ()
+        assert (
+            verdict_queries.rewrite(session, [Rewrite(ids[0], 7, "late")], author="Bo").written
+            == ()
+        )
     assert rows(store, ids) == before

@@ -4,13 +4,13 @@ import pytest
 
 from db import Store
 from db.errors import MissingRow
-from db.queries import classifiers
+from db.queries import classifier_queries
 from tests.db.building import add_dataset
 
 
 def add(store: Store, dataset_id: int, name: str) -> int:
     with store.writing() as session:
-        return classifiers.add_classifier(
+        return classifier_queries.add_classifier(
             session,
             dataset_id,
             name=name,
@@ -25,10 +25,16 @@ def test_a_classifier_is_stored_and_not_active_before_it_is_adopted(store: Store
     dataset_id, _ = add_dataset(store, 0)
     first, second = add(store, dataset_id, "first"), add(store, dataset_id, "second")
     with store.reading() as session:
-        assert classifiers.active(session, dataset_id) is None
-        assert [c.id for c in classifiers.list_classifiers(session, dataset_id)] == [second, first]
-        assert classifiers.get_payload(session, first) == b"first\x00\xff"
-        assert classifiers.get_classifier(session, first).report == {"auc": 0.9, "folds": [1, 2]}
+        assert classifier_queries.active(session, dataset_id) is None
+        assert [c.id for c in classifier_queries.list_classifiers(session, dataset_id)] == [
+            second,
+            first,
+        ]
+        assert classifier_queries.get_payload(session, first) == b"first\x00\xff"
+        assert classifier_queries.get_classifier(session, first).report == {
+            "auc": 0.9,
+            "folds": [1, 2],
+        }
 
 
 def test_one_classifier_is_active_and_earlier_ones_can_be_activated_again(store: Store) -> None:
@@ -38,10 +44,10 @@ def test_one_classifier_is_active_and_earlier_ones_can_be_activated_again(store:
     foreign = add(store, other_dataset, "foreign")
     for chosen in (foreign, first, second, second, first):
         with store.writing() as session:
-            assert classifiers.activate(session, chosen).active
+            assert classifier_queries.activate(session, chosen).active
     with store.reading() as session:
         for dataset, expected in ((dataset_id, first), (other_dataset, foreign)):
-            active = classifiers.active(session, dataset)
+            active = classifier_queries.active(session, dataset)
             assert active is not None
             assert active.id == expected
 
@@ -55,7 +61,7 @@ def test_concurrent_adoption_leaves_one_classifier_active(store: Store) -> None:
         try:
             for _ in range(5):
                 with store.writing() as session:
-                    classifiers.activate(session, classifier_id)
+                    classifier_queries.activate(session, classifier_id)
         except Exception as error:
             problems.append(error)
 
@@ -66,12 +72,16 @@ def test_concurrent_adoption_leaves_one_classifier_active(store: Store) -> None:
         thread.join()
     assert problems == []
     with store.reading() as session:
-        stored = classifiers.list_classifiers(session, dataset_id)
+        stored = classifier_queries.list_classifiers(session, dataset_id)
     assert sum(classifier.active for classifier in stored) == 1
 
 
 def test_an_unknown_classifier_is_reported(store: Store) -> None:
     with store.writing() as session:
-        for ask in (classifiers.activate, classifiers.get_payload, classifiers.get_classifier):
+        for ask in (
+            classifier_queries.activate,
+            classifier_queries.get_payload,
+            classifier_queries.get_classifier,
+        ):
             with pytest.raises(MissingRow, match="no classifier 7"):
                 ask(session, 7)

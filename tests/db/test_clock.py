@@ -5,11 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import db.column_types
-import db.queries.claims
-import db.queries.curators
-import db.queries.verdicts
 from db import Store
-from db.queries import claims, pairs, verdicts
+from db.queries import claims, curator_queries, pairs, verdict_queries
 from tests.db.building import add_dataset
 
 
@@ -21,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
     def now() -> datetime:
         return datetime.now(UTC) + off[0]
 
-    for module in (db.column_types, db.queries.verdicts, db.queries.claims, db.queries.curators):
+    for module in (db.column_types, verdict_queries, claims, curator_queries):
         if hasattr(module, "now"):
             monkeypatch.setattr(module, "now", now)
     return off
@@ -31,15 +28,15 @@ def test_verdicts_keep_their_order(store: Store, clock: list[timedelta]) -> None
     dataset, ids = add_dataset(store, 3)
     for number, decision in enumerate(("drop", "correct", "unsure")):
         with store.writing() as session:
-            verdicts.add_verdict(session, ids[0], number, decision, author="Ada")
+            verdict_queries.add_verdict(session, ids[0], number, decision, author="Ada")
         clock[0] -= timedelta(days=1)
     with store.reading() as session:
-        acts = verdicts.history(session, ids[0])
+        acts = verdict_queries.history(session, ids[0])
         assert [act.decision for act in acts] == ["drop", "correct", "unsure"]
         assert acts[0].created_at > acts[2].created_at
         assert pairs.get_pair(session, ids[0]).decision == "unsure"
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Ada")
+        verdict_queries.undo_last(session, dataset, "Ada")
     with store.reading() as session:
         assert pairs.get_pair(session, ids[0]).decision == "correct"
 

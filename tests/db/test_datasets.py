@@ -4,17 +4,17 @@ import pytest
 from db import Store
 from db.errors import AlreadyExists, MissingRow
 from db.queries import (
-    classifiers,
-    datasets,
+    classifier_queries,
+    dataset_queries,
     detections,
-    jobs,
+    job_queries,
     pairs,
     signals,
     suggestions,
     trajectories,
-    verdicts,
+    verdict_queries,
 )
-from db.queries.datasets import NewProblem
+from db.queries.dataset_queries import ProblemRow
 from db.queries.detections import DetectionRow
 from db.queries.suggestions import NewSuggestion
 from db.queries.trajectories import TrajectoryRow
@@ -23,28 +23,30 @@ from tests.db.building import add_dataset, start_run
 
 def test_a_dataset_is_found_by_name_and_by_id(store: Store) -> None:
     with store.writing() as session:
-        dataset = datasets.create_dataset(session, "café", "/a/metadata.csv", "/a", note="of Ada")
+        dataset = dataset_queries.create_dataset(
+            session, "café", "/a/metadata.csv", "/a", note="of Ada"
+        )
     with store.reading() as session:
-        assert datasets.get_dataset(session, "café") == dataset
-        assert datasets.get_dataset(session, dataset.id) == dataset
-        assert datasets.list_datasets(session) == [dataset]
+        assert dataset_queries.get_dataset(session, "café") == dataset
+        assert dataset_queries.get_dataset(session, dataset.id) == dataset
+        assert dataset_queries.list_datasets(session) == [dataset]
     assert dataset.created_at.utcoffset() is not None
 
 
 def test_dataset_names_are_unique(store: Store) -> None:
     add_dataset(store, 2)
     with pytest.raises(AlreadyExists, match="'photos'"), store.writing() as session:
-        datasets.create_dataset(session, "photos", "", "")
+        dataset_queries.create_dataset(session, "photos", "", "")
     with store.reading() as session:
-        assert len(datasets.list_datasets(session)) == 1
+        assert len(dataset_queries.list_datasets(session)) == 1
 
 
 def test_an_unknown_dataset_is_reported_with_the_existing_ones(store: Store) -> None:
     with store.reading() as session, pytest.raises(MissingRow, match="none yet"):
-        datasets.get_dataset(session, "photos")
+        dataset_queries.get_dataset(session, "photos")
     add_dataset(store, 0, "drawings")
     with store.reading() as session, pytest.raises(MissingRow, match="It has 'drawings'"):
-        datasets.get_dataset(session, "photos")
+        dataset_queries.get_dataset(session, "photos")
 
 
 def fill(store: Store, name: str) -> int:
@@ -56,10 +58,10 @@ def fill(store: Store, name: str) -> int:
         trajectories.save_trajectories(
             session, run_id, [TrajectoryRow(i, scores, scores, (0,), scores[:1]) for i in ids]
         )
-        classifier = classifiers.add_classifier(
+        classifier = classifier_queries.add_classifier(
             session, dataset_id, name="a", kind="cart", basis="injected", payload=b"x", report={}
         )
-        classifiers.activate(session, classifier.id)
+        classifier_queries.activate(session, classifier.id)
         detections.save_detections(
             session, [DetectionRow(i, 0.5, ((0, 5, 1.0),), run_id, classifier.id) for i in ids]
         )
@@ -69,23 +71,25 @@ def fill(store: Store, name: str) -> int:
             [NewSuggestion(i, "trajectory", "better", 0.1, 0.2, run_id=run_id) for i in ids],
         )
         suggestion = suggestions.list_suggestions(session, ids[0])[0]
-        datasets.add_problems(session, dataset_id, [NewProblem("a.csv", 3, "image", "unreadable")])
-        jobs.create_job(session, "score", dataset_id)
+        dataset_queries.add_problems(
+            session, dataset_id, [ProblemRow("a.csv", 3, "image", "unreadable")]
+        )
+        job_queries.create_job(session, "score", dataset_id)
     with store.writing() as session:
-        verdicts.add_verdict(
+        verdict_queries.add_verdict(
             session, ids[0], 0, "correction", "better", suggestion.id, author="Ada"
         )
-        verdicts.add_verdict(session, ids[1], 0, "drop", author="Ada")
-        verdicts.undo_last(session, dataset_id, "Ada")
+        verdict_queries.add_verdict(session, ids[1], 0, "drop", author="Ada")
+        verdict_queries.undo_last(session, dataset_id, "Ada")
     return dataset_id
 
 
 def test_deleting_a_dataset_removes_its_rows_and_no_others(store: Store) -> None:
     doomed, kept = fill(store, "doomed"), fill(store, "kept")
     with store.writing() as session:
-        datasets.delete_dataset(session, doomed)
+        dataset_queries.delete_dataset(session, doomed)
     with store.reading() as session:
-        assert [dataset.id for dataset in datasets.list_datasets(session)] == [kept]
+        assert [dataset.id for dataset in dataset_queries.list_datasets(session)] == [kept]
         assert pairs.counts(session, doomed).total == 0
         counts = pairs.counts(session, kept)
         assert (counts.total, counts.scored, counts.reviewed) == (5, 5, 1)
@@ -93,14 +97,14 @@ def test_deleting_a_dataset_removes_its_rows_and_no_others(store: Store) -> None
             assert trajectories.get_trajectory(session, pair.id) is not None
             assert detections.get_detection(session, pair.id) is not None
             assert len(suggestions.list_suggestions(session, pair.id)) == 1
-        assert datasets.count_problems(session, kept) == 1
-        assert classifiers.active(session, kept) is not None
+        assert dataset_queries.count_problems(session, kept) == 1
+        assert classifier_queries.active(session, kept) is not None
 
 
 def test_ids_of_a_deleted_dataset_are_not_reused(store: Store) -> None:
     doomed, old_ids = add_dataset(store, 3)
     with store.writing() as session:
-        datasets.delete_dataset(session, doomed)
+        dataset_queries.delete_dataset(session, doomed)
     again, new_ids = add_dataset(store, 3)
     assert again != doomed
     assert not set(old_ids) & set(new_ids)
@@ -108,21 +112,23 @@ def test_ids_of_a_deleted_dataset_are_not_reused(store: Store) -> None:
 
 def test_deleting_an_unknown_dataset_is_reported(store: Store) -> None:
     with pytest.raises(MissingRow), store.writing() as session:
-        datasets.delete_dataset(session, 77)
+        dataset_queries.delete_dataset(session, 77)
 
 
 def test_problems_are_listed_in_order_and_page_by_page(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
-    problems = [NewProblem("a.csv", row, "image", f"row {row}", f"id-{row}") for row in range(7)]
+    problems = [ProblemRow("a.csv", row, "image", f"row {row}", f"id-{row}") for row in range(7)]
     with store.writing() as session:
-        datasets.add_problems(session, dataset_id, problems)
-        datasets.add_problems(session, dataset_id, [])
+        dataset_queries.add_problems(session, dataset_id, problems)
+        dataset_queries.add_problems(session, dataset_id, [])
     with store.reading() as session:
-        assert datasets.list_problems(session, dataset_id, offset=5, limit=10) == problems[5:]
-        assert datasets.count_problems(session, dataset_id) == 7
+        assert (
+            dataset_queries.list_problems(session, dataset_id, offset=5, limit=10) == problems[5:]
+        )
+        assert dataset_queries.count_problems(session, dataset_id) == 7
     with store.writing() as session:
-        datasets.clear_problems(session, dataset_id)
-        assert datasets.count_problems(session, dataset_id) == 0
+        dataset_queries.clear_problems(session, dataset_id)
+        assert dataset_queries.count_problems(session, dataset_id) == 0
 
 
 def test_a_problem_with_unstorable_characters_is_still_reported(
@@ -130,9 +136,9 @@ def test_a_problem_with_unstorable_characters_is_still_reported(
 ) -> None:
     dataset_id, _ = add_dataset(store, 0)
     with store.writing() as session:
-        datasets.add_problems(
-            session, dataset_id, [NewProblem("a\x00.csv", None, "text", "half \ud83d of it")]
+        dataset_queries.add_problems(
+            session, dataset_id, [ProblemRow("a\x00.csv", None, "text", "half \ud83d of it")]
         )
     with store.reading() as session:
-        (problem,) = datasets.list_problems(session, dataset_id)
+        (problem,) = dataset_queries.list_problems(session, dataset_id)
     assert (problem.file, problem.message) == ("a\ufffd.csv", "half ? of it")

@@ -4,7 +4,7 @@ import pytest
 
 from db import Store
 from db.decisions import ENRICHED, is_wrong
-from db.queries import opinions, pairs, plane, progress, suggestions, verdicts
+from db.queries import opinions, pairs, plots, progress_queries, suggestions, verdict_queries
 from db.queries.suggestions import NewSuggestion
 from tests.db.building import add_dataset, set_probabilities
 
@@ -34,9 +34,9 @@ def errors(store: Store, dataset: int) -> tuple[int, int, int, int]:
     with store.reading() as session:
         return (
             pairs.counts(session, dataset).errors_found,
-            progress.reached(session, dataset).errors_found,
-            sum(is_wrong(decision) for _, decision in progress.decided(session, dataset)),
-            sum(is_wrong(decision) for _, _, _, decision in plane.decided(session, dataset)),
+            progress_queries.reached(session, dataset).errors_found,
+            sum(is_wrong(decision) for _, decision in progress_queries.decided(session, dataset)),
+            sum(is_wrong(decision) for _, _, _, decision in plots.decided(session, dataset)),
         )
 
 
@@ -45,7 +45,9 @@ def test_an_accepted_correction_is_an_error_and_an_enrichment_is_not(
 ) -> None:
     dataset, ids, boost, correction = boosted
     with store.writing() as session:
-        act = verdicts.add_verdict(session, ids[0], 0, "correction", "a boost", boost, author="Ada")
+        act = verdict_queries.add_verdict(
+            session, ids[0], 0, "correction", "a boost", boost, author="Ada"
+        )
     assert act.enriches
     assert errors(store, dataset) == (0, 0, 0, 0)
     with store.reading() as session:
@@ -54,18 +56,18 @@ def test_an_accepted_correction_is_an_error_and_an_enrichment_is_not(
         assert pairs.counts(session, dataset).by_decision == {ENRICHED: 1}
         assert [o.judgement for o in opinions.of_pair(session, ids[0])] == [ENRICHED]
     with store.writing() as session:
-        verdicts.add_verdict(
+        verdict_queries.add_verdict(
             session, ids[0], 1, "correction", "a correction", correction, author="Ada"
         )
     assert errors(store, dataset)[0] == 1
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Ada")  # the enrichment is the verdict again
+        verdict_queries.undo_last(session, dataset, "Ada")  # the enrichment is the verdict again
     assert errors(store, dataset)[0] == 0
     with store.reading() as session:
         assert pairs.get_pair(session, ids[0]).judgement == ENRICHED
         assert [o.judgement for o in opinions.of_pair(session, ids[0])] == [ENRICHED]
     with store.writing() as session:
-        verdicts.redo_last(session, dataset, "Ada")
+        verdict_queries.redo_last(session, dataset, "Ada")
     assert errors(store, dataset)[0] == 1
     with store.reading() as session:
         assert pairs.get_pair(session, ids[0]).judgement == "correction"
@@ -76,5 +78,5 @@ def test_a_typed_text_is_a_correction(
 ) -> None:
     dataset, ids, _, _ = boosted
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[0], 0, "correction", "typed", author="Ada")
+        verdict_queries.add_verdict(session, ids[0], 0, "correction", "typed", author="Ada")
     assert errors(store, dataset)[0] == 1

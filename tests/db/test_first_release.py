@@ -16,7 +16,7 @@ from sqlalchemy import Connection, MetaData, create_engine, text
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store, upgrade
-from db.queries import pairs, trajectories, verdicts
+from db.queries import pairs, trajectories, verdict_queries
 from db.upgrade import parse_url
 
 DUMP = Path(__file__).with_name("first_release.sql")
@@ -70,7 +70,7 @@ def test_all_data_is_kept_and_work_continues(first_release: str) -> None:
     dataset = workspace.find("set")
     with store.reading() as session:
         listed = list(pairs.iterate_pairs(session, dataset))
-        acts = [verdicts.history(session, pair.id) for pair in listed[:6]]
+        acts = [verdict_queries.history(session, pair.id) for pair in listed[:6]]
         shown = [trajectories.get_trajectory(session, pair.id) for pair in listed]
     assert all(made.whole for made in shown if made is not None)
     assert len(listed) == 16
@@ -151,7 +151,7 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
     assert store.upgraded_from == revision
     with store.reading() as session:
         listed = list(pairs.iterate_pairs(session, 1))
-        acts = {pair.id: verdicts.history(session, pair.id) for pair in listed[:7]}
+        acts = {pair.id: verdict_queries.history(session, pair.id) for pair in listed[:7]}
     assert [pair.decision for pair in listed[:7]] == [*DECISIONS, "correction"]
     assert (listed[1].corrected_caption, listed[6].corrected_caption) == (
         CORRECTED, "A later text."
@@ -160,8 +160,8 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
     assert [len(of_pair) for of_pair in acts.values()] == [1, 1, 2, 1, 1, 4, 1]
     assert [(act.author, act.enriches) for act in acts[7]] == [("Ben", is_richer)]
     with store.writing() as session:  # and work continues from there
-        verdicts.add_verdict(session, 7, 1, "drop", author="Ada")
-        undone = verdicts.undo_last(session, 1, "Ada")
+        verdict_queries.add_verdict(session, 7, 1, "drop", author="Ada")
+        undone = verdict_queries.undo_last(session, 1, "Ada")
     assert undone is not None
     with store.reading() as session:
         back = pairs.get_pair(session, 7)

@@ -10,7 +10,7 @@ from db import Store
 from db.column_types import now
 from db.errors import MissingRow
 from db.models import Job
-from db.queries import jobs
+from db.queries import job_queries
 from tests.db.building import add_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,28 +18,30 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_job_reports_its_progress(store: Store) -> None:
     with store.writing() as session:
-        job = jobs.create_job(session, "score", message="waiting")
+        job = job_queries.create_job(session, "score", message="waiting")
         assert (job.status, job.done, job.total, job.arguments) == ("queued", 0, 0, {})
-        assert jobs.running_jobs(session) == [job]
-        job = jobs.update_job(session, job.id, status="running", done=3, total=9)
+        assert job_queries.running_jobs(session) == [job]
+        job = job_queries.update_job(session, job.id, status="running", done=3, total=9)
         assert (job.status, job.done, job.total, job.message) == ("running", 3, 9, "waiting")
-        jobs.update_job(session, job.id, status="done", result={"pairs": 9}, message="")
+        job_queries.update_job(session, job.id, status="done", result={"pairs": 9}, message="")
     with store.reading() as session:
-        done = jobs.get_job(session, job.id)
+        done = job_queries.get_job(session, job.id)
         assert (done.status, done.result, done.message) == ("done", {"pairs": 9}, "")
         assert done.updated_at >= done.created_at
-        assert jobs.running_jobs(session) == []
+        assert job_queries.running_jobs(session) == []
         with pytest.raises(MissingRow):
-            jobs.get_job(session, 99)
+            job_queries.get_job(session, 99)
 
 
 def test_the_latest_job_is_that_of_the_kind_and_dataset(store: Store) -> None:
     (first, _), (second, _) = (add_dataset(store, 1, name) for name in ("first", "second"))
     with store.writing() as session:
-        assert jobs.latest_job(session, "score", first) is None
-        made = [jobs.create_job(session, kind, first) for kind in ("score", "score", "train")]
-        jobs.create_job(session, "score", second)
-        assert jobs.latest_job(session, "score", first) == made[1]
+        assert job_queries.latest_job(session, "score", first) is None
+        made = [
+            job_queries.create_job(session, kind, first) for kind in ("score", "score", "train")
+        ]
+        job_queries.create_job(session, "score", second)
+        assert job_queries.latest_job(session, "score", first) == made[1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -48,15 +50,15 @@ def test_a_forked_process_has_a_different_identity() -> None:
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        os.write(writing, jobs.PROCESS.encode())
+        os.write(writing, job_queries.PROCESS.encode())
         os._exit(0)
     os.waitpid(child, 0)
     with open(reading) as stream:
         os.close(writing)
         host, number, key = stream.read().rsplit(":", 2)
-    assert f"{host}:{os.getpid()}" == jobs.PROCESS.rpartition(":")[0]
+    assert f"{host}:{os.getpid()}" == job_queries.PROCESS.rpartition(":")[0]
     assert number == str(child)
-    assert key != jobs.PROCESS.rpartition(":")[2]
+    assert key != job_queries.PROCESS.rpartition(":")[2]
 
 
 def test_jobs_of_a_killed_program_are_reported_at_the_next_start(store: Store) -> None:
@@ -64,7 +66,7 @@ def test_jobs_of_a_killed_program_are_reported_at_the_next_start(store: Store) -
     program = """
 import os, signal, sys
 from db import open_store
-from db.queries import jobs
+from db.queries import job_queries as jobs
 store = open_store(sys.argv[1])
 with store.writing() as session:
     job = jobs.create_job(session, "score")
@@ -73,10 +75,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", program, url], cwd=ROOT, check=False)
     with store.writing() as session:
-        mine = jobs.create_job(session, "train")
-        (stale,) = jobs.fail_stale_jobs(session)
-        assert jobs.running_jobs(session) == [mine]
-        assert jobs.fail_stale_jobs(session) == []
+        mine = job_queries.create_job(session, "train")
+        (stale,) = job_queries.fail_stale_jobs(session)
+        assert job_queries.running_jobs(session) == [mine]
+        assert job_queries.fail_stale_jobs(session) == []
     assert stale.status == "failed"
     assert "running at 40 of 100" in stale.message
 
@@ -93,8 +95,8 @@ def test_jobs_of_other_machines_are_dead_after_long_inactivity(
     store: Store, owner: str, silent: bool, alive: bool
 ) -> None:
     with store.writing() as session:
-        job = jobs.create_job(session, "score")
-        heard = now() - 2 * jobs.SILENCE if silent else now()
+        job = job_queries.create_job(session, "score")
+        heard = now() - 2 * job_queries.SILENCE if silent else now()
         session.execute(update(Job).values(owner=owner, updated_at=heard))
-        assert (jobs.fail_stale_jobs(session) == []) == alive
-        assert (jobs.get_job(session, job.id).status == "queued") == alive
+        assert (job_queries.fail_stale_jobs(session) == []) == alive
+        assert (job_queries.get_job(session, job.id).status == "queued") == alive

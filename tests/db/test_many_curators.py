@@ -6,8 +6,8 @@ from threading import Barrier
 import pytest
 
 from db import Store
-from db.queries import claims, queue
-from db.queries.queue import QueueFilter
+from db.queries import claims, pair_queue
+from db.queries.pair_queue import QueueFilter
 from research.bench.load import bench_load
 from tests.db.building import add_dataset
 
@@ -40,7 +40,9 @@ def test_concurrent_curators_get_different_pairs(store: Store) -> None:
     assert len(set(taken)) == len(curators)
     assert set(taken) <= set(ids)
     with store.reading() as session:
-        head = queue.page(session, QueueFilter(dataset_id, "unreviewed", order="random"), None, 12)
+        head = pair_queue.page(
+            session, QueueFilter(dataset_id, "unreviewed", order="random"), None, 12
+        )
     assert set(taken) == {row.pair_id for row in head.rows}, "nobody was handed a later pair"
 
 

@@ -18,10 +18,10 @@ from db import open_store, upgrade
 from db.caption_search import TABLES
 from db.errors import NewerDatabase, StoreProblem
 from db.models import Base
-from db.queries import datasets, pairs, verdicts
+from db.queries import dataset_queries, pairs, verdict_queries
 from db.session import make_engine
 from db.upgrade import head_revision, parse_url
-from tests.db.building import add_dataset
+from tests.db.building import add_dataset, decided_pairs
 from tests.fixtures import programs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +107,7 @@ def fill(url: str) -> int:
     store = open_store(url)
     dataset_id, ids = add_dataset(store, 10)
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[4], 0, "drop", author="Ada")
+        verdict_queries.add_verdict(session, ids[4], 0, "drop", author="Ada")
     store.close()
     return dataset_id
 
@@ -124,7 +124,7 @@ def test_an_older_database_is_upgraded_and_keeps_its_rows(
         assert [row.external_id for row in pairs.iterate_pairs(session, dataset_id)] == [
             f"photo-{i}" for i in range(10)
         ]
-        (decided,) = verdicts.iterate_verdicts(session, dataset_id)
+        (decided,) = decided_pairs(session, dataset_id)
         assert (decided.external_id, decided.decision) == ("photo-4", "drop")
     table = "pairs" if body == ADD_A_COLUMN else "datasets"
     assert "mood" in {column["name"] for column in inspect(store.engine).get_columns(table)}
@@ -278,7 +278,7 @@ def test_another_verdict_is_allowed_without_losing_any(url: str) -> None:
     store = open_store(url)
     dataset_id, ids = add_dataset(store, 10)
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[4], 0, "drop", author="Ada")
+        verdict_queries.add_verdict(session, ids[4], 0, "drop", author="Ada")
     store.close()
     engine = make_engine(parse_url(url), migrates=True)
     with engine.begin() as connection:
@@ -287,8 +287,11 @@ def test_another_verdict_is_allowed_without_losing_any(url: str) -> None:
     store = open_store(url)
     assert store.upgraded_from == "0023"
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[4], 1, "wrong", author="Ada")
-        assert [act.decision for act in verdicts.history(session, ids[4])] == ["drop", "wrong"]
+        verdict_queries.add_verdict(session, ids[4], 1, "wrong", author="Ada")
+        assert [act.decision for act in verdict_queries.history(session, ids[4])] == [
+            "drop",
+            "wrong",
+        ]
     for statement, refusal in (
         ("UPDATE verdicts SET note = 'changed'", "append-only"),
         (f"DELETE FROM pairs WHERE id = {ids[4]}", "(?i)foreign key"),
@@ -296,7 +299,7 @@ def test_another_verdict_is_allowed_without_losing_any(url: str) -> None:
         with pytest.raises(exc.DBAPIError, match=refusal), store.engine.begin() as connection:
             connection.execute(text(statement))
     with store.writing() as session:
-        datasets.delete_dataset(session, dataset_id)
+        dataset_queries.delete_dataset(session, dataset_id)
     _, later = add_dataset(store, 1, "another")
     assert later[0] > ids[-1], "the id of a deleted pair is never used again"
     store.close()

@@ -5,10 +5,18 @@ import pytest
 from db import Store
 from db.authors import duplicate_author
 from db.models import PictureSignals
-from db.queries import datasets, near_duplicates, opinions, pairs, progress, queue, verdicts
-from db.queries.near_duplicates import DuplicateCounts, DuplicateRow
+from db.queries import (
+    dataset_queries,
+    opinions,
+    pair_queue,
+    pairs,
+    pictures,
+    progress_queries,
+    verdict_queries,
+)
+from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import NewPair
-from db.queries.queue import QueueFilter
+from db.queries.pictures import DuplicateCounts, DuplicateRow
 from tests.db.building import add_dataset
 
 NOBODY = DuplicateCounts(0, 0, 0)
@@ -29,31 +37,31 @@ def dataset(store: Store) -> tuple[int, list[int]]:
     _, others = add_dataset(store, 3, "other")
     with store.writing() as session:
         rows = grouped(store, [ids[0], ids[4], ids[2]], [ids[1], ids[5]])
-        near_duplicates.replace_groups(session, made, rows)
+        pictures.replace_groups(session, made, rows)
         other = pairs.get_pair(session, others[0]).dataset_id
-        near_duplicates.replace_groups(session, other, grouped(store, others[:2]))
+        pictures.replace_groups(session, other, grouped(store, others[:2]))
     return made, ids
 
 
 def test_groups_are_replaced_as_a_whole(store: Store, dataset: tuple[int, list[int]]) -> None:
     made, ids = dataset
     with store.reading() as session:
-        assert near_duplicates.group_ids(session, made) == [ids[0], ids[1]]
-        assert near_duplicates.group_ids(session, made, after=ids[0]) == [ids[1]]
-        assert near_duplicates.group_ids(session, made, limit=1) == [ids[0]]
-        assert near_duplicates.counts(session, made) == DuplicateCounts(2, 2, 5)
-        listed = near_duplicates.members(session, [ids[1], ids[0]])
+        assert pictures.group_ids(session, made) == [ids[0], ids[1]]
+        assert pictures.group_ids(session, made, after=ids[0]) == [ids[1]]
+        assert pictures.group_ids(session, made, limit=1) == [ids[0]]
+        assert pictures.counts(session, made) == DuplicateCounts(2, 2, 5)
+        listed = pictures.members(session, [ids[1], ids[0]])
         assert [row.pair_id for row in listed] == [ids[0], ids[4], ids[2], ids[1], ids[5]]
         assert listed[1].similarity == pytest.approx(0.99)
         assert (listed[0].caption, listed[0].has_same_pixels) == ("photo number 0", None)
     with store.writing() as session:
-        near_duplicates.replace_groups(session, made, [])
+        pictures.replace_groups(session, made, [])
     with store.reading() as session:
-        assert near_duplicates.counts(session, made) == NOBODY
-        assert near_duplicates.counts(session, made + 1) == DuplicateCounts(1, 1, 2)
+        assert pictures.counts(session, made) == NOBODY
+        assert pictures.counts(session, made + 1) == DuplicateCounts(1, 1, 2)
     with store.writing() as session:
-        datasets.delete_dataset(session, made + 1)
-        datasets.delete_dataset(session, made)
+        dataset_queries.delete_dataset(session, made + 1)
+        dataset_queries.delete_dataset(session, made)
 
 
 def test_the_queue_filters_by_duplicates(store: Store, dataset: tuple[int, list[int]]) -> None:
@@ -61,9 +69,9 @@ def test_the_queue_filters_by_duplicates(store: Store, dataset: tuple[int, list[
     for wanted, places in ((True, [0, 1, 2, 4, 5]), (False, [3, 6])):
         filter = QueueFilter(made, duplicates=wanted, order="position", descending=False)
         with store.reading() as session:
-            listed = [row.pair_id for row in queue.page(session, filter).rows]
+            listed = [row.pair_id for row in pair_queue.page(session, filter).rows]
             assert listed == [ids[place] for place in places]
-            assert queue.count(session, filter) == len(places)
+            assert pair_queue.count(session, filter) == len(places)
 
 
 def test_dropped_duplicates_say_nothing_about_captions(
@@ -71,35 +79,35 @@ def test_dropped_duplicates_say_nothing_about_captions(
 ) -> None:
     made, ids = dataset
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[3], 0, "drop", author="Ada")
-        done = verdicts.add_verdicts(
+        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
+        done = verdict_queries.add_verdicts(
             session, [(ids[2], 0), (ids[4], 0)], "drop", author=duplicate_author("Ada")
         )
     assert done.written == (ids[2], ids[4])
     with store.reading() as session:
-        assert near_duplicates.group_ids(session, made, only_open=True) == [ids[1]]
-        assert near_duplicates.counts(session, made).open == 1
+        assert pictures.group_ids(session, made, only_open=True) == [ids[1]]
+        assert pictures.counts(session, made).open == 1
         counted = pairs.counts(session, made)
         assert (counted.reviewed, counted.errors_found) == (3, 1)
         assert counted.by_decision == {"drop": 1, "duplicate": 2}
         assert pairs.review_counts(session, made).errors_found == 1
         assert pairs.get_pair(session, ids[2]).judgement == "duplicate"
-        assert [verdict for _, verdict in progress.decided(session, made)] == ["drop"]
+        assert [verdict for _, verdict in progress_queries.decided(session, made)] == ["drop"]
         assert opinions.of_pair(session, ids[2]) == []
-        assert progress.reached(session, made).errors_found == 1
+        assert progress_queries.reached(session, made).errors_found == 1
     with store.writing() as session:
-        undone = verdicts.undo_last(session, made, "Ada")
+        undone = verdict_queries.undo_last(session, made, "Ada")
     assert undone is not None
     assert (undone.together, undone.decision) == (2, None)
     with store.reading() as session:
         assert pairs.counts(session, made).by_decision == {"drop": 1}
-        assert near_duplicates.counts(session, made).open == 2
+        assert pictures.counts(session, made).open == 2
     with store.writing() as session:
-        again = verdicts.redo_last(session, made, "Ada")
+        again = verdict_queries.redo_last(session, made, "Ada")
     assert again is not None
     assert (again.together, again.decision) == (2, "drop")
     with store.writing() as session:
-        assert verdicts.undo_last(session, made, "Ben") is None
+        assert verdict_queries.undo_last(session, made, "Ben") is None
 
 
 def test_a_group_is_open_while_a_choice_remains(
@@ -109,29 +117,29 @@ def test_a_group_is_open_while_a_choice_remains(
 
     def open_groups() -> list[int]:
         with store.reading() as session:
-            return near_duplicates.group_ids(session, made, only_open=True)
+            return pictures.group_ids(session, made, only_open=True)
 
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[1], 0, "correct", author="Ada")
+        verdict_queries.add_verdict(session, ids[1], 0, "correct", author="Ada")
     assert open_groups() == [ids[0], ids[1]]  # the other is undecided
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[5], 0, "correct", author="Ada")
+        verdict_queries.add_verdict(session, ids[5], 0, "correct", author="Ada")
     assert open_groups() == [ids[0]]  # both are to be kept
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada")
-        verdicts.add_verdict(session, ids[4], 0, "abstract", author="Ada")
+        verdict_queries.add_verdict(session, ids[0], 0, "drop", author="Ada")
+        verdict_queries.add_verdict(session, ids[4], 0, "abstract", author="Ada")
     assert open_groups() == []  # one is left
 
 
 def test_captions_of_one_picture_are_not_duplicates_and_pixels_are_compared(store: Store) -> None:
     with store.writing() as session:
-        made = datasets.create_dataset(session, "captions", "/data/c", "/data/c").id
+        made = dataset_queries.create_dataset(session, "captions", "/data/c", "/data/c").id
         rows = [NewPair(str(n), f"{n // 2}.jpg", f"caption {n}", source_row=n) for n in range(4)]
         pairs.add_pairs(session, made, rows)
         ids = [pair.id for pair in pairs.iterate_pairs(session, made)]
         group = [DuplicateRow(pair_id, ids[0], 1.0 if n < 2 else 0.985) for n, pair_id in
                  enumerate(ids)]  # fmt: skip
-        near_duplicates.replace_groups(session, made, group)
+        pictures.replace_groups(session, made, group)
         for pair_id, pixels in ((ids[0], "a" * 32), (ids[1], "a" * 32), (ids[3], "b" * 32)):
             session.add(
                 PictureSignals(
@@ -141,13 +149,13 @@ def test_captions_of_one_picture_are_not_duplicates_and_pixels_are_compared(stor
                 )
             )  # fmt: skip
     with store.reading() as session:
-        listed = near_duplicates.members(session, [ids[0]])
+        listed = pictures.members(session, [ids[0]])
         assert [row.pair_id for row in listed] == ids
         assert [row.has_same_pixels for row in listed] == [True, True, None, False]
         assert (listed[3].sharpness, listed[3].size, listed[2].sharpness) == (0.5, 96, None)
-        assert near_duplicates.counts(session, made) == DuplicateCounts(1, 1, 2)
+        assert pictures.counts(session, made) == DuplicateCounts(1, 1, 2)
     with store.writing() as session:
-        verdicts.add_verdicts(session, [(ids[2], 0), (ids[3], 0)], "drop", author="Ada")
+        verdict_queries.add_verdicts(session, [(ids[2], 0), (ids[3], 0)], "drop", author="Ada")
     with store.reading() as session:
         # Two captions are undecided, but of one picture.
-        assert near_duplicates.counts(session, made).open == 0
+        assert pictures.counts(session, made).open == 0

@@ -2,7 +2,7 @@ import pytest
 
 from db import Store
 from db.errors import MissingRow, UnstorableText
-from db.queries import pairs, verdicts
+from db.queries import pairs, verdict_queries
 from db.queries.pairs import AddedPairs, NewPair
 from tests.db.building import add_dataset, watching
 
@@ -104,7 +104,7 @@ def test_counts_include_what_curators_decided(store: Store) -> None:
     with store.writing() as session:
         for pair_id, decision in zip(ids, given, strict=False):
             corrected = "better" if decision == "correction" else None
-            verdicts.add_verdict(session, pair_id, 0, decision, corrected, author="Ada")
+            verdict_queries.add_verdict(session, pair_id, 0, decision, corrected, author="Ada")
     with store.reading() as session:
         counts = pairs.counts(session, dataset_id)
     assert (counts.total, counts.scored, counts.reviewed, counts.errors_found) == (10, 0, 6, 2)

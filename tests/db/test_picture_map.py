@@ -7,9 +7,9 @@ from sqlalchemy import func, select
 
 from db import Store
 from db.models import MapPlace
-from db.queries import datasets, picture_map, queue, verdicts
-from db.queries.picture_map import Corners, PlaceRow
-from db.queries.queue import QueueFilter
+from db.queries import dataset_queries, pair_queue, plots, verdict_queries
+from db.queries.pair_queue import QueueFilter
+from db.queries.plots import Corners, PlaceRow
 from tests.db.building import add_dataset, set_probabilities
 
 #: A star with dents, a triangle, a bow tie and a box whose sides run along the axes.
@@ -41,10 +41,10 @@ def placed(store: Store) -> tuple[int, list[PlaceRow]]:
     other, others = add_dataset(store, 5, "other")
     rows = [PlaceRow(pair_id, rng.random(), rng.random()) for pair_id in ids[:60]]
     with store.writing() as session:
-        picture_map.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
-        picture_map.replace_places(session, made, rows)
+        plots.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
+        plots.replace_places(session, made, rows)
         beside = [PlaceRow(pair_id, 0.5, 0.4) for pair_id in others]
-        picture_map.replace_places(session, other, beside)
+        plots.replace_places(session, other, beside)
     set_probabilities(store, ids, [n / 61 for n in range(61)])
     return made, rows
 
@@ -58,8 +58,8 @@ def test_a_region_contains_the_same_pairs_as_a_plain_loop(
     assert 3 < len(wanted) < 50
     filter = QueueFilter(made, region=corners)
     with store.reading() as session:
-        listed = [row.pair_id for row in queue.page(session, filter, limit=100).rows]
-        assert queue.count(session, filter) == len(wanted)
+        listed = [row.pair_id for row in pair_queue.page(session, filter, limit=100).rows]
+        assert pair_queue.count(session, filter) == len(wanted)
     assert set(listed) == wanted
     assert listed == sorted(listed, reverse=True)  # by probability, like every queue
 
@@ -69,14 +69,14 @@ def test_points_include_the_values_that_colour_them(
 ) -> None:
     made, rows = placed
     with store.writing() as session:
-        verdicts.add_verdict(session, rows[1].pair_id, 0, "correct", author="Ada")
+        verdict_queries.add_verdict(session, rows[1].pair_id, 0, "correct", author="Ada")
     with store.reading() as session:
-        points = list(picture_map.points(session, made))
+        points = list(plots.points(session, made))
     assert [point[:3] for point in points] == [(row.pair_id, row.x, row.y) for row in rows]
     assert points[3][3] == pytest.approx(3 / 61)
     assert [points[0][5], points[1][5]] == [None, "correct"]
     with store.writing() as session:
-        datasets.delete_dataset(session, made)
+        dataset_queries.delete_dataset(session, made)
     with store.reading() as session:
         left = session.execute(select(func.count()).select_from(MapPlace)).scalar_one()
         assert left == 5, "those of the other dataset"
@@ -84,4 +84,4 @@ def test_points_include_the_values_that_colour_them(
 
 def test_a_line_is_not_a_region() -> None:
     with pytest.raises(ValueError, match="no inside"):
-        picture_map.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))
+        plots.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))

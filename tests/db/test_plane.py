@@ -6,8 +6,8 @@ import pytest
 
 from db import Store
 from db.authors import RULE
-from db.queries import plane, signals, specificity, verdicts
-from db.queries.specificity import RetrievalRow
+from db.queries import plots, signals, specificity_queries, verdict_queries
+from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, set_probabilities, start_run
 
 
@@ -18,13 +18,13 @@ def test_cells_contain_every_scored_pair_once(store: Store) -> None:
     with store.writing() as session:
         signals.save_icc(session, {i: icc for i, (_, icc) in zip(ids, places, strict=True)})
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[3], 0, "drop", author="ada")
+        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="ada")
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[0], 0, "drop", author=RULE + "all")
+        verdict_queries.add_verdict(session, ids[0], 0, "drop", author=RULE + "all")
     with store.reading() as session:
-        cells = plane.grid(session, dataset, 4)
-        points = plane.sample(session, dataset, 3)
-        decided = list(plane.decided(session, dataset))
+        cells = plots.grid(session, dataset, 4)
+        points = plots.sample(session, dataset, 3)
+        decided = list(plots.decided(session, dataset))
     assert {(c.p_error, c.up): (c.pairs, c.undecided) for c in cells} == {
         (0, 0): (1, 0), (3, 3): (2, 2), (1, 2): (1, 0), (0, 2): (1, 1),
     }  # fmt: skip
@@ -38,7 +38,7 @@ def test_the_vertical_axis_may_be_the_share_given_by_specificity(store: Store) -
     set_probabilities(store, ids, [0.1] * 5)
     shares = [0.01, 0.25, 0.2499, 1.0]
     with store.writing() as session:
-        specificity.save_retrievals(
+        specificity_queries.save_retrievals(
             session,
             [
                 RetrievalRow(i, run, math.log(share), 1, 2, 0.5, ())
@@ -47,8 +47,8 @@ def test_the_vertical_axis_may_be_the_share_given_by_specificity(store: Store) -
         )
         signals.save_icc(session, dict.fromkeys(ids, 0.5))
     with store.reading() as session:
-        cells = plane.grid(session, dataset, 4, "specificity")
-        points = plane.sample(session, dataset, 9)
+        cells = plots.grid(session, dataset, 4, "specificity")
+        points = plots.sample(session, dataset, 9)
     assert {(c.p_error, c.up): c.pairs for c in cells} == {(0, 0): 2, (0, 1): 1, (0, 3): 1}
     assert {point[0]: point[3] for point in points} == {
         i: None if share is None else pytest.approx(math.log(share))

@@ -3,7 +3,7 @@
 import pytest
 
 from db import Store
-from db.queries import pairs, progress, verdicts
+from db.queries import pairs, progress_queries, verdict_queries
 from db.queries.pairs import random_key
 from tests.db.building import add_dataset, set_probabilities
 
@@ -11,19 +11,19 @@ from tests.db.building import add_dataset, set_probabilities
 def decide(store: Store, pair_id: int, decision: str, author: str = "Ada") -> None:
     with store.writing() as session:
         version = pairs.get_pair(session, pair_id).verdict_version
-        verdicts.add_verdict(session, pair_id, version, decision, author=author)
+        verdict_queries.add_verdict(session, pair_id, version, decision, author=author)
 
 
-def reached(store: Store, dataset_id: int) -> progress.Reached:
+def reached(store: Store, dataset_id: int) -> progress_queries.Reached:
     with store.reading() as session:
-        return progress.reached(session, dataset_id)
+        return progress_queries.reached(session, dataset_id)
 
 
 def test_the_reached_point_and_the_random_sample_follow_the_decisions(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 20)
     set_probabilities(store, ids, [i / 20 for i in range(19)] + [None])
     order = sorted(range(20), key=lambda i: random_key(dataset_id, f"photo-{i}"))
-    assert reached(store, dataset_id) == progress.Reached(0.9, 20, 0, 0, 0)
+    assert reached(store, dataset_id) == progress_queries.Reached(0.9, 20, 0, 0, 0)
     for i in (18, 17, 16):  # the top of the queue
         decide(store, ids[i], "drop")
     now = reached(store, dataset_id)
@@ -62,17 +62,17 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     decide(store, ids[3], "drop", "Ben")
     decide(store, other, "drop", "Ben")
     with store.writing() as session:
-        verdicts.undo_last(session, dataset_id, "Ada")  # an undo is not a decision
+        verdict_queries.undo_last(session, dataset_id, "Ada")  # an undo is not a decision
     with store.writing() as session:
-        verdicts.redo_last(session, dataset_id, "Ada")
+        verdict_queries.redo_last(session, dataset_id, "Ada")
     with store.reading() as session:
-        paces = progress.pace(session, dataset_id)
-        decisions = [decision for _, decision in progress.decided(session, dataset_id)]
+        paces = progress_queries.pace(session, dataset_id)
+        decisions = [decision for _, decision in progress_queries.decided(session, dataset_id)]
     assert {(pace.author, pace.verdicts) for pace in paces} == {("Ada", 3), ("Ben", 1)}
     with store.writing() as session:
-        verdicts.undo_last(session, dataset_id, "Ada")
+        verdict_queries.undo_last(session, dataset_id, "Ada")
     with store.reading() as session:
-        left = progress.pace(session, dataset_id)
+        left = progress_queries.pace(session, dataset_id)
     assert {(pace.author, pace.verdicts) for pace in left} == {("Ada", 2), ("Ben", 1)}
     assert all(len(pace.day) == 10 and pace.day[4] == "-" for pace in paces)
     assert sorted(decisions) == ["correct", "correct", "correct", "drop"]
@@ -82,14 +82,14 @@ def test_no_point_remains_when_everything_is_decided(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     for i in ids:
         decide(store, i, "correct")
-    assert reached(store, dataset_id) == progress.Reached(None, 3, 0, 3, 0)
+    assert reached(store, dataset_id) == progress_queries.Reached(None, 3, 0, 3, 0)
 
 
 def test_chances_are_counted_by_split_and_tenth(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 5)
     set_probabilities(store, ids, [0.0, 0.1, 0.15, 1.0, None])
     with store.reading() as session:
-        rows = progress.chances(session, dataset_id)
+        rows = progress_queries.chances(session, dataset_id)
     assert [(row.tenth, row.pairs) for row in rows] == [(0, 1), (1, 2), (9, 1)]
     assert rows[1].expected == pytest.approx(0.25)
     assert rows[1].variance == pytest.approx(0.09 + 0.1275)

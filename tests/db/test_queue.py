@@ -12,18 +12,18 @@ from db import Store
 from db.decisions import ORDERS
 from db.errors import MissingRow
 from db.queries import (
-    datasets,
+    dataset_queries,
+    pair_queue,
     pairs,
     phrase_scores,
-    queue,
     signals,
-    specificity,
+    specificity_queries,
     trajectories,
-    verdicts,
+    verdict_queries,
 )
+from db.queries.pair_queue import Cursor, QueueFilter, QueueRow, Range
 from db.queries.pairs import PairRow
-from db.queries.queue import Cursor, QueueFilter, QueueRow, Range
-from db.queries.specificity import RetrievalRow
+from db.queries.specificity_queries import RetrievalRow
 from db.queries.trajectories import TrajectoryRow
 from tests.db.building import add_dataset, plans, set_probabilities, start_run, watching
 
@@ -83,7 +83,7 @@ def reviewed_pairs(store: Store) -> int:
             session, {i: (v, v - 1) for i, v in zip(tested, lows, strict=True)}
         )
         specific = [i for i in ids if choose.random() < 0.7]
-        specificity.save_retrievals(
+        specificity_queries.save_retrievals(
             session,
             [
                 RetrievalRow(i, run_id, choose.choice([-2.0, -0.5]), 2, 21, 0.7, (ids[0],))
@@ -93,7 +93,7 @@ def reviewed_pairs(store: Store) -> int:
         for i in ids:
             if choose.random() < 0.4:
                 decision = choose.choice(["correct", "drop", "unsure"])
-                verdicts.add_verdict(session, i, 0, decision, author="Ada")
+                verdict_queries.add_verdict(session, i, 0, decision, author="Ada")
     _, others = add_dataset(store, 10, "others")
     set_probabilities(store, others, [0.5] * 10)
     return made
@@ -110,7 +110,7 @@ def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
     cursor: Cursor | None = None
     while True:
         with store.reading() as session:
-            page = queue.page(session, filter, cursor, limit)
+            page = pair_queue.page(session, filter, cursor, limit)
         rows += page.rows
         assert len(page.rows) <= limit
         if page.next_cursor is None:
@@ -153,9 +153,9 @@ def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id:
         filter = QueueFilter(dataset_id, review="unreviewed", order=order, descending=descending)
         ids = [row.pair_id for row in walk(module_store, filter, 1000)]
         with module_store.reading() as session:
-            assert queue.first_pair(session, filter) == ids[0]
-            assert [queue.next_pair(session, filter, i) for i in ids] == [*ids[1:], None]
-            assert [queue.previous_pair(session, filter, i) for i in ids] == [None, *ids[:-1]]
+            assert pair_queue.first_pair(session, filter) == ids[0]
+            assert [pair_queue.next_pair(session, filter, i) for i in ids] == [*ids[1:], None]
+            assert [pair_queue.previous_pair(session, filter, i) for i in ids] == [None, *ids[:-1]]
 
 
 FILTERS: list[tuple[str, QueueFilter, Callable[[PairRow], bool]]] = [
@@ -212,7 +212,7 @@ def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, datase
         assert set(walked) == expected, name
         assert len(walked) == len(expected), name
         with module_store.reading() as session:
-            assert queue.count(session, query) == len(expected), name
+            assert pair_queue.count(session, query) == len(expected), name
 
 
 def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> None:
@@ -222,13 +222,13 @@ def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> 
     cursor: Cursor | None = None
     while True:
         with store.reading() as session:
-            page = queue.page(session, filter, cursor, 4)
+            page = pair_queue.page(session, filter, cursor, 4)
         seen += [row.pair_id for row in page.rows]
         # The curator decides all but the first of the page, so that its last row, which the
         # cursor names, is no longer in the queue.
         for row in page.rows[1:]:
             with store.writing() as session:
-                verdicts.add_verdict(
+                verdict_queries.add_verdict(
                     session, row.pair_id, row.verdict_version, "correct", author="Ben"
                 )
         cursor = page.next_cursor
@@ -242,25 +242,25 @@ def test_the_next_pair_follows_one_that_was_just_decided(store: Store) -> None:
     ids = [row.pair_id for row in walk(store, filter, 1000)]
     with store.writing() as session:
         version = pairs.get_pair(session, ids[3]).verdict_version
-        verdicts.add_verdict(session, ids[3], version, "drop", author="Ben")
-        assert queue.next_pair(session, filter, ids[3]) == ids[4]
-        assert queue.previous_pair(session, filter, ids[3]) == ids[2]
-        assert queue.next_pair(session, filter, ids[2]) == ids[4]
+        verdict_queries.add_verdict(session, ids[3], version, "drop", author="Ben")
+        assert pair_queue.next_pair(session, filter, ids[3]) == ids[4]
+        assert pair_queue.previous_pair(session, filter, ids[3]) == ids[2]
+        assert pair_queue.next_pair(session, filter, ids[2]) == ids[4]
 
 
 def test_an_empty_queue_has_an_empty_page(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     with store.reading() as session:
-        assert queue.page(session, QueueFilter(dataset_id)) == queue.QueuePage((), None)
-        assert queue.first_pair(session, QueueFilter(dataset_id)) is None
-        assert queue.count(session, QueueFilter(dataset_id)) == 0
+        assert pair_queue.page(session, QueueFilter(dataset_id)) == pair_queue.QueuePage((), None)
+        assert pair_queue.first_pair(session, QueueFilter(dataset_id)) is None
+        assert pair_queue.count(session, QueueFilter(dataset_id)) == 0
 
 
 def test_a_pair_of_another_dataset_has_no_position_in_the_queue(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 1)
     _, (other, *_) = add_dataset(store, 1, "elsewhere")
     with store.reading() as session, pytest.raises(MissingRow):
-        queue.next_pair(session, QueueFilter(dataset_id), other)
+        pair_queue.next_pair(session, QueueFilter(dataset_id), other)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
 ) -> None:
     for after in (None, Cursor(0.5, 7), Cursor(None, 7)):
         with watching(sqlite_store) as statements, sqlite_store.reading() as session:
-            queue.page(session, filter, after)
+            pair_queue.page(session, filter, after)
         steps = plans(sqlite_store, statements)
         assert all(step.startswith("SEARCH pairs USING INDEX") for step in steps), steps
         assert not any("B-TREE" in step for step in steps), steps
@@ -304,7 +304,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
 
 def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     with store.writing() as session:
-        made = datasets.create_dataset(session, "web", "/w", "/w").id
+        made = dataset_queries.create_dataset(session, "web", "/w", "/w").id
         rows = [
             pairs.NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
             for i in range(3)
@@ -314,7 +314,7 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     def matching(**filter: object) -> list[str]:
         with store.reading() as session:
             query = QueueFilter(made, order="position", descending=False, **filter)  # pyrefly: ignore[bad-argument-type]
-            return [row.external_id for row in queue.page(session, query).rows]
+            return [row.external_id for row in pair_queue.page(session, query).rows]
 
     assert matching(extra=("licence", "by")) == ["img_0%", "img_1%", "img_2%"]
     assert matching(extra=("stars", "1")) == ["img_1%"]
@@ -333,7 +333,7 @@ CAPTIONS = [
 
 def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store) -> None:
     with store.writing() as session:
-        made = datasets.create_dataset(session, "texts", "/t", "/t").id
+        made = dataset_queries.create_dataset(session, "texts", "/t", "/t").id
         rows = [pairs.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
         pairs.add_pairs(session, made, rows)
     for text in [
@@ -358,8 +358,8 @@ def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store) -> No
     ]:
         with store.reading() as session:
             query = QueueFilter(made, text=text, order="position", descending=False)
-            captions = [row.caption for row in queue.page(session, query).rows]
-            assert queue.count(session, query) == len(captions)
+            captions = [row.caption for row in pair_queue.page(session, query).rows]
+            assert pair_queue.count(session, query) == len(captions)
         wanted = text.strip().lower()
         assert captions == [caption for caption in CAPTIONS if wanted in caption.lower()]
 
@@ -368,10 +368,10 @@ def test_the_search_index_follows_the_pairs(sqlite_store: Store) -> None:
     made, _ = add_dataset(sqlite_store, 3)
     other, _ = add_dataset(sqlite_store, 2, "others")
     with sqlite_store.writing() as session:
-        datasets.delete_dataset(session, made)
+        dataset_queries.delete_dataset(session, made)
         session.connection().exec_driver_sql(
             "INSERT INTO pair_captions (pair_captions, rank) VALUES ('integrity-check', 1)"
         )
     with sqlite_store.reading() as session:
-        assert queue.count(session, QueueFilter(made, text="photo")) == 0
-        assert queue.count(session, QueueFilter(other, text="photo")) == 2
+        assert pair_queue.count(session, QueueFilter(made, text="photo")) == 0
+        assert pair_queue.count(session, QueueFilter(other, text="photo")) == 2

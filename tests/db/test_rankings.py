@@ -4,19 +4,18 @@ import pytest
 
 from db import Store
 from db.queries import (
-    near_duplicates,
+    pair_queue,
     pairs,
-    picture_map,
-    plane,
-    progress,
-    queue,
+    pictures,
+    plots,
+    progress_queries,
     rankings,
     signals,
-    verdicts,
+    verdict_queries,
 )
-from db.queries.near_duplicates import DuplicateRow
-from db.queries.picture_map import PlaceRow
-from db.queries.queue import QueueFilter, Range
+from db.queries.pair_queue import QueueFilter, Range
+from db.queries.pictures import DuplicateRow
+from db.queries.plots import PlaceRow
 from tests.db.building import add_dataset, plans, set_probabilities, watching
 
 VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
@@ -35,21 +34,21 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
     shown: list[object] = []
     with store.reading() as session:
         for chosen in filters:
-            page = queue.page(session, chosen, None, 3)
-            shown += [page, queue.page(session, chosen, page.next_cursor, 9)]
-            shown.append(queue.count(session, chosen))
-            shown.append(queue.next_pair(session, chosen, page.rows[0].pair_id))
+            page = pair_queue.page(session, chosen, None, 3)
+            shown += [page, pair_queue.page(session, chosen, page.next_cursor, 9)]
+            shown.append(pair_queue.count(session, chosen))
+            shown.append(pair_queue.next_pair(session, chosen, page.rows[0].pair_id))
         listed = list(pairs.iterate_pairs(session, dataset_id))
         shown += [
             listed,
             pairs.most_likely_wrong(session, dataset_id, 0.3, 3),
-            plane.grid(session, dataset_id, 4),
-            plane.sample(session, dataset_id, 9),
-            list(plane.decided(session, dataset_id)),
-            progress.reached(session, dataset_id),
-            list(progress.decided(session, dataset_id)),
-            list(picture_map.points(session, dataset_id)),
-            near_duplicates.members(session, [listed[0].id]),
+            plots.grid(session, dataset_id, 4),
+            plots.sample(session, dataset_id, 9),
+            list(plots.decided(session, dataset_id)),
+            progress_queries.reached(session, dataset_id),
+            list(progress_queries.decided(session, dataset_id)),
+            list(plots.points(session, dataset_id)),
+            pictures.members(session, [listed[0].id]),
         ]
     return shown
 
@@ -60,12 +59,12 @@ def test_results_do_not_depend_on_the_column_in_use(store: Store) -> None:
     set_probabilities(store, ids, VALUES)
     with store.writing() as session:
         signals.save_icc(session, dict.fromkeys(ids, 0.5))
-        picture_map.replace_places(session, dataset_id, [PlaceRow(i, 0.5, 0.5) for i in ids])
-        near_duplicates.replace_groups(
+        plots.replace_places(session, dataset_id, [PlaceRow(i, 0.5, 0.5) for i in ids])
+        pictures.replace_groups(
             session, dataset_id, [DuplicateRow(i, ids[0], 1.0) for i in ids[:3]]
         )
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[3], 0, "drop", author="Ada")
+        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
     before = everything_shown(store, dataset_id)
     with store.writing() as session:
         rankings.begin(session, dataset_id)
@@ -117,9 +116,9 @@ def test_either_column_has_the_indexes_of_its_orders(
         rankings.use_next(session, dataset_id)
     with sqlite_store.reading() as session:
         # The first page after a change of rankings may assume the one before it.
-        queue.page(session, filter, queue.Cursor(0.5, 7))
+        pair_queue.page(session, filter, pair_queue.Cursor(0.5, 7))
     with watching(sqlite_store) as statements, sqlite_store.reading() as session:
-        queue.page(session, filter, queue.Cursor(0.5, 7))
+        pair_queue.page(session, filter, pair_queue.Cursor(0.5, 7))
     steps = plans(sqlite_store, statements)
     assert steps
     for step in steps:

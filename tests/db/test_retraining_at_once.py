@@ -23,7 +23,6 @@ from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, rankings, runs
 from research.scenes import demo
-from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.fixtures.stores import fresh_database
 
 #: Pairs that are scored first; the others are added later.

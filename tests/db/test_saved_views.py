@@ -1,30 +1,30 @@
 """Saved views: unique by name and deleted with their dataset."""
 
 from db import Store
-from db.queries import datasets, saved_views
+from db.queries import dataset_queries, pair_tags
 from tests.db.building import add_dataset
 
 
 def names(store: Store, dataset_id: int) -> dict[str, dict[str, str]]:
     with store.reading() as session:
-        return {row.name: row.fields for row in saved_views.list_views(session, dataset_id)}
+        return {row.name: row.fields for row in pair_tags.list_views(session, dataset_id)}
 
 
 def test_a_view_is_saved_replaced_and_deleted(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 1)
     other, _ = add_dataset(store, 1, "others")
     with store.writing() as session:
-        saved_views.save_view(session, dataset_id, "weak", {"s_0_to": "0.3"}, "Ada")
-        saved_views.save_view(session, dataset_id, "dogs 🐕", {"text": "dog"}, "Ada")
-        saved_views.save_view(session, other, "weak", {"order": "random"}, "Ben")
+        pair_tags.save_view(session, dataset_id, "weak", {"s_0_to": "0.3"}, "Ada")
+        pair_tags.save_view(session, dataset_id, "dogs 🐕", {"text": "dog"}, "Ada")
+        pair_tags.save_view(session, other, "weak", {"order": "random"}, "Ben")
     with store.writing() as session:
-        saved_views.save_view(session, dataset_id, "weak", {"s_0_to": "0.2"}, "Ben")
+        pair_tags.save_view(session, dataset_id, "weak", {"s_0_to": "0.2"}, "Ben")
     assert names(store, dataset_id) == {"dogs 🐕": {"text": "dog"}, "weak": {"s_0_to": "0.2"}}
     with store.writing() as session:
-        saved_views.delete_view(session, dataset_id, "weak")
-        saved_views.delete_view(session, dataset_id, "weak")
+        pair_tags.delete_view(session, dataset_id, "weak")
+        pair_tags.delete_view(session, dataset_id, "weak")
     assert list(names(store, dataset_id)) == ["dogs 🐕"]
     with store.writing() as session:
-        datasets.delete_dataset(session, dataset_id)
+        dataset_queries.delete_dataset(session, dataset_id)
     assert names(store, dataset_id) == {}
     assert list(names(store, other)) == ["weak"]

@@ -12,8 +12,7 @@ from db import Store, open_store
 from db.errors import MissingRow
 from db.models import Pair
 from db.queries import (
-    copy_trajectories,
-    datasets,
+    dataset_queries,
     detections,
     pairs,
     rankings,
@@ -230,7 +229,7 @@ def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) 
     size, words = 3000, 12
     store = open_store(f"sqlite:///{tmp_path}/size.db")
     with store.writing() as session:
-        dataset = datasets.create_dataset(session, "size", "/data", "/data").id
+        dataset = dataset_queries.create_dataset(session, "size", "/data", "/data").id
         caption = "a man in a red jacket stands beside his brown dog on the beach"
         pairs.add_pairs(
             session,
@@ -316,9 +315,9 @@ def test_a_copys_first_step_is_replaced_only_by_its_whole_trajectory(store: Stor
     whole, other = trajectory(ids[0], 5), trajectory(ids[0], 5, seed=1)
     for made in (replace(trajectory(ids[0], 1), whole=False), whole, other):
         with store.writing() as session:
-            copy_trajectories.save_copies(session, run_id, ["A dog"], [made])
+            trajectories.save_copies(session, run_id, ["A dog"], [made])
     with store.reading() as session:
-        (stored,) = copy_trajectories.copies_of(session, run_id, [(ids[0], "A dog")]).values()
+        (stored,) = trajectories.copies_of(session, run_id, [(ids[0], "A dog")]).values()
     assert same(stored, whole)
 
 

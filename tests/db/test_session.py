@@ -7,11 +7,11 @@ from sqlalchemy import create_engine, exc, text
 from sqlalchemy.exc import DBAPIError
 
 from db import Store, open_store
-from db import session as session_module
 from db.errors import MissingRow, StoreProblem
-from db.queries import datasets, pairs
+from db.queries import dataset_queries, pairs
 from db.session import explained
 from tests.db.building import add_dataset
+from tests.fixtures.sizes import Sizes
 
 
 def test_sqlite_is_configured_for_durability(sqlite_store: Store) -> None:
@@ -30,11 +30,11 @@ def test_sqlite_is_configured_for_durability(sqlite_store: Store) -> None:
 
 def test_a_reading_session_cannot_write(store: Store) -> None:
     with pytest.raises((StoreProblem, DBAPIError)), store.reading() as session:
-        datasets.create_dataset(session, "photos", "", "")
+        dataset_queries.create_dataset(session, "photos", "", "")
     with store.writing() as session:  # and the connection it used can write again
-        datasets.create_dataset(session, "photos", "", "")
+        dataset_queries.create_dataset(session, "photos", "", "")
     with store.reading() as session:
-        assert len(datasets.list_datasets(session)) == 1
+        assert len(dataset_queries.list_datasets(session)) == 1
 
 
 def test_a_reading_session_sees_one_snapshot(store: Store) -> None:
@@ -51,13 +51,13 @@ def test_a_reading_session_sees_one_snapshot(store: Store) -> None:
 def test_an_exception_rolls_the_transaction_back(store: Store) -> None:
     def write_and_stumble() -> None:
         with store.writing() as session:
-            datasets.create_dataset(session, "photos", "", "")
+            dataset_queries.create_dataset(session, "photos", "", "")
             raise KeyError("stumbled")
 
     with pytest.raises(KeyError):
         write_and_stumble()
     with store.reading() as session:
-        assert datasets.list_datasets(session) == []
+        assert dataset_queries.list_datasets(session) == []
 
 
 def test_foreign_keys_are_enforced(store: Store) -> None:
@@ -66,32 +66,30 @@ def test_foreign_keys_are_enforced(store: Store) -> None:
 
 
 def test_a_database_locked_by_another_program_is_reported(
-    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite_url: str, tmp_path: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.1)
+    sizes(BUSY_SECONDS=0.1)
     store = open_store(sqlite_url)
     other = sqlite3.connect(tmp_path / "store/traced.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreProblem, match="another program keeps writing"), store.writing() as s:
-        datasets.create_dataset(s, "photos", "", "")
+        dataset_queries.create_dataset(s, "photos", "", "")
     with store.reading() as session:  # readers are not blocked
-        assert datasets.list_datasets(session) == []
+        assert dataset_queries.list_datasets(session) == []
     other.execute("ROLLBACK")
     other.close()
     with store.writing() as session:
-        datasets.create_dataset(session, "photos", "", "")
+        dataset_queries.create_dataset(session, "photos", "", "")
     store.close()
 
 
-def test_a_writer_that_waits_too_long_is_told(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_module, "TURN_SECONDS", 0.05)
+def test_a_writer_that_waits_too_long_is_told(sqlite_store: Store, sizes: Sizes) -> None:
+    sizes(TURN_SECONDS=0.05)
     is_inside, is_done = threading.Event(), threading.Event()
 
     def hold() -> None:
         with sqlite_store.writing() as session:
-            datasets.create_dataset(session, "first", "", "")
+            dataset_queries.create_dataset(session, "first", "", "")
             is_inside.set()
             is_done.wait(200)
 
@@ -99,12 +97,12 @@ def test_a_writer_that_waits_too_long_is_told(
     holder.start()
     assert is_inside.wait(200)
     with pytest.raises(StoreProblem), sqlite_store.writing() as session:
-        datasets.create_dataset(session, "second", "", "")
+        dataset_queries.create_dataset(session, "second", "", "")
     is_done.set()
     holder.join()
     with sqlite_store.writing() as session:
-        datasets.create_dataset(session, "second", "", "")
-        assert len(datasets.list_datasets(session)) == 2
+        dataset_queries.create_dataset(session, "second", "", "")
+        assert len(dataset_queries.list_datasets(session)) == 2
 
 
 def test_a_full_disk_is_reported_and_no_committed_row_is_lost(sqlite_store: Store) -> None:
@@ -184,4 +182,4 @@ def test_an_id_that_no_column_can_hold_is_a_missing_row(store: Store, number: in
     else:
         expected = "There is no such row: the number is larger"
     with pytest.raises(MissingRow, match=expected), store.reading() as session:
-        datasets.pair_and_dataset(session, number)
+        dataset_queries.pair_and_dataset(session, number)

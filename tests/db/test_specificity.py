@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from db import Store
-from db.queries import datasets, pairs, specificity
+from db.queries import dataset_queries, pairs, specificity_queries
 from db.queries.pairs import NewPair
-from db.queries.specificity import RetrievalRow
+from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, start_run
 
 
@@ -17,29 +17,29 @@ def test_a_retrieval_is_stored_and_replaced_by_a_newer_run(store: Store) -> None
     first, second = start_run(store, dataset), start_run(store, dataset, "2")
     row = RetrievalRow(ids[0], first, -1.25, 3, 21, 0.75, (ids[2], ids[1]))
     with store.writing() as session:
-        specificity.save_retrievals(session, [row])
+        specificity_queries.save_retrievals(session, [row])
     with store.reading() as session:
-        assert specificity.get_retrieval(session, ids[0]) == row
-        assert specificity.get_retrieval(session, ids[1]) is None
+        assert specificity_queries.get_retrieval(session, ids[0]) == row
+        assert specificity_queries.get_retrieval(session, ids[1]) is None
         assert pairs.get_pair(session, ids[0]).specificity == -1.25
-        waiting = specificity.unmeasured(session, dataset, first, 0, 9)
+        waiting = specificity_queries.unmeasured(session, dataset, first, 0, 9)
         assert [pair.pair_id for pair in waiting] == ids[1:]
-        waiting = specificity.unmeasured(session, dataset, second, 0, 2)
+        waiting = specificity_queries.unmeasured(session, dataset, second, 0, 2)
         assert [pair.pair_id for pair in waiting] == ids[:2]
     newer = replace(row, run_id=second, specificity=-0.5, rank=1, better=())
     with store.writing() as session:
-        specificity.save_retrievals(session, [newer])
+        specificity_queries.save_retrievals(session, [newer])
     with store.reading() as session:
-        assert specificity.get_retrieval(session, ids[0]) == newer
-        assert specificity.summary(session, second) == (1, 1, 0.75, 21)
-        assert specificity.summary(session, first) == (0, 0, None, 0)
+        assert specificity_queries.get_retrieval(session, ids[0]) == newer
+        assert specificity_queries.summary(session, second) == (1, 1, 0.75, 21)
+        assert specificity_queries.summary(session, first) == (0, 0, None, 0)
 
 
 def test_values_that_are_not_finite_are_refused(store: Store) -> None:
     dataset, ids = add_dataset(store, 1)
     row = RetrievalRow(ids[0], start_run(store, dataset), math.nan, 1, 2, 0.5, ())
     with store.writing() as session, pytest.raises(ValueError, match="specificity of pair"):
-        specificity.save_retrievals(session, [row])
+        specificity_queries.save_retrievals(session, [row])
 
 
 def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> None:
@@ -47,29 +47,31 @@ def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> No
     other, others = add_dataset(store, 1, "others")
     run, second = start_run(store, dataset), start_run(store, dataset, "2")
     with store.writing() as session:
-        specificity.save_retrievals(
+        specificity_queries.save_retrievals(
             session, [RetrievalRow(i, run, -1.0, 1, 3, 0.5, ()) for i in (*ids, *others)]
         )
-        specificity.save_retrievals(session, [RetrievalRow(ids[0], second, -2.0, 1, 3, 0.5, ())])
-        specificity.keep_only(session, dataset, second)
+        specificity_queries.save_retrievals(
+            session, [RetrievalRow(ids[0], second, -2.0, 1, 3, 0.5, ())]
+        )
+        specificity_queries.keep_only(session, dataset, second)
     with store.reading() as session:
-        assert specificity.get_retrieval(session, ids[1]) is None
+        assert specificity_queries.get_retrieval(session, ids[1]) is None
         assert pairs.get_pair(session, ids[1]).specificity is None
         assert pairs.get_pair(session, ids[0]).specificity == -2.0
-        assert specificity.get_retrieval(session, others[0]) is not None
+        assert specificity_queries.get_retrieval(session, others[0]) is not None
     with store.writing() as session:
-        datasets.delete_dataset(session, other)
+        dataset_queries.delete_dataset(session, other)
 
 
 def test_sampling_pictures_is_deterministic_and_without_repetition(store: Store) -> None:
     with store.writing() as session:
-        dataset = datasets.create_dataset(session, "captions", "/data", "/data").id
+        dataset = dataset_queries.create_dataset(session, "captions", "/data", "/data").id
         new = [NewPair(f"{n}-{k}", f"{n}.jpg", f"{n}") for n in range(30) for k in range(3)]
         pairs.add_pairs(session, dataset, new)
     with store.reading() as session:
-        assert specificity.count_pictures(session, dataset) == 30
-        every = specificity.pictures(session, dataset, 100)
-        some = specificity.pictures(session, dataset, 7)
+        assert specificity_queries.count_pictures(session, dataset) == 30
+        every = specificity_queries.pictures(session, dataset, 100)
+        some = specificity_queries.pictures(session, dataset, 7)
     assert len({name for _, name in every}) == len(every) == 30
     assert some == every[:7]
     assert [name for _, name in some] != sorted(name for _, name in some)

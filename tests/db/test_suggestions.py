@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from db import Store
-from db.queries import datasets, rankings, suggestions
+from db.queries import dataset_queries, rankings, suggestions
 from db.queries.suggestions import Attempt, NewSuggestion
 from tests.db.building import add_dataset, start_run
 
@@ -50,7 +50,7 @@ def test_an_attempt_is_identified_by_model_and_run_and_deleted_with_its_dataset(
         assert suggestions.attempted(session, [first, other], "vlm", later) == {}
         assert suggestions.attempted(session, [first, other], "other", run) == {}
     with store.writing() as session:
-        datasets.delete_dataset(session, dataset)
+        dataset_queries.delete_dataset(session, dataset)
     with store.reading() as session:
         assert suggestions.attempted(session, [first, other], "vlm", run) == {}
 

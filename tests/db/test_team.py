@@ -9,16 +9,24 @@ from db import Store
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow
 from db.models import Claim
-from db.queries import blind_review, claims, curators, datasets, opinions, queue, verdicts
-from db.queries.queue import QueueFilter
+from db.queries import (
+    blind_review,
+    claims,
+    curator_queries,
+    dataset_queries,
+    opinions,
+    pair_queue,
+    verdict_queries,
+)
+from db.queries.pair_queue import QueueFilter
 from tests.db.building import add_dataset
 
 
 def decide(store: Store, pair: int, decision: str, author: str, settles: bool = False) -> None:
     with store.writing() as session:
-        version = verdicts.pair_state(session, pair).version
+        version = verdict_queries.pair_state(session, pair).version
         caption = "a better one" if decision == "correction" else None
-        verdicts.add_verdict(
+        verdict_queries.add_verdict(
             session, pair, version, decision, caption, author=author, settles=settles
         )
 
@@ -30,31 +38,31 @@ def opinions_of(store: Store, pair: int) -> dict[str, str]:
 
 def test_an_account_is_added_changed_and_closed(store: Store) -> None:
     with store.writing() as session:
-        curators.add_curator(session, "Ada", "hash", "curator")
+        curator_queries.add_curator(session, "Ada", "hash", "curator")
     with store.writing() as session, pytest.raises(AlreadyExists, match="Ada"):
-        curators.add_curator(session, "Ada", "hash", "curator")
+        curator_queries.add_curator(session, "Ada", "hash", "curator")
     with store.writing() as session:
-        changed = curators.change_curator(session, "Ada", role="adjudicator", active=False)
+        changed = curator_queries.change_curator(session, "Ada", role="adjudicator", active=False)
         assert (changed.role, changed.active) == ("adjudicator", False)
-        assert curators.count_active(session) == 0
+        assert curator_queries.count_active(session) == 0
     with store.reading() as session, pytest.raises(MissingRow, match="Ben"):
-        curators.get_curator(session, "Ben")
+        curator_queries.get_curator(session, "Ben")
 
 
 def test_a_login_holds_until_it_expires_or_the_account_changes(store: Store) -> None:
     with store.writing() as session:
-        ada = curators.add_curator(session, "Ada", "hash", "curator")
-        curators.add_login(session, ada.id, b"a" * 32, now() + timedelta(hours=1))
-        curators.add_login(session, ada.id, b"b" * 32, now() - timedelta(seconds=1))
+        ada = curator_queries.add_curator(session, "Ada", "hash", "curator")
+        curator_queries.add_login(session, ada.id, b"a" * 32, now() + timedelta(hours=1))
+        curator_queries.add_login(session, ada.id, b"b" * 32, now() - timedelta(seconds=1))
     with store.reading() as session:
-        curator = curators.logged_in(session, b"a" * 32)
+        curator = curator_queries.logged_in(session, b"a" * 32)
         assert curator is not None
         assert curator.name == "Ada"
-        assert curators.logged_in(session, b"b" * 32) is None
+        assert curator_queries.logged_in(session, b"b" * 32) is None
     with store.writing() as session:
-        curators.change_curator(session, "Ada", password_hash="other")
+        curator_queries.change_curator(session, "Ada", password_hash="other")
     with store.reading() as session:
-        assert curators.logged_in(session, b"a" * 32) is None
+        assert curator_queries.logged_in(session, b"a" * 32) is None
 
 
 def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
@@ -65,8 +73,8 @@ def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
         assert not claims.claim(session, ids[0], "Ben")
     handed = QueueFilter(dataset, order="position", descending=False, reader="Ben")
     with store.reading() as session:
-        assert queue.first_pair(session, handed) == ids[1]
-        assert queue.first_pair(session, QueueFilter(dataset, reader="Ada")) == ids[0]
+        assert pair_queue.first_pair(session, handed) == ids[1]
+        assert pair_queue.first_pair(session, QueueFilter(dataset, reader="Ada")) == ids[0]
     with store.writing() as session:
         session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
     with store.writing() as session:
@@ -84,15 +92,15 @@ def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:
     decide(store, pair, "unsure", "Ada")
     assert opinions_of(store, pair) == {"Ada": "unsure", "Ben": "drop"}
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Ada")
+        verdict_queries.undo_last(session, dataset, "Ada")
     assert opinions_of(store, pair) == {"Ada": "correct", "Ben": "drop"}, "what Ada had said before"
     with store.writing() as session:
-        verdicts.redo_last(session, dataset, "Ada")
+        verdict_queries.redo_last(session, dataset, "Ada")
     assert opinions_of(store, pair) == {"Ada": "unsure", "Ben": "drop"}
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Ada")
+        verdict_queries.undo_last(session, dataset, "Ada")
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Ben")
+        verdict_queries.undo_last(session, dataset, "Ben")
     assert opinions_of(store, pair) == {"Ada": "correct"}
 
 
@@ -103,11 +111,11 @@ def test_pairs_in_the_overlap_wait_for_the_given_number_of_people(store: Store) 
 
     def waiting(reader: str, share: float, people: int = 2) -> set[int]:
         with store.writing() as session:
-            datasets.set_overlap(session, dataset, share, people)
+            dataset_queries.set_overlap(session, dataset, share, people)
         filter = QueueFilter(dataset, "unreviewed", reader=reader)
         with store.reading() as session:
             blind_review.set_reader(session, reader)
-            return {row.pair_id for row in queue.page(session, filter, None, 100).rows}
+            return {row.pair_id for row in pair_queue.page(session, filter, None, 100).rows}
 
     assert waiting("Ben", 0.0) == set()
     assert waiting("Ada", 1.0) == set(), "nobody is asked twice"
@@ -135,11 +143,11 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
         assert {(o.author, o.decision) for o in dispute.opinions} == {
             ("Ada", "drop"), ("Ben", "correct"),
         }  # fmt: skip
-        assert [row.pair_id for row in queue.page(session, disputed).rows] == [ids[1]]
+        assert [row.pair_id for row in pair_queue.page(session, disputed).rows] == [ids[1]]
     decide(store, ids[1], "correct", "Eve", settles=True)
     with store.reading() as session:
         assert opinions.count_disputed(session, dataset) == 0
-        assert queue.page(session, disputed).rows == ()
+        assert pair_queue.page(session, disputed).rows == ()
         assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
 
 
@@ -148,12 +156,12 @@ def test_search_results_keep_their_order_across_pages(store: Store) -> None:
     hits = (ids[4], ids[1], ids[3])
     filter = QueueFilter(dataset, among=hits)
     with store.reading() as session:
-        first = queue.page(session, filter, None, 2)
+        first = pair_queue.page(session, filter, None, 2)
         assert [row.pair_id for row in first.rows] == [ids[4], ids[1]]
         assert first.next_cursor is not None
-        rest = queue.page(session, filter, first.next_cursor, 2)
+        rest = pair_queue.page(session, filter, first.next_cursor, 2)
         assert [row.pair_id for row in rest.rows] == [ids[3]]
-        assert queue.count(session, filter) == 3
-        assert queue.next_pair(session, filter, ids[4]) == ids[1]
-        assert queue.previous_pair(session, filter, ids[3]) == ids[1]
-        assert queue.page(session, QueueFilter(dataset, among=())).rows == ()
+        assert pair_queue.count(session, filter) == 3
+        assert pair_queue.next_pair(session, filter, ids[4]) == ids[1]
+        assert pair_queue.previous_pair(session, filter, ids[3]) == ids[1]
+        assert pair_queue.page(session, QueueFilter(dataset, among=())).rows == ()

@@ -8,8 +8,8 @@ import pytest
 
 from db import Store
 from db.errors import MissingRow, UnstorableText
-from db.queries import curators, queue, verdicts
-from db.queries.queue import QueueFilter
+from db.queries import curator_queries, pair_queue, verdict_queries
+from db.queries.pair_queue import QueueFilter
 from tests.db.building import add_dataset
 
 
@@ -20,7 +20,7 @@ def test_nul_and_lone_surrogates_in_a_search_are_refused(store: Store) -> None:
         filter = replace(QueueFilter(dataset_id), **wanted)
         refused = pytest.raises(UnstorableText, match="to search for holds")
         with store.reading() as session, refused:
-            queue.count(session, filter)
+            pair_queue.count(session, filter)
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "a dog \ud800"])
@@ -28,12 +28,12 @@ def test_nul_and_lone_surrogates_in_a_correction_are_refused(store: Store, bad: 
     _, ids = add_dataset(store, 1)
     with store.writing() as session:
         with pytest.raises(UnstorableText, match=r"corrected caption holds"):
-            verdicts.add_verdict(session, ids[0], 0, "correction", bad, author="Ada")
-        assert verdicts.history(session, ids[0]) == []
+            verdict_queries.add_verdict(session, ids[0], 0, "correction", bad, author="Ada")
+        assert verdict_queries.history(session, ids[0]) == []
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "Ada \ud800"])
 def test_no_account_has_an_unstorable_name(store: Store, bad: str) -> None:
     """Anyone can send a name at the login."""
     with store.reading() as session, pytest.raises(MissingRow, match="no account"):
-        curators.get_curator(session, bad)
+        curator_queries.get_curator(session, bad)

@@ -10,8 +10,8 @@ import pytest
 
 from db import Store
 from db.errors import VersionConflict
-from db.queries import pairs, verdicts
-from tests.db.building import add_dataset
+from db.queries import pairs, verdict_queries
+from tests.db.building import add_dataset, decided_pairs
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
 
@@ -22,14 +22,14 @@ def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
     total = 0
     with store.reading() as session:
         for pair_id in ids:
-            acts = verdicts.history(session, pair_id)
+            acts = verdict_queries.history(session, pair_id)
             pair = pairs.get_pair(session, pair_id)
             assert [act.version for act in acts] == list(range(1, len(acts) + 1))
             assert pair.verdict_version == len(acts)
             if acts:
                 assert pair.decision == acts[-1].decision
             total += len(acts)
-        decided = sum(1 for _ in verdicts.iterate_verdicts(session, dataset_id))
+        decided = len(decided_pairs(session, dataset_id))
         assert pairs.counts(session, dataset_id).reviewed == decided
     return total
 
@@ -45,7 +45,7 @@ def test_one_of_several_concurrent_verdicts_on_a_pair_wins(store: Store) -> None
         for pair_id in ids:
             try:
                 with store.writing() as session:
-                    verdicts.add_verdict(session, pair_id, 0, "drop", author=author)
+                    verdict_queries.add_verdict(session, pair_id, 0, "drop", author=author)
                 outcome["won"] += 1
             except VersionConflict as conflict:
                 reported = (conflict.current.version, conflict.current.decided_by != author)
@@ -63,7 +63,7 @@ def test_the_same_verdict_sent_concurrently_is_stored_once(store: Store) -> None
 
     def send(pair_id: int) -> int:
         with store.writing() as session:
-            return verdicts.add_verdict(session, pair_id, 0, "unsure", author="Ada").id
+            return verdict_queries.add_verdict(session, pair_id, 0, "unsure", author="Ada").id
 
     with ThreadPoolExecutor(8) as pool:
         given = list(pool.map(send, ids * 8))
@@ -81,11 +81,11 @@ def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:
                 pair = pairs.get_pair(session, ids[step % len(ids)])
                 try:
                     if step % 4 == 2:
-                        done += verdicts.undo_last(session, dataset_id, author) is not None
+                        done += verdict_queries.undo_last(session, dataset_id, author) is not None
                     elif step % 4 == 3:
-                        done += verdicts.redo_last(session, dataset_id, author) is not None
+                        done += verdict_queries.redo_last(session, dataset_id, author) is not None
                     else:
-                        verdicts.add_verdict(
+                        verdict_queries.add_verdict(
                             session, pair.id, pair.verdict_version, "correct", author=author
                         )
                         done += 1
@@ -102,7 +102,7 @@ def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:
 CURATOR = """
 import sys
 from db import open_store
-from db.queries import verdicts
+from db.queries import verdict_queries as verdicts
 from db.errors import VersionConflict
 url, author, *ids = sys.argv[1:]
 store = open_store(url)
@@ -136,8 +136,9 @@ def test_two_processes_neither_lose_nor_duplicate_verdicts(store: Store) -> None
     assert sorted(confirmed["Ada"] + confirmed["Ben"]) == ids
     assert check_consistent(store, dataset_id, ids) == 200
     with store.reading() as session:
-        for verdict in verdicts.iterate_verdicts(session, dataset_id):
-            assert verdict.pair_id in confirmed[verdict.decided_by]
+        for pair in decided_pairs(session, dataset_id):
+            assert pair.decided_by is not None
+            assert pair.id in confirmed[pair.decided_by]
 
 
 @pytest.mark.parametrize("after", [5, 90])
@@ -151,7 +152,7 @@ def test_every_committed_verdict_survives_a_kill(store: Store, after: int) -> No
     process.wait()
     process.stdout.close()
     with store.reading() as session:
-        kept = [verdict.pair_id for verdict in verdicts.iterate_verdicts(session, dataset_id)]
+        kept = [pair.id for pair in decided_pairs(session, dataset_id)]
     # One more may be stored: committed, but killed before it was confirmed.
     assert kept[: len(confirmed)] == confirmed
     assert len(confirmed) <= len(kept) <= len(confirmed) + 1

@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from db import Store
 from db.decisions import DECISIONS
 from db.errors import MissingRow, VersionConflict
-from db.queries import pairs, suggestions, verdicts
+from db.queries import pairs, suggestions, verdict_queries
 from db.queries.suggestions import NewSuggestion
-from db.queries.verdicts import VerdictRow
-from tests.db.building import add_dataset
+from db.queries.verdict_queries import VerdictRow
+from tests.db.building import add_dataset, decided_pairs
 from tests.db.reference_verdicts import ReferenceVerdicts
 
 
@@ -29,7 +29,7 @@ def decide(
     suggestion_id: int | None = None,
 ) -> VerdictRow:
     with store.writing() as session:
-        return verdicts.add_verdict(
+        return verdict_queries.add_verdict(
             session,
             pair_id,
             expected_version,
@@ -42,12 +42,12 @@ def decide(
 
 def undo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
     with store.writing() as session:
-        return verdicts.undo_last(session, dataset_id, author)
+        return verdict_queries.undo_last(session, dataset_id, author)
 
 
 def redo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
     with store.writing() as session:
-        return verdicts.redo_last(session, dataset_id, author)
+        return verdict_queries.redo_last(session, dataset_id, author)
 
 
 def decisions(store: Store, ids: list[int]) -> list[str | None]:
@@ -59,7 +59,7 @@ def test_a_verdict_is_stored_with_its_author_and_time(store: Store) -> None:
     _, (pair_id, _) = add_dataset(store, 2)
     given = decide(store, pair_id, 0, "correction", corrected_caption="A  cat 🐈\n")
     with store.reading() as session:
-        assert verdicts.history(session, pair_id) == [given]
+        assert verdict_queries.history(session, pair_id) == [given]
         pair = pairs.get_pair(session, pair_id)
     assert (pair.decision, pair.corrected_caption) == ("correction", "A  cat 🐈\n")
     assert (pair.decided_by, pair.decided_at) == ("Ada", given.created_at)
@@ -67,11 +67,11 @@ def test_a_verdict_is_stored_with_its_author_and_time(store: Store) -> None:
 
 
 def decide_alone(session: Session, pair_id: int) -> None:
-    verdicts.add_verdict(session, pair_id, 0, "drop", author="Ada")
+    verdict_queries.add_verdict(session, pair_id, 0, "drop", author="Ada")
 
 
 def decide_with_others(session: Session, pair_id: int) -> None:
-    verdicts.add_verdicts(session, [(pair_id, 0)], "drop", author="Ada")
+    verdict_queries.add_verdicts(session, [(pair_id, 0)], "drop", author="Ada")
 
 
 @pytest.mark.parametrize("give", [decide_alone, decide_with_others])
@@ -89,13 +89,13 @@ def test_a_new_verdict_replaces_the_current_one(store: Store) -> None:
     decide(store, pair_id, 0, "correction", corrected_caption="better")
     decide(store, pair_id, 1, "abstract")
     with store.reading() as session:
-        acts = verdicts.history(session, pair_id)
-        (holds,) = verdicts.iterate_verdicts(session, dataset_id)
+        acts = verdict_queries.history(session, pair_id)
+        (holds,) = decided_pairs(session, dataset_id)
     assert [(act.version, act.replaces, act.standing_version) for act in acts] == [
         (1, 0, 1),
         (2, 1, 2),
     ]
-    assert (holds.decision, holds.corrected_caption, holds.version) == ("abstract", None, 2)
+    assert (holds.decision, holds.corrected_caption, holds.verdict_version) == ("abstract", None, 2)
 
 
 def test_a_repeated_verdict_is_stored_once(store: Store) -> None:
@@ -106,7 +106,7 @@ def test_a_repeated_verdict_is_stored_once(store: Store) -> None:
     assert decide(store, pair_id, 0, "correction", corrected_caption="better") == first
     assert decisions(store, [pair_id]) == ["drop"]
     with store.reading() as session:
-        assert len(verdicts.history(session, pair_id)) == 2
+        assert len(verdict_queries.history(session, pair_id)) == 2
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_different_verdict_on_an_outdated_version_is_a_conflict(
     assert (current.corrected_caption, current.decided_by) == ("better", "Ada")
     assert current.decided_at == first.created_at
     with store.reading() as session:
-        assert verdicts.history(session, pair_id) == [first]
+        assert verdict_queries.history(session, pair_id) == [first]
 
 
 def test_a_version_from_the_future_is_a_conflict(store: Store) -> None:
@@ -165,7 +165,7 @@ def test_an_invalid_verdict_is_refused(
     with pytest.raises(ValueError, match=message):
         decide(store, pair_id, 0, decision, author, corrected)
     with store.reading() as session:
-        assert verdicts.history(session, pair_id) == []
+        assert verdict_queries.history(session, pair_id) == []
 
 
 def test_a_suggestion_must_belong_to_the_pair(store: Store) -> None:
@@ -216,7 +216,7 @@ def test_undo_restores_the_previous_verdict(store: Store) -> None:
     undo(store, dataset_id, "Ben")
     with store.reading() as session:
         pair = pairs.get_pair(session, pair_id)
-        acts = verdicts.history(session, pair_id)
+        acts = verdict_queries.history(session, pair_id)
     assert (pair.decision, pair.decided_by, pair.decided_at) == (None, None, None)
     assert [(act.undoes, act.standing_version) for act in acts] == [
         (None, 1),
@@ -259,7 +259,7 @@ def test_any_sequence_of_acts_agrees_with_the_reference(store: Store, seed: int)
         assert decisions(store, ids) == [reference.decision(pair_id) for pair_id in ids]
     with store.reading() as session:
         for pair_id in ids:
-            acts = verdicts.history(session, pair_id)
+            acts = verdict_queries.history(session, pair_id)
             assert [a.version for a in acts] == list(range(1, reference.acts.get(pair_id, 0) + 1))
             for before, after in pairwise(acts):
                 assert after.replaces == before.standing_version
@@ -272,7 +272,7 @@ def test_the_database_itself_refuses_to_change_a_verdict(store: Store, column: s
     with pytest.raises(DBAPIError, match="append-only"), store.writing() as session:
         session.execute(text(f"UPDATE verdicts SET {column}"))
     with store.reading() as session:
-        assert verdicts.history(session, pair_id) == [given]
+        assert verdict_queries.history(session, pair_id) == [given]
 
 
 @pytest.mark.parametrize(
@@ -290,26 +290,16 @@ def test_the_database_itself_refuses_an_invalid_verdict(store: Store, values: st
         )
 
 
-def test_verdicts_are_iterated_in_order_of_their_pairs(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 20)
-    for pair_id in reversed(ids[::3]):
-        decide(store, pair_id, 0, "correct")
-    with store.reading() as session:
-        walked = list(verdicts.iterate_verdicts(session, dataset_id, batch=3))
-    assert [verdict.pair_id for verdict in walked] == ids[::3]
-    assert {verdict.decided_by for verdict in walked} == {"Ada"}
-
-
 def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 6)
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[0], 0, "correct", author="Ada")
+        verdict_queries.add_verdict(session, ids[0], 0, "correct", author="Ada")
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[5], 0, "unsure", author="Ben")
+        verdict_queries.add_verdict(session, ids[5], 0, "unsure", author="Ben")
     with store.writing() as session:
         seen = [(ids[0], 1), *((i, 0) for i in ids[1:])]
-        done = verdicts.add_verdicts(session, seen, "drop", author="Ada")
-    assert done == verdicts.Decided(tuple(ids[:5]), (ids[5],)), "Ben was faster on the last"
+        done = verdict_queries.add_verdicts(session, seen, "drop", author="Ada")
+    assert done == verdict_queries.Decided(tuple(ids[:5]), (ids[5],)), "Ben was faster on the last"
 
     def decisions() -> list[str | None]:
         with store.reading() as session:
@@ -317,21 +307,21 @@ def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> Non
 
     assert decisions() == ["drop"] * 5 + ["unsure"]
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[1], 1, "abstract", author="Ben")
+        verdict_queries.add_verdict(session, ids[1], 1, "abstract", author="Ben")
     with store.writing() as session:
-        undone = verdicts.undo_last(session, dataset_id, "Ada")
+        undone = verdict_queries.undo_last(session, dataset_id, "Ada")
     assert undone is not None
     assert undone.together == 4, "what Ben has decided over does not stand any more"
     assert decisions() == ["correct", "abstract", None, None, None, "unsure"]
     with store.writing() as session:
-        again = verdicts.redo_last(session, dataset_id, "Ada")
+        again = verdict_queries.redo_last(session, dataset_id, "Ada")
     assert again is not None
     assert again.together == 4
     assert decisions() == ["drop", "abstract", "drop", "drop", "drop", "unsure"]
     with store.writing() as session:
-        verdicts.undo_last(session, dataset_id, "Ada")
+        verdict_queries.undo_last(session, dataset_id, "Ada")
     with store.writing() as session:
-        alone = verdicts.undo_last(session, dataset_id, "Ada")
+        alone = verdict_queries.undo_last(session, dataset_id, "Ada")
     assert alone is not None
     assert alone.together == 1, "the verdict before the batch was given by itself"
     assert decisions() == [None, "abstract", None, None, None, "unsure"]
@@ -340,9 +330,9 @@ def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> Non
 def test_nothing_is_written_of_an_invalid_batch(store: Store) -> None:
     _, ids = add_dataset(store, 2)
     with pytest.raises(MissingRow), store.writing() as session:
-        verdicts.add_verdicts(session, [(ids[0], 0), (10**6, 0)], "drop", author="Ada")
+        verdict_queries.add_verdicts(session, [(ids[0], 0), (10**6, 0)], "drop", author="Ada")
     with pytest.raises(ValueError, match="correction"), store.writing() as session:
-        verdicts.add_verdicts(session, [(ids[0], 0)], "correction", author="Ada")
+        verdict_queries.add_verdicts(session, [(ids[0], 0)], "correction", author="Ada")
     with store.reading() as session:
         assert pairs.get_pair(session, ids[0]).decision is None
 
@@ -350,16 +340,18 @@ def test_nothing_is_written_of_an_invalid_batch(store: Store) -> None:
 def test_deciders_include_people_and_rules_but_not_edits(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     with store.reading() as session:
-        assert verdicts.first_deciders(session, 9) == []
+        assert verdict_queries.first_deciders(session, 9) == []
     decide(store, ids[0], 0, "drop", "Ben")
     decide(store, ids[1], 0, "drop", "rule: gain over 0.2")
     with store.writing() as session:
-        verdicts.rewrite(session, [verdicts.Rewrite(ids[2], 0, "edited")], author="Cid")
+        verdict_queries.rewrite(
+            session, [verdict_queries.Rewrite(ids[2], 0, "edited")], author="Cid"
+        )
     undo(store, dataset_id, "Ben")
     with store.reading() as session:
-        assert verdicts.first_deciders(session, 9) == ["Ben", "rule: gain over 0.2"]
-        assert verdicts.first_deciders(session, 1) == ["Ben"]
-        assert verdicts.has_decided(session, "Ben"), "taken back, but given once"
-        assert not verdicts.has_decided(session, "Cid")
-        assert not verdicts.has_decided(session, "rule: edit by Cid")
-        assert not verdicts.has_decided(session, "Be")
+        assert verdict_queries.first_deciders(session, 9) == ["Ben", "rule: gain over 0.2"]
+        assert verdict_queries.first_deciders(session, 1) == ["Ben"]
+        assert verdict_queries.has_decided(session, "Ben"), "taken back, but given once"
+        assert not verdict_queries.has_decided(session, "Cid")
+        assert not verdict_queries.has_decided(session, "rule: edit by Cid")
+        assert not verdict_queries.has_decided(session, "Be")

@@ -1,7 +1,7 @@
 """Words marked as wrong: set and removed, by several people, independent of suspect words."""
 
 from db import Store
-from db.queries import datasets, detections, word_marks
+from db.queries import dataset_queries, detections
 from db.queries.detections import DetectionRow
 from tests.db.building import add_dataset
 
@@ -12,18 +12,18 @@ def test_marks_of_several_curators_are_set_and_removed(store: Store) -> None:
         detections.save_detections(
             session, [DetectionRow(i, 0.5, ((0, 5, 0.1), (6, 12, 0.9))) for i in (first, second)]
         )
-        assert word_marks.toggle(session, first, 6, 12, "Ada")
-        assert word_marks.toggle(session, first, 6, 12, "Ben")
-        assert word_marks.toggle(session, first, 0, 5, "Ben")
+        assert detections.toggle(session, first, 6, 12, "Ada")
+        assert detections.toggle(session, first, 6, 12, "Ben")
+        assert detections.toggle(session, first, 0, 5, "Ben")
     with store.writing() as session:
-        assert word_marks.of_pair(session, first) == [(0, 5), (6, 12)]
-        assert not word_marks.toggle(session, first, 0, 5, "Ben")
-        assert not word_marks.toggle(session, first, 6, 12, "Ada")
-        assert word_marks.of_pair(session, first) == [(6, 12)], "Ben still says so"
-        assert word_marks.of_pair(session, second) == []
-        ((spans, words),) = word_marks.marked_and_suspect(session, dataset_id)
+        assert detections.of_pair(session, first) == [(0, 5), (6, 12)]
+        assert not detections.toggle(session, first, 0, 5, "Ben")
+        assert not detections.toggle(session, first, 6, 12, "Ada")
+        assert detections.of_pair(session, first) == [(6, 12)], "Ben still says so"
+        assert detections.of_pair(session, second) == []
+        ((spans, words),) = detections.marked_and_suspect(session, dataset_id)
     assert spans == {(6, 12)}
     assert [(start, end) for start, end, _ in words] == [(0, 5), (6, 12)]
     with store.writing() as session:
-        datasets.delete_dataset(session, dataset_id)
-        assert list(word_marks.marked_and_suspect(session, dataset_id)) == []
+        dataset_queries.delete_dataset(session, dataset_id)
+        assert list(detections.marked_and_suspect(session, dataset_id)) == []

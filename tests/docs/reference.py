@@ -12,13 +12,26 @@ from typing import Any
 
 import typer
 
+import traced_curator
 from app import app
 from backend import errors
 from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.jobs.workspace_jobs import Jobs
+from backend.review.operations import Review
 from backend.settings import Settings, setting_names
 from traced_ui import api
 from traced_ui.keyboard import KEYS
 
+#: The classes behind the parts of a workspace.
+_PARTS = {"": traced_curator.Workspace, "review": Review, "jobs": Jobs}
+#: Their members that stay as they are within a major version.
+STABLE = {
+    "": "datasets delete_dataset find find_or_import guidelines problems rename_dataset "
+    "set_guidelines summary",
+    "review": "check_caption decide filter_of first_pair next_pair open_pair queue_page redo "
+    "search select_pairs suggest suggestions tags thumbnail undo",
+    "jobs": "cancel export export_counts import_dataset job recent score start",
+}
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -53,9 +66,12 @@ def options(command: Any) -> list[str]:
     ]
 
 
-def endpoints() -> list[str]:
-    """The names of the API's endpoints."""
-    return list(api.TOOLS)
+def endpoints() -> list[tuple[str, str, str]]:
+    """The API's endpoints: method, path and what they do."""
+    return [
+        (method, path, (inspect.getdoc(function) or "").split("\n\n")[0])
+        for method, path, function, _ in api.ROUTES
+    ]
 
 
 def _cell(text: str) -> str:
@@ -124,18 +140,36 @@ def _named(argument: Any) -> str:
 
 
 def _api() -> str:
-    rows = []
-    for name in endpoints():
-        function = getattr(api.Actions, name)
-        parameters = [
-            p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-            for p in inspect.signature(function).parameters.values()
-            if p.name not in ("self", "request")
-        ]
-        summary = (inspect.getdoc(function) or "").split("\n\n")[0]
-        rows.append((f"`/{name}`", f"`{', '.join(parameters)}`" if parameters else "",
-                     _cell(summary)))  # fmt: skip
-    return _table(("Endpoint", "Parameters", "What it does"), rows)
+    rows = [(f"`{method} {path}`", _cell(text)) for method, path, text in endpoints()]
+    return _table(("Request", "What it does"), rows)
+
+
+def _tools() -> str:
+    rows = [
+        (f"`{name}`", _cell((inspect.getdoc(function) or "").split("\n\n")[0]))
+        for name, function, _ in api.TOOLS
+    ]
+    return _table(("Tool", "What it does"), rows)
+
+
+def _surface() -> str:
+    """What `traced_curator` offers, and the members of its workspace that are stable."""
+    rows = [(f"`{name}`", _signature(getattr(traced_curator, name))) for name in sorted(
+        traced_curator.__all__)]  # fmt: skip
+    for part, names in STABLE.items():
+        where = f"Workspace.{part}." if part else "Workspace."
+        rows += [(f"`{where}{n}`", _signature(getattr(_PARTS[part], n))) for n in names.split()]
+    return _table(("Name", "Parameters"), rows)
+
+
+def _signature(member: Any) -> str:
+    if inspect.isclass(member) and hasattr(member, "__dataclass_fields__"):
+        return _cell(f"`{', '.join(member.__dataclass_fields__)}`")
+    is_error = inspect.isclass(member) and issubclass(member, Exception)
+    if is_error or not callable(member):
+        return ""
+    names = [name for name in inspect.signature(member).parameters if name != "self"]
+    return _cell(f"`{', '.join(names)}`") if names else ""
 
 
 def _export_formats() -> str:
@@ -150,6 +184,8 @@ TABLES = {
     "exit-statuses": _exit_statuses,
     "keys": _keys,
     "settings": _settings,
+    "surface": _surface,
+    "tools": _tools,
 }
 
 

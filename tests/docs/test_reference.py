@@ -1,7 +1,6 @@
 """The documentation and the program agree: every table is what the program generates now, and
 everything that a page mentions by name exists."""
 
-import inspect
 import re
 
 from backend.datasets.writing import FORMATS
@@ -36,17 +35,13 @@ def test_every_table_is_on_exactly_one_page() -> None:
     assert sorted(used) == sorted(reference.TABLES)
 
 
-def test_tables_list_all_commands_options_settings_and_endpoints() -> None:
+def test_tables_list_all_commands_options_and_settings() -> None:
     page = reference.TABLES["commands"]()
     for name, command in COMMANDS.items():
         section = page.split(f"### `{name}`\n")[1].split("\n### ")[0]
         assert [option for option in reference.options(command) if option not in section] == []
     assert {"serve", "import", "curators add"} <= set(COMMANDS)
     assert all(f"`{name}`" in reference.TABLES["settings"]() for name in SETTINGS)
-    registered = {f"/{name}" for name in reference.endpoints()}
-    actions = vars(reference.api.Actions)
-    public = {f"/{name}" for name, kind in actions.items() if inspect.isfunction(kind)}
-    assert registered == {name for name in public if not name.startswith("/_")}
 
 
 def test_every_setting_and_key_is_described() -> None:
@@ -78,8 +73,8 @@ def test_commands_and_options_that_pages_mention_exist() -> None:
 
 
 #: Options of other programs that pages name.
-OTHERS = {"--help", "--rm", "--times", "--soak", "--pairs", "--no-deps", "--hypothesis-profile",
-          "--durations", "--minutes"}  # fmt: skip
+OTHERS = {"--help", "--pip-args", "--rm", "--times", "--soak", "--pairs", "--no-deps",
+          "--hypothesis-profile", "--durations", "--minutes"}  # fmt: skip
 
 
 def test_options_in_the_text_exist() -> None:
@@ -121,13 +116,6 @@ def test_labels_that_pages_mention_exist() -> None:
 def test_export_formats() -> None:
     page = (reference.DOCS / "export.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.M)) == set(FORMATS)
-
-
-def test_endpoints_that_pages_mention_exist() -> None:
-    endpoints = {f"/{name}" for name in reference.endpoints()}
-    for page in PAGES:
-        mentioned = re.findall(r'api_name="(/\w+)"', page.read_text(encoding="utf-8"))
-        assert set(mentioned) <= endpoints, page.name
 
 
 def test_commands_of_the_readme_exist() -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from backend.engine import bulk_edit
 from backend.engine.bulk_edit import BulkEdit, edited
 from backend.errors import SettingsError
+from tests.fixtures.sizes import Sizes
 
 
 @pytest.mark.parametrize(
@@ -60,10 +61,10 @@ def test_an_edit_that_cannot_be_applied_is_refused(edit: BulkEdit, message: str)
     [("COMPILE_SECONDS", "to compile"), ("MEMORY", "MB of memory")],
 )
 def test_the_limits_end_the_process(
-    monkeypatch: pytest.MonkeyPatch, limit: str, message: str
+    sizes: Sizes, monkeypatch: pytest.MonkeyPatch, limit: str, message: str
 ) -> None:
     """Without a limit, this expression takes some 15 s and 3 GB to compile."""
-    monkeypatch.setattr(bulk_edit, "MEMORY", 2**34)
+    sizes(MEMORY=2**34)
     monkeypatch.setattr(bulk_edit, limit, {"COMPILE_SECONDS": 1, "MEMORY": 2**24}[limit])
     with pytest.raises(SettingsError, match=message):
         edited(BulkEdit("a{100000000}", is_regex=True), ["a dog"], 60)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from backend.engine.map_region import (
+from backend.engine.picture_map import (
     MOST_CORNERS,
     Region,
     drawn_region,

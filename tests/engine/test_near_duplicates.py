@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from backend.engine.near_duplicates import near_duplicates
+from backend.engine.duplicate_groups import near_duplicates
 
 
 def at_angles(*degrees: float) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from backend.engine import threads
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from tests.checkpoints import drawn_pairs
+from tests.fixtures.sizes import Sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 _CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "KMP_"))}
@@ -42,7 +43,7 @@ def test_the_environment_takes_precedence() -> None:
 
 
 def test_a_small_model_gets_one_thread_and_a_large_one_the_idle_cores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(threads, "cores", lambda: 4)
@@ -53,7 +54,7 @@ def test_a_small_model_gets_one_thread_and_a_large_one_the_idle_cores(
         engine = Engine(load_settings({"data_directory": str(tmp_path)}, {}))
         engine.encode([drawn_pairs(1)[0][0]])
         assert torch.get_num_threads() == 1
-        monkeypatch.setattr(threads, "SMALL", 0)
+        sizes(SMALL=0)
         engine.encode([drawn_pairs(1)[0][0]])
         assert torch.get_num_threads() == 3
     finally:

@@ -36,9 +36,10 @@ from backend.jobs.stored_trajectories import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db import open_store
-from db.queries import classifiers, pairs, runs, trajectories, verdicts
+from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
 from research.scenes import demo
 from tests.datasets.hub_server import PublishedModel, hub_server, use_hub
+from tests.db.building import decided_pairs
 
 FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
 
@@ -166,7 +167,7 @@ class Scoring(Scenario):
                 (pair.s_0, pair.p_error, pair.icc) for pair in pairs.iterate_pairs(session, dataset)
             ]
             assert runs.latest_run(session, dataset, "score") is not None
-            assert len(classifiers.list_classifiers(session, dataset)) == 1
+            assert len(classifier_queries.list_classifiers(session, dataset)) == 1
         opened.store.close()
         self._wanted = self._wanted or result  # every later end must equal the first
         np.testing.assert_allclose(
@@ -225,7 +226,7 @@ class ColdStarting(Scenario):
         dataset = opened.find("pairs")
         with opened.store.reading() as session:
             result = [pair.p_error for pair in pairs.iterate_pairs(session, dataset)]
-            assert len(classifiers.list_classifiers(session, dataset)) == 1
+            assert len(classifier_queries.list_classifiers(session, dataset)) == 1
         opened.store.close()
         self._wanted = self._wanted or result  # every later end must equal the first
         np.testing.assert_allclose(
@@ -271,8 +272,8 @@ class Deciding(Scenario):
         opened = workspace(folder)
         with opened.store.reading() as session:
             dataset = opened.find("photos")
-            kept = [str(v.pair_id) for v in verdicts.iterate_verdicts(session, dataset)]
-            assert all(len(verdicts.history(session, int(pair))) == 1 for pair in kept)
+            kept = [str(row.id) for row in decided_pairs(session, dataset)]
+            assert all(len(verdict_queries.history(session, int(pair))) == 1 for pair in kept)
             assert pairs.counts(session, dataset).reviewed == len(kept)
         opened.store.close()
         # There may be one more: committed, but killed before it could be recorded.
@@ -313,7 +314,7 @@ class Retraining(Scenario):
         with opened.store.reading() as session:
             active = [
                 classifier
-                for classifier in classifiers.list_classifiers(session, dataset)
+                for classifier in classifier_queries.list_classifiers(session, dataset)
                 if classifier.active
             ]
             run = runs.latest_run(session, dataset, "score")
@@ -334,7 +335,7 @@ class Retraining(Scenario):
         self.check(folder)
         opened = workspace(folder)
         with opened.store.reading() as session:
-            classifier = classifiers.active(session, opened.find("pairs"))
+            classifier = classifier_queries.active(session, opened.find("pairs"))
         assert classifier is not None
         assert classifier.basis == "verdicts"
         opened.store.close()

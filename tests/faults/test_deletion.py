@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import text
 
 from backend.errors import NotFound, TracedError
-from backend.jobs import trajectory_stages
 from backend.jobs.trajectory_stages import TrajectoryStage
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
 from backend.settings import MODELS, load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from research.bench.generated_store import generate
 from research.scenes import demo
+from tests.fixtures.sizes import Sizes
 
 PAIRS = 400
 
@@ -103,7 +103,7 @@ def test_a_dataset_is_not_deleted_while_a_job_works_on_it(workspace: Workspace) 
 
 @pytest.mark.nightly
 def test_a_dataset_that_another_program_deletes_ends_its_scoring(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a command does, beside which a page deletes it: commands are no jobs of the server."""
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
@@ -113,7 +113,7 @@ def test_a_dataset_that_another_program_deletes_ends_its_scoring(
     }  # fmt: skip
     scoring = Workspace(load_settings(settings, {}))
     scoring.jobs.import_dataset(tmp_path / "pairs")
-    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
+    sizes(BATCH=2)
     save, another = TrajectoryStage.save, Workspace(load_settings(settings, {}))
 
     def saved(*arguments: Any) -> None:

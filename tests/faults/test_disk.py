@@ -20,7 +20,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store
 from db.errors import StoreProblem
-from db.queries import classifiers, pairs, runs, verdicts
+from db.queries import classifier_queries, pairs, runs, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.faults.scenarios import FIRST_RELEASE
@@ -62,7 +62,7 @@ def add_classifier(workspace: Workspace, weight: float) -> int:
     with workspace.store.writing() as session:
         run = runs.latest_run(session, 1, "score")
         assert run is not None
-        row = classifiers.add_classifier(
+        row = classifier_queries.add_classifier(
             session, 1, name=f"Weight {weight}", kind=model.kind, basis="verdicts",
             payload=Classifier(model, Calibration(weight, 0.0, 0.5)).to_bytes(),
             report={"run": run.id},
@@ -73,7 +73,7 @@ def add_classifier(workspace: Workspace, weight: float) -> int:
 def ranking(workspace: Workspace) -> tuple[int, list[float | None]]:
     """The classifier in use, and the probabilities that are shown."""
     with workspace.store.reading() as session:
-        active = classifiers.active(session, 1)
+        active = classifier_queries.active(session, 1)
         assert active is not None
         return active.id, [pair.p_error for pair in pairs.iterate_pairs(session, 1)]
 
@@ -123,7 +123,7 @@ def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
     assert "the disk is full" in message
     ballast.unlink()
     with workspace.store.reading() as session:
-        acts = sum(len(verdicts.history(session, pair)) for pair in ids)
+        acts = sum(len(verdict_queries.history(session, pair)) for pair in ids)
     assert acts == len(confirmed)
     view = workspace.review.open_pair(ids[0])
     assert workspace.review.decide(ids[0], view.version, "unsure").decision == "unsure"
@@ -164,7 +164,7 @@ def test_adopting_on_a_full_disk_keeps_the_classifier_in_use(disk: Path, tmp_pat
             workspace.jobs.adopt(second)
         assert ranking(workspace) == adopted
         with workspace.store.reading() as session:
-            report = classifiers.get_classifier(session, second).report
+            report = classifier_queries.get_classifier(session, second).report
         assert report["suspects"] == RENEWED
         workspace.store.close()
     assert refused > 2
@@ -211,6 +211,6 @@ def test_a_migration_on_a_full_disk_changes_nothing_and_works_with_room(disk: Pa
     assert store.upgraded_from is not None
     with store.reading() as session:
         rows = list(pairs.iterate_pairs(session, 1))
-        acts = sum(len(verdicts.history(session, row.id)) for row in rows)
+        acts = sum(len(verdict_queries.history(session, row.id)) for row in rows)
     assert acts == 10
     store.close()

@@ -14,14 +14,16 @@ import pytest
 import torch
 
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
-from backend.jobs import score_dataset, trajectory_stages, workers
+from backend.jobs import score_dataset
 from backend.jobs.trajectory_stages import TrajectoryStage
-from backend.jobs.workers import Devices, Opened, Question, Workers
+from backend.jobs.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs, trajectories
+from db.queries.pairs import PairCaption
 from research.scenes import demo
+from tests.fixtures.sizes import Sizes
 
 PAIRS = 6
 PATIENCE = 600
@@ -40,7 +42,7 @@ class OnlyOthers(Workers):
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def workspace(tmp_path: Path, sizes: Sizes) -> Iterator[Workspace]:
     demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=7)
     settings = {
         "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
@@ -48,7 +50,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
     }  # fmt: skip
     opened = Workspace(load_settings(settings, {}))
     opened.jobs.import_dataset(tmp_path / "pairs")
-    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
+    sizes(BATCH=2)
     yield opened
     opened.store.close()
 
@@ -115,9 +117,9 @@ def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
 
 @pytest.mark.nightly
 def test_a_stopped_worker_is_ended_after_a_while(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "MOST_LOOKS_AT_A_STOPPED", 3)
+    sizes(MOST_LOOKS_AT_A_STOPPED=3)
     with monkeypatch.context() as patch:
         stopped = after_the_first_batch(patch, psutil.Process.suspend)
         with pytest.raises(WorkerEnded, match=r"stopped by another program.*for 3 seconds"):
@@ -158,7 +160,7 @@ def test_a_killed_worker_is_reported(
     check_resumed(workspace, stored(workspace))
 
 
-def ask_for_too_much(engine: Engine, batch: Sequence[Question], opened: Opened) -> int:
+def ask_for_too_much(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> int:
     """A task that is refused memory. With none left at all, Python could not start threads."""
     process = psutil.Process()
     limit = process.memory_info().vms + 2**28
@@ -172,5 +174,5 @@ def test_a_worker_that_gets_no_memory_is_reported(workspace: Workspace, tmp_path
         OnlyOthers(engine, tmp_path / "pairs", ANOTHER) as others,
         pytest.raises(OutOfMemory, match="needs more than there is") as ended,
     ):
-        list(others.map(ask_for_too_much, [[Question(1, "none.webp", "a dog")]]))
+        list(others.map(ask_for_too_much, [[PairCaption(1, "none.webp", "a dog")]]))
     assert "Finished work is kept" in explain(ended.value)

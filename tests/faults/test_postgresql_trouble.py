@@ -11,15 +11,16 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from backend.errors import StoreError
-from backend.jobs import runner, trajectory_stages
 from backend.jobs.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
 from backend.workspace import Workspace
-from db.queries import pairs, runs, trajectories, verdicts
+from db.queries import pairs, runs, trajectories, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
+from tests.db.building import decided_pairs
 from tests.fixtures.postgresql import Server, find_binaries, restartable_server
+from tests.fixtures.sizes import Sizes
 from tests.fixtures.stores import fresh_database
 
 PAIRS = 40
@@ -42,12 +43,12 @@ def with_option(url: str, option: str) -> str:
 
 def decide(store: Store, pair_id: int) -> None:
     with store.writing() as session:
-        verdicts.add_verdict(session, pair_id, 0, "correct", author="Ada")
+        verdict_queries.add_verdict(session, pair_id, 0, "correct", author="Ada")
 
 
 def decided(store: Store) -> int:
     with store.reading() as session:
-        return sum(1 for _ in verdicts.iterate_verdicts(session, 1))
+        return len(decided_pairs(session, 1))
 
 
 def test_a_server_that_became_read_only_takes_no_verdict_and_says_so(url: str) -> None:
@@ -94,7 +95,7 @@ def test_verdicts_survive_the_end_of_all_connections(url: str) -> None:
             continue
         confirmed.append(pair_id)
     with store.reading() as session:
-        held = {row.pair_id for row in verdicts.iterate_verdicts(session, 1)}
+        held = {row.id for row in decided_pairs(session, 1)}
     assert set(confirmed) <= held
     assert len(confirmed) > PAIRS / 2
     store.close()
@@ -165,7 +166,12 @@ def stored(workspace: Workspace) -> dict[int, bytes]:
 @pytest.mark.parametrize("when", ["between batches", "before a commit", "for a while"])
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_scoring_job_outlives_a_restart(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, mode: str
+    server: Server,
+    tmp_path: Path,
+    sizes: Sizes,
+    monkeypatch: pytest.MonkeyPatch,
+    when: str,
+    mode: str,
 ) -> None:
     """The server really stops and starts again; "immediate" is like a crash."""
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
@@ -175,8 +181,8 @@ def test_a_scoring_job_outlives_a_restart(
     }  # fmt: skip
     workspace = Workspace(load_settings(settings, {}))
     workspace.jobs.import_dataset(tmp_path / "pairs")
-    monkeypatch.setattr(trajectory_stages, "BATCH", 2)
-    monkeypatch.setattr(runner, "_TRY_EVERY", 0.1)
+    sizes(BATCH=2)
+    sizes(_TRY_EVERY=0.1)
     save = trajectories.save_trajectories
     kept: dict[int, bytes] = {}
     stopped = threading.Event()

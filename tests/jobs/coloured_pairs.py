@@ -28,7 +28,7 @@ from backend.errors import ImageError
 from backend.jobs.reports import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 
 COLOURS = {f"colour{n}": (n * 40 % 256, n * 90 % 256, n * 7) for n in range(30)}

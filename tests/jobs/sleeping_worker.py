@@ -9,11 +9,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.jobs.workers import Opened, Question
+from backend.jobs.workers import Opened
 from backend.loaded_models import Engine
+from db.queries.pairs import PairCaption
 
 
-def write_and_sleep(engine: Engine, batch: Sequence[Question], opened: Opened) -> None:
+def write_and_sleep(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> None:
     if multiprocessing.parent_process() is not None:
         Path("pid.part").write_text(str(os.getpid()))
         Path("pid.part").rename("pid")

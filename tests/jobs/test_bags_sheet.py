@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.engine.specificity.bags import Bag
+from backend.engine.specificity.picture_bags import Bag
 from backend.errors import ImageError
 from backend.jobs.bags import TEMPLATES, Picture, contact_sheet
 from tests.hostile.markup import HOSTILE, Structure, harmless

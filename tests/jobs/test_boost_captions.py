@@ -15,7 +15,7 @@ from backend.engine.language_models.spending import Budget
 from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -28,7 +28,7 @@ from research.scenes.labelled_bags import scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
-from traced_ui.api import Actions
+from traced_ui.api import Caller, decide, open_pair
 
 SCENES = 12
 
@@ -134,7 +134,7 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     assert len({json.dumps(request, sort_keys=True) for request in requests}) == len(requests)
     shutil.copytree(enriched.state, tmp_path / "state")
     workspace = opened(tmp_path / "state")
-    made = boosts(workspace)
+    made, caller = boosts(workspace), Caller(workspace)
     assert made
     for suggestion in made:
         assert suggestion.provenance is not None
@@ -146,10 +146,11 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
         before, after = view.enrichments[0].icc or (None, None)
         assert before == pytest.approx(view.icc)
         assert after is not None
-        listed = [row["id"] for row in Actions(workspace).pair(suggestion.pair_id)["enrichments"]]
+        listed = [row.id for row in open_pair(caller, suggestion.pair_id).enrichments]
         assert suggestion.id in listed
     chosen = made[0]
-    Actions(workspace).decide(chosen.pair_id, 0, "correction", suggestion_id=chosen.id)
+    etag = open_pair(caller, chosen.pair_id).etag
+    decide(caller, chosen.pair_id, etag, "correction", suggestion=chosen.id)
     assert workspace.summary(1).errors_found == 0
     assert progress_of(workspace.store, 1).by_decision == {"enriched": 1}
     workspace.store.close()

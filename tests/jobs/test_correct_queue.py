@@ -12,7 +12,7 @@ import pytest
 from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs.correct_queue import MODEL_FREE, Rule
-from backend.review.progress import progress_of
+from backend.review.charts import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries.suggestions import SuggestionRow
@@ -184,7 +184,7 @@ def test_a_rule_without_meaning_is_refused(p: float, gain: float) -> None:
 def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
-        preview = workspace.jobs.dry_run(everything(), shown=2)
+        preview = workspace.jobs.dry_run(everything(), count=2)
         assert not served.requests
     assert (preview.pairs, len(preview.questions)) == (PAIRS, 2)
     assert "<suspects>" in preview.questions[0].user

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.engine.familiarity import Familiarity
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, UnknownPictures, explain
@@ -20,7 +20,7 @@ from backend.jobs.ray_cluster import QUESTIONS, ScoringWorker
 from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from db.queries import runs as run_queries
 from research.scenes import demo
 from tests.checkpoints import random_clip

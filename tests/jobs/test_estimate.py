@@ -9,7 +9,7 @@ import pytest
 
 from backend.cli.score import estimate_summary
 from backend.errors import SettingsError, UnknownPictures
-from backend.jobs import sample, score_dataset
+from backend.jobs import stage
 from backend.jobs.detect import copies_of
 from backend.jobs.estimate import Estimate
 from backend.jobs.suggest import USUAL_SHARE
@@ -36,10 +36,8 @@ def opened(folder: Path) -> Workspace:
     return Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
 
 
-def test_an_estimate_is_close_to_the_cost_of_scoring(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(score_dataset, "MEASURED_FROM", PAIRS)
+def test_an_estimate_is_close_to_the_cost_of_scoring(tmp_path: Path, sizes: Sizes) -> None:
+    sizes(MEASURED_FROM=PAIRS)
     demo.write(tmp_path / "pairs", PAIRS, 4, 96, seed=3)
     workspace = opened(tmp_path)
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
@@ -89,7 +87,7 @@ def test_processes_divide_the_parallel_stages(
     made = []
     for devices in (None, Devices(("cpu", "cpu"))):
         # A clock that advances by a second at every reading: both estimates measure the same costs.
-        monkeypatch.setattr(sample, "time", SimpleNamespace(monotonic=count().__next__))
+        monkeypatch.setattr(stage, "time", SimpleNamespace(monotonic=count().__next__))
         made.append(workspace.jobs.estimate(dataset, suggestions=False, cluster=devices))
     alone, two = made
     assert (alone.processes, two.processes) == (1, 2)

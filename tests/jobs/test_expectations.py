@@ -8,7 +8,7 @@ from backend.jobs.expectations import Expectations
 from backend.jobs.stored_trajectories import scored_pairs
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import classifiers, detections, pairs, runs
+from db.queries import classifier_queries, detections, pairs, runs
 from research.scenes import demo
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
@@ -94,7 +94,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     workspace.jobs.adopt(candidate.classifier_id)
     with workspace.store.reading() as session:
         new = detections.detections_of(session, range(1, COUNT + 1))
-        row = classifiers.get_classifier(session, candidate.classifier_id)
+        row = classifier_queries.get_classifier(session, candidate.classifier_id)
     assert row.report["suspects"] == "renewed"
     assert {row.classifier_id for row in new.values()} == {candidate.classifier_id}
     assert any(new[i].suspects != old[i].suspects for i in new), "suspect words follow the detector"

@@ -16,8 +16,7 @@ from backend.datasets.read_options import ReadOptions
 from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import datasets as dataset_queries
-from db.queries import jobs
+from db.queries import dataset_queries, job_queries
 from db.queries import pairs as pair_queries
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder, picture
@@ -205,11 +204,11 @@ def test_nothing_is_deleted_if_verdicts_cannot_be_saved_or_a_job_runs(
         workspace.delete_dataset(dataset_id, tmp_path / "file")
     assert workspace.summary(dataset_id).reviewed == 1
     with workspace.store.writing() as session:
-        job = jobs.create_job(session, "score", dataset_id)
+        job = job_queries.create_job(session, "score", dataset_id)
     with pytest.raises(SettingsError, match="job"):
         workspace.delete_dataset(dataset_id)
     with workspace.store.writing() as session:
-        jobs.update_job(session, job.id, status="done")
+        job_queries.update_job(session, job.id, status="done")
     workspace.delete_dataset(dataset_id)
     assert workspace.datasets() == []
 

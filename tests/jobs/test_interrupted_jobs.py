@@ -15,7 +15,7 @@ from backend.jobs.workspace_jobs import MOST_ATTEMPTS
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.models import Job
-from db.queries import jobs as queries
+from db.queries import job_queries as queries
 from tests.datasets.folders import malformed
 from tests.jobs.test_runner import MODELS, PATIENCE, Work
 

@@ -19,7 +19,7 @@ from backend.jobs.noisy_copies import STAGE
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifiers, pairs, trajectories
+from db.queries import classifier_queries, pairs, trajectories
 from tests.checkpoints import drawn_folder, random_clip
 from tests.fixtures.sizes import Sizes
 
@@ -200,7 +200,7 @@ def test_detectors_of_later_steps_are_not_trained_or_adopted_without_them(
     score(opened, folder, "all")
     opened.store.close()
     with workspace.store.reading() as session:
-        (earlier,) = classifiers.list_classifiers(session, 1)
+        (earlier,) = classifier_queries.list_classifiers(session, 1)
     with workspace.store.writing() as session:  # as if pairs had been added since
         session.connection().exec_driver_sql("UPDATE trajectories SET whole = 0 WHERE pair_id < 9")
     replaced = score(workspace, folder, "first-step").detector
@@ -253,7 +253,7 @@ def test_a_detector_of_first_steps_is_trained_on_existing_whole_copies(
         workspace.review.decide(number, 0, "drop" if number % 2 else "correct")
     candidate = workspace.jobs.run("train", 1)
     with workspace.store.reading() as session:
-        payload = classifiers.get_payload(session, candidate.classifier_id)
+        payload = classifier_queries.get_payload(session, candidate.classifier_id)
     assert Classifier.from_bytes(payload).first_step
     workspace.jobs.adopt(candidate.classifier_id)
     assert None not in probabilities(workspace)

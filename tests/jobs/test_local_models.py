@@ -11,10 +11,10 @@ from huggingface_hub import constants
 from backend.engine import hub_cache
 from backend.engine.presets import PRESETS
 from backend.errors import SettingsError
-from backend.jobs.local_models import MODEL_TYPES, licence_in
+from backend.jobs.model_manager import MODEL_TYPES, licence_in
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 
 NAME = "somebody/tiny-clip"
 COMMIT = "fedcba9876543210fedcba9876543210fedcba98"

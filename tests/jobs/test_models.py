@@ -17,7 +17,7 @@ from backend.errors import ModelMissing, ModelUnavailable, NotFound, SettingsErr
 from backend.jobs.model_download import download
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import datasets as dataset_queries
+from db.queries import dataset_queries
 from tests.checkpoints import random_clip
 from tests.datasets.folders import malformed
 from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub

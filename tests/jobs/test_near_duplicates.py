@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
 from backend.jobs.picture_vectors import draw_map
+from backend.review.charts import map_of, region_of
 from backend.review.near_duplicates import groups_of
-from backend.review.picture_map import map_of, region_of
 from backend.review.views import DuplicatePicture
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder

@@ -11,7 +11,7 @@ from backend.jobs.stored_trajectories import exploring_of
 from backend.jobs.workers import Workers
 from backend.progress import Progress
 from backend.workspace import Workspace
-from db.queries import datasets, pairs, runs
+from db.queries import dataset_queries, pairs, runs
 from research.scenes import demo
 from tests.faults.scenarios import workspace
 from tests.fixtures.interrupting import stop_at
@@ -44,7 +44,7 @@ def test_copies_scored_before_a_kill_are_not_scored_again(
     with opened.store.reading() as session:
         run = runs.latest_run(session, dataset, "score")
         stored = list(pairs.iterate_pairs(session, dataset))
-        root = Path(datasets.get_dataset(session, dataset).root)
+        root = Path(dataset_queries.get_dataset(session, dataset).root)
     assert run is not None
     requests = [(i, f"A copy, number {i}, of: {pair.caption}") for i, pair in enumerate(stored)]
     requests += requests[:2]  # one caption requested twice

@@ -12,8 +12,8 @@ from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import PictureDoubts
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.queries import queue as queue_queries
-from db.queries.queue import QueueRow
+from db.queries import pair_queue as queue_queries
+from db.queries.pair_queue import QueueRow
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render

@@ -12,7 +12,7 @@ from backend.jobs.runner import MOST_AT_ONCE, JobRunner
 from backend.progress import Progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import jobs as queries
+from db.queries import job_queries as queries
 
 PATIENCE = 200
 MODELS = frozenset({"models"})

@@ -28,7 +28,7 @@ from backend.jobs.second_opinion import open_server, share_of
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
-from db.queries import second_opinions as queries
+from db.queries import signals as queries
 from db.queries.pairs import PairRow
 from research.chat_server import Served, chat_server
 from tests.checkpoints import drawn_pairs

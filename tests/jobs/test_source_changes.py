@@ -12,18 +12,26 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.address_proofs import split_proof
+from backend.datasets.cells import split_proof
 from backend.errors import ExportError, ImageError, SettingsError
 from backend.jobs.export_dataset import UNREADABLE, remaining
 from backend.jobs.reports import ExportChoice, ImportReport
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
+from db.queries import (
+    pair_queue,
+    pictures,
+    progress_queries,
+    specificity_queries,
+    suggestions,
+    verdict_queries,
+)
 from db.queries import pairs as pair_queries
-from db.queries import picture_quality, progress, queue, specificity, suggestions, verdicts
+from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
-from db.queries.queue import QueueFilter
 from tests.datasets.folders import image_folder, picture
+from tests.db.building import decided_pairs
 from tests.tree import ROOT
 
 PICTURES = ("a.png", "b.png", "c.png", "d.png")
@@ -90,7 +98,7 @@ def test_a_taken_caption_is_scored_again_and_verdicts_stay(
     with workspace.store.writing() as session:
         session.add(PictureIssue(pair_id=before.id, issue="dark"))
         session.add(WordMark(pair_id=before.id, start=2, end=5, author="ann"))
-        verdicts.add_verdict(session, before.id, 0, "correction", "A wolf.", author="ann")
+        verdict_queries.add_verdict(session, before.id, 0, "correction", "A wolf.", author="ann")
     workspace.jobs.import_dataset(write(tmp_path / "d", EDITED, IDS), update="take")
     after = pairs(workspace, first)
     corrected = after["a.png"]
@@ -115,7 +123,7 @@ def test_pairs_that_are_gone_are_hidden_until_they_come_back(
 
     def state() -> tuple[int, int, int]:
         with workspace.store.reading() as session:
-            shown = queue.count(session, QueueFilter(dataset))
+            shown = pair_queue.count(session, QueueFilter(dataset))
             total = pair_queries.review_counts(session, dataset).total
         return shown, total, len(list(remaining(workspace.store, dataset, ExportChoice())))
 
@@ -253,10 +261,10 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 ),
                 "pairs_after": (p.id for p in pair_queries.pairs_after(session, dataset)),
                 "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
-                "verdicts": (v.pair_id for v in verdicts.iterate_verdicts(session, dataset)),
-                "pictures": (i for i, _ in specificity.pictures(session, dataset, 9)),
-                "signals": (row.pair_id for row, _ in picture_quality.signals_of(session, dataset)),
-                "decided": [cow.id] * len(list(progress.decided(session, dataset))),
+                "verdicts": (row.id for row in decided_pairs(session, dataset)),
+                "pictures": (i for i, _ in specificity_queries.pictures(session, dataset, 9)),
+                "signals": (row.pair_id for row, _ in pictures.signals_of(session, dataset)),
+                "decided": [cow.id] * len(list(progress_queries.decided(session, dataset))),
             }
             return {name: cow.id in list(values) for name, values in ids.items()}
 

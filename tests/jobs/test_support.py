@@ -27,7 +27,7 @@ from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
-from traced_ui.api import Actions
+from traced_ui.api import Caller, open_pair, queue
 from traced_ui.dataset_settings import overview_html
 
 COUNT = 40
@@ -175,13 +175,13 @@ def test_the_api_and_files_contain_the_measured_values(
     workspace.jobs.run("support", dataset)
     in_store = stored(workspace, dataset)
     assert any(support is not None for support, _ in in_store)
-    api = Actions(workspace)
-    queued = {row["id"]: row for row in api.queue("pairs", limit=100)["pairs"]}
+    caller = Caller(workspace)
+    queued = {row.id: row.model_dump() for row in queue(caller, dataset, limit=100).pairs}
     file = tmp_path / "scores.jsonl"
     export_scores.write(workspace.store, dataset, file)
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for pair_id, line, (whole, worst) in zip(sorted(queued), lines, in_store, strict=True):
-        pair = api.pair(pair_id)
+        pair = open_pair(caller, pair_id).model_dump()
         for row in (queued[pair_id], pair, line):
             assert (row["support"], row["weakest"]) == (
                 pytest.approx(whole), pytest.approx(worst),

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
-from backend.review.bulk_edits import edit_captions
 from backend.review.queue_form import from_fields
+from backend.review.verdicts import edit_captions
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair

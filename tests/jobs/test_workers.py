@@ -17,11 +17,12 @@ from backend.cli.score import _cluster
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
 from backend.jobs import workers
-from backend.jobs.workers import AUTOMATIC, Devices, Opened, Question, Workers
+from backend.jobs.workers import AUTOMATIC, Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs, suggestions, trajectories
+from db.queries.pairs import PairCaption
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.sizes import Sizes
@@ -100,12 +101,12 @@ class _Ended:
         pass
 
 
-def _named(engine: Engine, batch: Sequence[Question], opened: Opened) -> list[str]:
+def _named(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> list[str]:
     return [question.caption for question in batch]
 
 
-def _batches(count: int) -> list[list[Question]]:
-    return [[Question(number, "1.png", f"dog {number}")] for number in range(count)]
+def _batches(count: int) -> list[list[PairCaption]]:
+    return [[PairCaption(number, "1.png", f"dog {number}")] for number in range(count)]
 
 
 def _without_models() -> Any:
@@ -143,14 +144,15 @@ def test_the_number_of_processes_can_be_chosen() -> None:
 #: A job whose other process writes its id and sleeps.
 _SLEEPING = """
 from pathlib import Path
-from backend.jobs.workers import Devices, Question, Workers
+from backend.jobs.workers import Devices, Workers
+from db.queries.pairs import PairCaption
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from tests.jobs.sleeping_worker import write_and_sleep
 
 settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
 with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
-    list(workers.map(write_and_sleep, [[Question(0, "1.png", "dog")]]))
+    list(workers.map(write_and_sleep, [[PairCaption(0, "1.png", "dog")]]))
 """
 
 

@@ -40,7 +40,7 @@ def image_settings(instructions: list[tuple[str, str]]) -> dict[str, str]:
 
 def test_the_image_runs_the_installed_command(instructions: list[tuple[str, str]]) -> None:
     scripts = re.findall(
-        r"^([\w-]+) = \"traced_curator:", (ROOT / "pyproject.toml").read_text(), re.M
+        r"^([\w-]+) = \"traced_curator\.", (ROOT / "pyproject.toml").read_text(), re.M
     )
     assert [json.loads(words) for words in arguments(instructions, "ENTRYPOINT")] == [scripts]
     (words,) = arguments(instructions, "CMD")
@@ -48,7 +48,7 @@ def test_the_image_runs_the_installed_command(instructions: list[tuple[str, str]
     group = typer.main.get_command(app)
     context = group.commands[command].make_context(command, options)  # pyrefly: ignore[missing-attribute]
     assert context.params["host"] == "0.0.0.0"
-    assert context.params["no_login"] is False
+    assert not context.params["no_login"]
 
 
 def test_copied_files_exist_and_are_not_ignored(instructions: list[tuple[str, str]]) -> None:

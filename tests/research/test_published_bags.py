@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.specificity.published import write_bags
+from backend.engine.specificity.picture_bags import write_bags
 from backend.errors import DatasetError
 from research.bags_and_recall import read_bags, rows_of
 

@@ -7,14 +7,14 @@ import pytest
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
-from backend.review.bulk_edits import edit_captions
 from backend.review.queue_form import from_text
+from backend.review.verdicts import edit_captions
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.db.building import Statements, plans, watching
 from tests.traced_ui.pages import Page
-from traced_ui.api import Actions
+from traced_ui.api import Caller, queue, similar
 from traced_ui.notebook import NotebookDataset
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
@@ -114,7 +114,7 @@ def test_every_interface_refuses_unknown_values(workspace: Workspace, query: str
     with pytest.raises(SettingsError, match=message):
         workspace.review.select_pairs(1, queue=query)
     with pytest.raises(SettingsError, match=message):
-        Actions(workspace).queue("pairs", filters=query)
+        queue(Caller(workspace), 1, filters=query)
     with pytest.raises(SettingsError, match=message):
         NotebookDataset(workspace, 1).queue(query)
 
@@ -174,6 +174,6 @@ def test_saved_views_with_unknown_values_do_not_affect_others(workspace: Workspa
 
 def test_an_unknown_kind_of_similarity_is_refused(workspace: Workspace) -> None:
     with pytest.raises(SettingsError, match="there are image, duplicate, caption, confused"):
-        Actions(workspace).similar(1, way="sound")
+        similar(Caller(workspace), 1, way="sound")
     with pytest.raises(SettingsError, match="'sound:1' is not a search"):
         workspace.review.search(1, like="sound:1")

@@ -10,8 +10,8 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
+from backend.review.charts import progress_of
 from backend.review.labels import apply_labels, undo_labels
-from backend.review.progress import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.cli.invoking import as_json, invoked

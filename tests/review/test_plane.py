@@ -6,12 +6,19 @@ from typing import Any
 import pytest
 
 import db
-from backend.review.plane import plane_of
+from backend.review.charts import plane_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView
 from backend.store import Store
-from db.queries import phrase_scores, queue, signals, specificity, suggestions, verdicts
-from db.queries.specificity import RetrievalRow
+from db.queries import (
+    pair_queue,
+    phrase_scores,
+    signals,
+    specificity_queries,
+    suggestions,
+    verdict_queries,
+)
+from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, set_probabilities, start_run
 from traced_ui.plane import plane_figure, thresholds_html
 
@@ -29,7 +36,7 @@ def enriched(store: db.Store) -> tuple[Store, int]:
     with store.writing() as session:
         signals.save_icc(session, dict.fromkeys(ids, 0.9))
         phrase_scores.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
-        specificity.save_retrievals(
+        specificity_queries.save_retrievals(
             session,
             [
                 RetrievalRow(i, run, math.log(share), 1, 2, 0.5, ())
@@ -48,7 +55,7 @@ def enriched(store: db.Store) -> tuple[Store, int]:
             boost = [row.id for row in suggestions.list_suggestions(session, pair, kind="boost")]
             decision = "correction" if boost else "correct"
             richer = "richer" if boost else None
-            verdicts.add_verdict(
+            verdict_queries.add_verdict(
                 session, pair, 0, decision, richer, boost[0] if boost else None, author="Ada"
             )
         assert bool(boost) == (place < PAIRS // 2)
@@ -72,7 +79,7 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     fields = cleaned({"order": "specificity", "specificity_to": f"{lowest.at:.4f}"})
     assert f"specificity_to={lowest.at:.4f}" in html
     with store.reading() as session:
-        assert queue.count(session, from_fields(dataset, fields)) == lowest.waiting
+        assert pair_queue.count(session, from_fields(dataset, fields)) == lowest.waiting
 
 
 def test_the_plane_can_be_coloured_by_measured_values(enriched: tuple[Store, int]) -> None:

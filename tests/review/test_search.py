@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from backend.jobs.vectors import VectorFile
-from backend.review import nearest
-from backend.review.nearest import Nearest
+from backend.review.search import Nearest
+from tests.fixtures.sizes import Sizes
 
 
 def unit(count: int, width: int = 8, seed: int = 0) -> np.ndarray:
@@ -38,9 +38,9 @@ def test_a_truncated_last_record_is_dropped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exact_up_to", [20_000, 50])
 def test_the_nearest_match_a_brute_force_search(
-    tmp_path: Path, exact_up_to: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, exact_up_to: int, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(nearest, "_EXACT_UP_TO", exact_up_to)
+    sizes(_EXACT_UP_TO=exact_up_to)
     vectors = unit(400)
     VectorFile(tmp_path / "v", 8).append(range(1000, 1400), vectors)
     index = Nearest(tmp_path / "v", 8)

@@ -7,7 +7,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
-from backend.review.tags import rename_tag, tag_pairs
+from backend.review.pair_selection import rename_tag, tag_pairs
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked

@@ -8,7 +8,6 @@ import pytest
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
-from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from backend.accounts.records import DisputeView, OpinionView, TeamView
+from backend.accounts.team_accounts import DisputeView, OpinionView, TeamView
 from backend.engine.captions import Caption
-from backend.engine.detection.reasons import Reason, Reasons
+from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommended
 from backend.engine.statistics.agreement import Agreement, TwoPeople
@@ -42,7 +42,7 @@ from backend.review.views import (
     VerdictView,
 )
 from backend.workspace import ClassifierRow, ReviewCounts
-from db.queries.near_duplicates import MemberRow
+from db.queries.pictures import MemberRow
 from traced_ui import (
     dataset_settings,
     jobs,
@@ -67,10 +67,23 @@ from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
 from traced_ui.steps import steps_list
 from traced_ui.support import phrases_section
-from traced_ui.templates import render
+from traced_ui.templates import render, render_page
 from traced_ui.trajectory_chart import trajectory_chart
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+def described(text: str) -> dict[str, Any]:
+    """A description of an API."""
+    parameter = {"name": text, "in": text, "schema": {"default": text}}
+    body = {"content": {"application/json": {"schema": {"$ref": f"#/{text}"}}}}
+    operation = {"description": text, "parameters": [parameter], "requestBody": body}
+    schema = {"description": text, "properties": {text: {"description": text}}}
+    return {
+        "info": {"title": text, "version": text},
+        "paths": {text: {text: operation}},
+        "components": {"schemas": {text: schema}},
+    }
 
 
 def job(text: str) -> JobView:
@@ -236,6 +249,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "playground_head.html": lambda text: render("playground_head.html"),
     "models_busy.html": lambda text: render("models_busy.html"),
     "logged_in.html": lambda text: render("logged_in.html", name=text),
+    "api.html": lambda text: render_page("api.html", api=described(text)),
+    "team/keys.html": lambda text: render("team/keys.html", rows=[[text] * 4], is_login=True),
     "login.html": lambda text: login.login_page(f"/{text}", text),
     "playground.html": checked_in_playground,
     "playground_refused.html": lambda text: playground.refused_html(

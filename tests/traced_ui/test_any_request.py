@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from backend.workspace import Workspace
 from tests.traced_ui.serving import serving
+from traced_ui import api
 from traced_ui.server import create_app
 
 HOSTS = ("127.0.0.1", "localhost.", "[::1]", "LOCALHOST:1", "[::ffff:127.0.0.1]:80")
@@ -68,11 +69,14 @@ def server(served: Workspace) -> Iterator[Served]:
     token = served.accounts.log_in("Ada", "a long password")
     assert token is not None
     routes = tuple(
-        (method, route.path)
-        for route in create_app(served, 1, login=True).routes
+        (method, f"{start}{route.path}")
+        for start, app in (
+            ("", create_app(served, 1, login=True)), (api.PATH, api.create_api(served)),
+        )
+        for route in app.routes
         if isinstance(route, APIRoute) and route.path != "/logout"
         for method in sorted(route.methods or ())
-    )
+    )  # fmt: skip
     with serving(served, login=True) as address:
         yield Served(address, token, routes)
 

@@ -1,171 +1,220 @@
-"""The named endpoints on a real server: their results and their messages."""
+"""The API: a review by a program, its problem details, and its keys."""
 
-from collections.abc import Iterator
+import html
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
-from gradio_client import Client
-from gradio_client.exceptions import AppError
+from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import Workspace
 from db.models import Pair
-from tests.traced_ui.serving import serving
+from traced_ui.server import create_app
 
 PASSWORD = "a long password"
+START = "http://127.0.0.1/api/v1/"
 
 
 @pytest.fixture
-def address(workspace: Workspace) -> Iterator[str]:
-    with serving(workspace) as address:
-        yield address
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(create_app(workspace, 1), base_url=START)
 
 
 @pytest.fixture(scope="module")
-def client(served: Workspace) -> Iterator[Client]:
+def reading(served: Workspace) -> TestClient:
     """A client for requests that are refused or only read."""
-    with serving(served) as address:
-        yield Client(address, verbose=False)
+    return TestClient(create_app(served, 1), base_url=START)
 
 
 @pytest.fixture
-def guarded(workspace: Workspace) -> Iterator[str]:
+def team(workspace: Workspace) -> Callable[[str], TestClient]:
+    """A function: a client with a key of Ada's of a scope."""
     workspace.accounts.add("Ada", PASSWORD)
-    with serving(workspace, login=True) as address:
-        yield address
+    app = create_app(workspace, 1, login=True)
+
+    def with_key(scope: str) -> TestClient:
+        _, token = workspace.accounts.keys.add("Ada", "a test", scope)
+        return TestClient(app, base_url=START, headers={"Authorization": f"Bearer {token}"})
+
+    return with_key
 
 
-def test_a_program_reviews_a_queue(address: str, workspace: Workspace) -> None:
-    client = Client(address, verbose=False)
-    (dataset,) = client.predict(api_name="/datasets")
-    name = dataset["name"]
-    page = client.predict(name, api_name="/queue", limit=1)
-    assert len(page["pairs"]) == 1
-    assert page["next"]
-    rest = client.predict(name, api_name="/queue", after=page["next"])
-    ids = [pair["id"] for pair in page["pairs"] + rest["pairs"]]
+def decide(client: TestClient, row: dict[str, Any], **sent: object) -> Any:
+    headers = {"If-Match": row["etag"]}
+    return client.put(f"pairs/{row['id']}/verdict", json=sent, headers=headers)
+
+
+def test_a_program_reviews_a_queue(client: TestClient, workspace: Workspace) -> None:
+    (dataset,) = client.get("datasets").json()
+    queue = f"datasets/{dataset['id']}/queue"
+    page = client.get(queue, params={"limit": 1}).json()
+    rest = client.get(queue, params={"after": page["next"]}).json()
+    assert rest["next"] is None
+    ids = [row["id"] for row in page["pairs"] + rest["pairs"]]
     assert len(ids) == len(set(ids)) == dataset["pairs"]
-    whole = client.predict(ids[0], api_name="/pair")
-    assert whole["caption"] == page["pairs"][0]["caption"]
-    decided = client.predict(ids[0], whole["version"], "drop", api_name="/decide")
-    assert (decided["verdict"], decided["version"]) == ("drop", whole["version"] + 1)
+    answer = client.get(f"pairs/{ids[0]}")
+    whole = answer.json()
+    assert answer.headers["etag"] == '"' + whole["etag"] + '"'
+    assert (whole["caption"], whole["etag"]) == (
+        page["pairs"][0]["caption"],
+        page["pairs"][0]["etag"],
+    )
+    decided = decide(client, whole, verdict="drop", note="blurry")
+    assert (decided.json()["verdict"], decided.json()["note"]) == ("drop", "blurry")
+    assert decided.json()["etag"] == client.get(f"pairs/{ids[0]}").json()["etag"] != whole["etag"]
     assert workspace.review.open_pair(ids[0]).history[-1].author == "curator"
-    assert client.predict(name, api_name="/progress")["reviewed"] == 1
-    assert client.predict(name, api_name="/undo")["verdict"] is None
-    assert client.predict(name, api_name="/redo")["verdict"] == "drop"
-    assert client.predict(name, api_name="/undo")["id"] == ids[0]
-    assert client.predict(name, api_name="/undo") is None
+    assert client.get("datasets/1/progress").json()["reviewed"] == 1
+    assert client.post("datasets/1/undo").json()["verdict"] is None
+    assert client.post("datasets/1/redo").json()["verdict"] == "drop"
+    undone = client.post("datasets/1/undo").json()
+    assert undone["etag"] == client.get(f"pairs/{ids[0]}").json()["etag"]
+    assert client.post("datasets/1/undo").json() is None
+    assert client.post("datasets/1/next").json()["id"] == ids[0]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ((1, 0, "nonsense"), "is not a verdict"),
-        ((1, 7, "drop"), "decided"),
-        ((99999, 0, "drop"), "no pair 99999"),
-        ((1, 0, "correction"), "empty"),
-    ],
-)
-def test_a_failed_request_is_reported_without_internals(
-    client: Client, given: tuple[int, int, str], message: str
-) -> None:
-    with pytest.raises(AppError, match=message) as problem:
-        client.predict(*given, api_name="/decide")
-    assert "Traceback" not in str(problem.value)
-
-
-def raw(address: str, endpoint: str, *given: object) -> str:
-    """The events in the response to a plain HTTP request."""
-    call = f"{address}gradio_api/call/{endpoint}"
-    response = httpx.post(call, json={"data": given})
-    assert response.status_code == 200, response.text
-    event = response.json()["event_id"]
-    return httpx.get(f"{call}/{event}", timeout=200).text
-
-
-def test_a_request_may_leave_out_arguments_that_have_defaults(
-    address: str, workspace: Workspace
-) -> None:
-    """Programs written before an argument was added leave it out."""
-    (pair, *_) = workspace.review.queue_page(QueueFilter(1), limit=1).rows
-    answer = raw(address, "decide", pair.pair_id, pair.verdict_version, "drop")
-    assert "event: complete" in answer
-    assert workspace.review.open_pair(pair.pair_id).decision == "drop"
-    answer = raw(address, "decide", pair.pair_id)
-    assert "event: error" in answer
-    assert "'version' is missing: 1 of 7 were sent" in answer
-
-
-def test_a_verdict_on_another_caption_than_was_seen_is_refused(
-    address: str, workspace: Workspace
-) -> None:
-    client = Client(address, verbose=False)
-    (dataset,) = client.predict(api_name="/datasets")
-    pair, *_ = client.predict(dataset["name"], api_name="/queue")["pairs"]
-    assert client.predict(pair["id"], api_name="/pair")["fingerprint"] == pair["fingerprint"]
-    seen = (pair["id"], pair["version"], "drop", "", 0, "")
+def test_a_verdict_is_for_what_was_seen(client: TestClient, workspace: Workspace) -> None:
+    row, *_ = client.get("datasets/1/queue").json()["pairs"]
+    without = client.put(f"pairs/{row['id']}/verdict", json={"verdict": "drop"})
+    assert without.status_code == 428
+    assert decide(client, row, verdict="drop").status_code == 200
+    late = decide(client, row, verdict="correct")
+    assert (late.status_code, late.json()["type"]) == (412, "urn:traced-curator:verdict-conflict")
+    row = client.get(f"pairs/{row['id']}").json()
     with workspace.store.writing() as session:
         session.execute(update(Pair).values(caption="Another caption."))
-    with pytest.raises(AppError, match="no longer in the database"):
-        client.predict(*seen, pair["fingerprint"], api_name="/decide")
-    now = client.predict(pair["id"], api_name="/pair")["fingerprint"]
-    assert client.predict(*seen, now, api_name="/decide")["verdict"] == "drop"
-
-
-def test_an_invalid_cursor_is_refused(client: Client) -> None:
-    for after in [
-        "x",
-        "[]",
-        "[1]",
-        "{}",
-        "1",
-        '["a", 1]',
-        '[0.5, "1"]',
-        "[0.5, 1, 2]",
-        "[NaN, 1]",
-        "[0.5, null]",
-        "[1e999, 1]",
-        f"[1{'0' * 400}, 1]",
-        f"[1, {2**70}]",
-        "[[1], 1]",
-        "[true, 1]",
-        "[" * 5000,
-    ]:
-        (dataset,) = client.predict(api_name="/datasets")
-        with pytest.raises(AppError, match="is not a queue position"):
-            client.predict(dataset["name"], after=after, api_name="/queue")
+    changed = decide(client, row, verdict="correct")
+    assert (changed.status_code, changed.json()["type"]) == (
+        412,
+        "urn:traced-curator:pair-changed",
+    )
+    assert workspace.review.open_pair(row["id"]).decision == "drop"
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [({"order": "p_eror"}, "no order 'p_eror'.*p_error"), ({"review": "open"}, "no review 'open'")],
+    ("method", "path", "sent", "status"),
+    [
+        ("GET", "pairs/99999", None, 404),
+        ("GET", "datasets/99/queue", None, 404),
+        ("GET", "datasets/99/progress", None, 404),
+        ("GET", "jobs/99", None, 404),
+        ("GET", "nothing", None, 404),
+        ("DELETE", "datasets", None, 405),
+        ("GET", "pairs/x", None, 422),
+        ("GET", f"pairs/{2**31}", None, 422),
+        ("GET", "datasets/1/queue?order=p_eror", None, 422),
+        ("GET", "datasets/1/queue?filters=notes%3Dx", None, 422),
+        ("GET", "datasets/1/queue?text=%00", None, 422),
+        ("POST", "pairs/1/check", {"caption": 2**70}, 422),
+        ("POST", "datasets/1/jobs", {"kind": "download"}, 422),
+        ("POST", "datasets/1/exports", {"out": "x", "format": "nonsense"}, 422),
+        ("POST", "datasets", {"path": "/nowhere"}, 422),
+    ],
 )
-def test_an_invalid_queue_is_refused(client: Client, given: dict[str, str], message: str) -> None:
-    (dataset,) = client.predict(api_name="/datasets")
-    with pytest.raises(AppError, match=message):
-        client.predict(dataset["name"], **given, api_name="/queue")
+def test_problems_have_details(
+    reading: TestClient, method: str, path: str, sent: object, status: int
+) -> None:
+    answer = reading.request(method, path, json=sent)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    about = answer.json()
+    assert {"type", "title", "status", "detail"} <= set(about)
+    assert about["status"] == status
+    assert "Traceback" not in answer.text
 
 
-def test_a_program_logs_in_like_people(guarded: str, workspace: Workspace) -> None:
-    with pytest.raises(Exception):  # noqa: B017, PT011  (whatever the client makes of a 401)
-        Client(guarded, verbose=False).predict(api_name="/datasets")
-    client = Client(guarded, auth=("Ada", PASSWORD), verbose=False)
-    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
-    client.predict(pair, 0, "unsure", api_name="/decide")
-    assert workspace.review.open_pair(pair).history[-1].author == "Ada"
+@pytest.mark.parametrize(
+    ("etag", "given"),
+    [("x", {"verdict": "drop"}), ("0-", {"verdict": "drop"}), (None, {"verdict": "nonsense"}),
+     (None, {"verdict": "correction"}), (None, {})],
+)  # fmt: skip
+def test_a_verdict_that_is_none_is_refused(
+    reading: TestClient, etag: str | None, given: dict[str, str]
+) -> None:
+    row = reading.get("pairs/1").json()
+    assert decide(reading, row | ({"etag": etag} if etag else {}), **given).status_code == 422
+    assert reading.get("pairs/1").json()["etag"] == row["etag"]
 
 
-@pytest.mark.parametrize("mcp", [False, True])
-def test_mcp_tools_are_served_only_on_request(workspace: Workspace, mcp: bool) -> None:
-    import httpx
+@pytest.mark.parametrize(
+    "after",
+    ["x", "[]", "[1]", "{}", "1", '["a", 1]', '[0.5, "1"]', "[0.5, 1, 2]", "[NaN, 1]",
+     "[0.5, null]", "[1e999, 1]", f"[1{'0' * 400}, 1]", f"[1, {2**70}]", "[[1], 1]", "[true, 1]",
+     "[" * 5000],
+)  # fmt: skip
+def test_an_invalid_cursor_is_refused(reading: TestClient, after: str) -> None:
+    assert reading.get("datasets/1/queue", params={"after": after}).status_code == 422
 
-    with serving(workspace, mcp=mcp) as address:
-        result = httpx.get(f"{address}gradio_api/mcp/schema", timeout=200)
-        if not mcp:
-            assert result.status_code == 404 or "text/html" in result.headers["content-type"]
-            return
-        tools = {tool["name"]: tool for tool in result.json()}
-        decide = tools["decide"]
-        assert "Give a verdict on a pair" in decide["description"]
-        assert "pair_id" in decide["inputSchema"]["properties"]
-        assert "request" not in decide["inputSchema"]["properties"]
+
+def test_jobs_and_exports(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
+    sent = {"out": str(tmp_path / "out"), "format": "csv", "choice": {"drop_above": 0.5}}
+    answer = client.post("datasets/1/exports", json=sent)
+    assert answer.status_code == 202
+    assert workspace.jobs.background.wait(250)
+    job = client.get(f"jobs/{answer.json()['id']}").json()
+    assert (job["kind"], job["status"], job["result"]["format"]) == ("export", "done", "csv")
+    assert client.get("jobs").json() == [job]
+    written = client.get(f"http://127.0.0.1/exports/{job['id']}.zip")
+    assert written.content[:2] == b"PK"
+    assert client.delete(f"jobs/{job['id']}").status_code == 204
+    answer = client.post("datasets/1/jobs", json={"kind": "quality"})
+    assert workspace.jobs.background.wait(250)
+    assert client.get(f"jobs/{answer.json()['id']}").json()["kind"] == "quality"
+
+
+def test_the_description_is_complete(reading: TestClient) -> None:
+    described = reading.get("openapi.json").json()
+    assert "/pairs/{pair}/verdict" in described["paths"]
+    page = html.unescape(reading.get("").text)
+    for path, methods in described["paths"].items():
+        assert path in page
+        for operation in methods.values():
+            assert operation["description"].split("\n")[0] in page
+    assert "http" not in page.replace("charset", ""), "nothing is loaded from elsewhere"
+
+
+def test_a_key_acts_for_its_account_within_its_scope(workspace: Workspace, team: Any) -> None:
+    reader, writer = team("read"), team("review")
+    row = reader.get("datasets/1/queue").json()["pairs"][0]
+    assert reader.get(f"http://127.0.0.1/pictures/{row['id']}").status_code == 200
+    for method, path in (
+        ("POST", "datasets/1/next"), ("POST", "datasets/1/undo"), ("DELETE", "jobs/1"),
+        ("POST", f"pairs/{row['id']}/suggestions"),
+    ):  # fmt: skip
+        assert reader.request(method, path).status_code == 403, path
+    assert decide(reader, row, verdict="drop").status_code == 403
+    assert decide(writer, row, verdict="drop").status_code == 200
+    assert workspace.review.open_pair(row["id"]).history[-1].author == "Ada"
+    assert writer.get("http://127.0.0.1/", follow_redirects=False).status_code == 401, "no pages"
+    exported = writer.post("datasets/1/exports", json={"out": "/nowhere/else"})
+    assert exported.status_code == 403, "confined as the page is"
+
+
+def test_a_key_ends_when_it_is_revoked_or_its_account_is_closed(
+    workspace: Workspace, team: Any
+) -> None:
+    first, second = team("read"), team("read")
+    assert first.get("datasets").status_code == second.get("datasets").status_code == 200
+    workspace.accounts.keys.revoke(workspace.accounts.keys.of("Ada")[0].id)
+    refused = first.get("datasets")
+    assert (refused.status_code, refused.json()["status"]) == (401, 401)
+    assert refused.headers["www-authenticate"] == "Bearer"
+    workspace.accounts.change("Ada", password="another long password")
+    assert second.get("datasets").status_code == 200
+    workspace.accounts.change("Ada", active=False)
+    assert second.get("datasets").status_code == 401
+    workspace.accounts.change("Ada", active=True)
+    assert second.get("datasets").status_code == 401, "it does not come back"
+    assert workspace.accounts.keys.of() == []
+
+
+def test_a_pair_handed_out_is_not_handed_to_another(workspace: Workspace, team: Any) -> None:
+    workspace.accounts.add("Ben", PASSWORD)
+    ada = team("review")
+    _, token = workspace.accounts.keys.add("Ben", "a test", "review")
+    ben = {"Authorization": f"Bearer {token}"}
+    first = ada.post("datasets/1/next").json()["id"]
+    assert ada.post("datasets/1/next").json()["id"] == first
+    other = ada.post("datasets/1/next", headers=ben).json()
+    assert other is None or other["id"] != first

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import httpx
 import pytest
 
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
-from db.queries import near_duplicates, picture_map, runs
-from db.queries.near_duplicates import DuplicateRow
-from db.queries.picture_map import PlaceRow
+from db.queries import pictures, plots, runs
+from db.queries.pictures import DuplicateRow
+from db.queries.plots import PlaceRow
 from research.bench.generated_store import generate
 from tests.traced_ui.serving import serving
 
@@ -74,8 +74,8 @@ def world(folder: Path, acts: Sequence[tuple[str, str | None, str]]) -> Workspac
                 explorer="", parameters=parameters, code_version="0",
             )  # fmt: skip
             runs.finish_run(session, run.id)
-        near_duplicates.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
-        picture_map.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
+        pictures.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
+        plots.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
     for name, role in (("Ada", "curator"), ("Ben", "curator"), ("Eve", "adjudicator")):
         workspace.accounts.add(name, PASSWORD, role)
     workspace.accounts.set_overlap(1, 1.0, 2)
@@ -108,10 +108,10 @@ class Asker:
         answer = self.http.post(path, json=sent)
         return f"{answer.status_code} {plain(answer.text)}"
 
-    def call(self, name: str, *given: Any) -> str:
-        """A named endpoint."""
-        begun = self.http.post(f"gradio_api/call/{name}", json={"data": given})
-        return plain(self.http.get(f"gradio_api/call/{name}/{begun.json()['event_id']}").text)
+    def decide(self, pair: int, etag: str, verdict: str) -> str:
+        sent, headers = {"verdict": verdict}, {"If-Match": etag}
+        answer = self.http.put(f"api/v1/pairs/{pair}/verdict", json=sent, headers=headers)
+        return f"{answer.status_code} {plain(answer.text)}"
 
     def fire(self, number: int, sent: dict[str, Any] | None = None) -> str:
         """An event of the page with the default values of its fields."""
@@ -144,19 +144,19 @@ def plain(text: str) -> str:
 
 def asked_by(asker: Asker) -> dict[str, str]:
     """All answers, by what was asked."""
-    name = "generated"
     answers: dict[str, str] = {}
     for text in ("", *FILTERS):
         for order in ("p_error", "position"):
-            answers[f"queue {text} {order}"] = asker.call(
-                "queue", name, "unreviewed", order, "", "", 50, "", text
-            )
+            query = urlencode({"order": order, "limit": 50, "filters": text})
+            answers[f"queue {text} {order}"] = asker.get(f"api/v1/datasets/1/queue?{query}")
     for pair in range(1, 6):
-        answers[f"pair {pair}"] = asker.call("pair", pair)
-        answers[f"outdated verdict on {pair}"] = asker.call("decide", pair, 0, "correct")
-    for endpoint in ("progress", "next"):
-        answers[endpoint] = asker.call(endpoint, name)
-    answers["datasets"] = asker.call("datasets")
+        answers[f"pair {pair}"] = asker.get(f"api/v1/pairs/{pair}")
+        fingerprint = asker.http.get(f"api/v1/pairs/{pair}").json()["etag"].partition("-")[2]
+        answers[f"outdated verdict on {pair}"] = asker.decide(pair, f"0-{fingerprint}", "correct")
+    answers["progress"] = asker.get("api/v1/datasets/1/progress")
+    answers["next"] = asker.post("api/v1/datasets/1/next", None)
+    answers["datasets"] = asker.get("api/v1/datasets")
+    answers["jobs"] = asker.get("api/v1/jobs")
     answers["export"] = asker.get("exports/1.zip")
     for number, event in enumerate(asker.config["dependencies"]):
         function = re.sub(r"_\d+$", "", event["api_name"] or "")
@@ -180,8 +180,9 @@ def asked_by(asker: Asker) -> dict[str, str]:
         state = answer.json()["state"]
         answers[f"act {place} {act['action']}"] = plain(answer.text)
     # One's own opinion, and back: Ada's verdict is in effect again, and hidden again.
-    answers["own verdict"] = asker.call("decide", 12, 0, "correct")
-    answers["undo"] = asker.call("undo", name)
+    etag = asker.http.get("api/v1/pairs/12").json()["etag"]
+    answers["own verdict"] = asker.decide(12, etag, "correct")
+    answers["undo"] = asker.post("api/v1/datasets/1/undo", None)
     return answers
 
 

@@ -11,8 +11,8 @@ from app import app
 from backend.cli import edit as edit_command
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
-from backend.review import bulk_edits
-from backend.review.bulk_edits import edit_captions
+from backend.review import verdicts
+from backend.review.verdicts import edit_captions
 from backend.verdicts import ENRICHMENT, TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page
@@ -134,7 +134,7 @@ def test_the_command_has_a_separate_limit(
         "--suffix",
         "!",
     ]
-    monkeypatch.setattr(bulk_edits, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(verdicts, "MOST_SECONDS", 0.0)
     assert CliRunner().invoke(app, [*arguments, "--dry-run"]).exit_code == 0
     monkeypatch.setattr(edit_command, "_MOST_SECONDS", 0.0)
     refused = CliRunner().invoke(app, arguments)

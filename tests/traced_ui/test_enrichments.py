@@ -10,10 +10,10 @@ from backend.review.pair import view_of
 from backend.workspace import QueueFilter, Workspace
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries.specificity import RetrievalRow, save_retrievals
+from db.queries.specificity_queries import RetrievalRow, save_retrievals
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.pages import Page
-from traced_ui.api import Actions
+from traced_ui.api import Caller, decide, open_pair, queue
 from traced_ui.notebook import NotebookDataset, pair_html
 from traced_ui.review_actions import drawn_pair
 from traced_ui.specificity import line
@@ -75,21 +75,23 @@ def test_the_accepted_enrichment_is_the_one_with_that_number_on_the_page(page: P
 def test_the_api_reports_whether_a_verdict_enriches(page: Page) -> None:
     workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
-    api = Actions(workspace)
+    caller = Caller(workspace)
     answers = [
-        api.decide(first, version, "correction", suggestion_id=ids[caption])
-        for version, caption in enumerate(("a longest", "a correction"))
+        decide(caller, first, open_pair(caller, first).etag, "correction", suggestion=ids[caption])
+        for caption in ("a longest", "a correction")
     ]
-    assert [answer["enriches"] for answer in answers] == [True, False]
-    assert not api.pair(first)["enriches"]
+    assert [answer.enriches for answer in answers] == [True, False]
+    assert open_pair(caller, first).etag == answers[-1].etag
+    assert not open_pair(caller, first).enriches
 
 
 def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Page) -> None:
     workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
     page.press("enrich-1")
-    (listed,) = Actions(workspace).queue("pairs", review="decided")["pairs"]
-    assert (listed["verdict"], listed["enriches"]) == ("correction", True)
+    caller = Caller(workspace)
+    (listed,) = queue(caller, 1, review="decided").pairs
+    assert (listed.verdict, listed.enriches) == ("correction", True)
     table = NotebookDataset(workspace, 1).queue("review=decided")
     assert table[["decision", "enriches"]].values.tolist() == [["correction", True]]
     view = page.view(first)
@@ -97,7 +99,8 @@ def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Page
     # The button that says *Correct it* is not the one that was pressed.
     assert 'aria-pressed="true"' not in drawn_pair(view)["stage"]
     page.press("undo")
-    Actions(workspace).decide(first, 2, "correction", suggestion_id=ids["a correction"])
+    etag = open_pair(caller, first).etag
+    decide(caller, first, etag, "correction", suggestion=ids["a correction"])
     assert "verdict <b>correction</b>: " in pair_html(page.view(first), b"")
 
 
@@ -156,7 +159,7 @@ def test_r_enriches_the_pair_on_the_page_or_says_why_not(
         calls.append((filter, booster))
         if outcome == {"offered": 1}:
             suggest(workspace, first)
-        return BoostReport(1, 1, outcome, 0, 1, 0, 0, 0, 0.0, stopped)
+        return BoostReport(1, 1, outcome, requests=1, stopped=stopped, struck=0)
 
     monkeypatch.setattr(workspace.jobs, "boost", boost)
     monkeypatch.setattr(workspace.jobs, "booster", tuple)

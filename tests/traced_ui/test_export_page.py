@@ -8,7 +8,7 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import jobs
+from db.queries import job_queries
 from tests.datasets.folders import image_folder
 from traced_ui.export import ExportPage
 
@@ -30,8 +30,8 @@ def test_a_job_without_a_result_is_no_longer_followed(
     workspace: Workspace, status: str, message: str
 ) -> None:
     with workspace.store.writing() as session:
-        job = jobs.create_job(session, "export", 1)
-        jobs.update_job(session, job.id, status=status, message=message)
+        job = job_queries.create_job(session, "export", 1)
+        job_queries.update_job(session, job.id, status=status, message=message)
     shown, timer, card = ExportPage(workspace).watch(job.id)
     assert message in shown
     assert isinstance(timer, gr.Timer)

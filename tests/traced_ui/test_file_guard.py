@@ -53,7 +53,7 @@ def served(folder: Path) -> Iterator[Workspace]:
 def client(served: Workspace, folder: Path) -> Iterator[TestClient]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(folder / "cache"))
-        with TestClient(create_app(served, 1, mcp=True), raise_server_exceptions=False) as client:
+        with TestClient(create_app(served, 1), raise_server_exceptions=False) as client:
             yield client
 
 
@@ -121,20 +121,18 @@ def test_no_other_request_takes_a_file(
     client: TestClient, blocks: gr.Blocks, folder: Path, secret: Path, shape: str
 ) -> None:
     value, number = SHAPES[shape](str(secret)), event_of(blocks, "check")
-    names = [str(event.api_name) for event in blocks.fns.values() if event.api_name]
-    assert "queue" in names
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     requests: list[tuple[str, Any]] = [
-        *((f"{way}/{name}", {"data": [value]}) for way in ("run", "call") for name in names),
-        *((f"call/v2/{name}", {"dataset": value}) for name in names),
         ("queue/join", {**body(blocks, number), "event_data": value}),
         ("queue/join", {**body(blocks, number), "batched": True, "data": [[value]]}),
-        ("mcp/", {**call, "params": {"name": "queue", "arguments": {"dataset": value}}}),
     ]
     for address, sent in requests:
         answer = client.post(f"/gradio_api/{address}", json=sent)
         assert answer.status_code == 422, (address, answer.text)
         assert secret.name not in answer.text
+    for event in filter(None, (event.api_name for event in blocks.fns.values())):
+        for way in ("run", "call", "call/v2"):
+            answer = client.post(f"/gradio_api/{way}/{event}", json={"data": [value]})
+            assert answer.status_code == 404, (way, event)
     component = {"session_hash": "a", "component_id": 1, "fn_name": "ls", "data": value}
     assert client.post("/gradio_api/component_server", json=component).status_code == 404
     assert not copies_of(folder, secret)
@@ -147,10 +145,8 @@ def test_no_other_request_takes_a_file(
         ("run/predict", {"fn_index": -1}),
         ("run/predict", {"fn_index": True}),
         ("run/predict", {}),
-        ("run/queue", {"fn_index": 2**70}),
-        ("run/nothing", {}),
-        ("call/nothing", {}),
-        ("call/v2/nothing/", {}),
+        ("queue/join", {"fn_index": 2**70}),
+        ("queue/join", {}),
     ],
 )
 def test_an_event_that_does_not_exist_is_refused(

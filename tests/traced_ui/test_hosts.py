@@ -119,7 +119,7 @@ def test_the_refusal_says_what_to_do(address: str) -> None:
     ],
 )
 def test_posts_from_other_pages_are_refused(address: str, headers: dict[str, str]) -> None:
-    for path in ["/gradio_api/upload", "/gradio_api/call/undo", "/nowhere"]:
+    for path in ["/gradio_api/upload", "/api/v1/datasets/1/undo", "/mcp", "/nowhere"]:
         status, answered = send(address, path, headers, "POST", "{}")
         assert status == 403
         assert "access-control-allow-origin" not in answered
@@ -138,7 +138,7 @@ def test_other_pages_can_neither_read_nor_frame_the_app(
 
 def test_a_preflight_from_elsewhere_allows_nothing(address: str) -> None:
     headers = {"Origin": ELSEWHERE, "Access-Control-Request-Method": "POST"}
-    status, answered = send(address, "/gradio_api/call/undo", headers, "OPTIONS")
+    status, answered = send(address, "/api/v1/datasets/1/undo", headers, "OPTIONS")
     assert status == 403
     assert not [name for name in answered if name.startswith("access-control")]
 
@@ -159,8 +159,8 @@ def test_posts_from_the_page_are_accepted_and_no_origin_is_echoed(address: str) 
         {},  # programs send neither
     ):
         status, answered = send(
-            address, "/gradio_api/call/datasets",
-            {**headers, "Content-Type": "application/json"}, "POST", '{"data": []}',
+            address, "/api/v1/datasets/1/undo",
+            {**headers, "Content-Type": "application/json"}, "POST", "",
         )  # fmt: skip
         assert status == 200, headers
         assert not [name for name in answered if name.startswith("access-control")]

@@ -11,8 +11,6 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from gradio_client import Client
-from gradio_client.exceptions import AppError
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 from PIL import Image
@@ -20,7 +18,6 @@ from PIL import Image
 from backend.workspace import QueueFilter, Workspace
 from tests.traced_ui.serving import serving
 from traced_ui.api import TOOLS
-from traced_ui.mcp_tools import DESTRUCTIVE, WRITING
 
 PASSWORD = "a long password"
 
@@ -29,7 +26,7 @@ PASSWORD = "a long password"
 async def session(address: str, token: str = "") -> AsyncIterator[ClientSession]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
-        streamablehttp_client(f"{address}gradio_api/mcp/", headers=headers) as (read, write, _),
+        streamablehttp_client(f"{address}mcp", headers=headers) as (read, write, _),
         ClientSession(read, write) as client,
     ):
         await client.initialize()
@@ -53,61 +50,69 @@ def test_results_are_json_and_a_pair_includes_its_picture(workspace: Workspace) 
 
     async def work(client: ClientSession) -> Any:
         return (
+            (await client.list_tools()).tools,
             await client.call_tool("datasets", {}),
-            await client.call_tool("pair", {"pair_id": pair}),
-            await client.call_tool("pair", {"pair_id": 99999}),
+            await client.call_tool("pair", {"pair": pair}),
+            await client.call_tool("pair", {"pair": 99999}),
+            await client.call_tool("pair", {"pair": "x"}),
+            await client.call_tool("check", {"pair": pair}),
         )
 
     with serving(workspace, mcp=True) as address:
-        listed, shown, absent = run_client(address, work)
+        tools, listed, shown, *refused = run_client(address, work)
     assert json.loads(listed.content[0].text)[0]["name"] == "pairs"
     text, image = shown.content
     assert json.loads(text.text)["id"] == pair
     assert (image.type, image.mimeType) == ("image", "image/jpeg")
     with Image.open(io.BytesIO(base64.b64decode(image.data))) as picture:
         assert picture.format == "JPEG"
-    assert absent.isError
-    assert "no pair 99999" in absent.content[0].text
+    assert all(answer.isError for answer in refused)
+    assert "99999" in refused[0].content[0].text
+    hints = {tool.name: tool.annotations for tool in tools}
+    assert list(hints) == [name for name, *_ in TOOLS]
+    assert {name for name, hint in hints.items() if not hint.readOnlyHint} == {
+        "next", "decide", "undo", "redo", "suggest",
+    }  # fmt: skip
+    assert {name for name, hint in hints.items() if hint.destructiveHint} == {
+        "decide", "undo", "redo",
+    }  # fmt: skip
+    decide = next(tool for tool in tools if tool.name == "decide")
+    assert {"pair", "etag", "verdict"} <= set(decide.inputSchema["properties"])
+    assert not {"caller", "context"} & set(decide.inputSchema["properties"])
 
 
-def test_tools_say_whether_they_write(workspace: Workspace) -> None:
-    async def work(client: ClientSession) -> Any:
-        return (await client.list_tools()).tools
-
-    with serving(workspace, mcp=True) as address:
-        tools = {tool.name: tool.annotations for tool in run_client(address, work)}
-    assert set(tools) == set(TOOLS)
-    for name, hints in tools.items():
-        assert hints.readOnlyHint == (name not in WRITING), name
-        assert hints.destructiveHint == (name in DESTRUCTIVE), name
-    assert set(TOOLS) >= WRITING
-
-
-def test_with_login_tools_act_for_the_owner_of_the_token(workspace: Workspace) -> None:
+def test_with_login_tools_act_for_a_login_or_a_key(workspace: Workspace) -> None:
     workspace.accounts.add("Ada", PASSWORD)
+    _, key = workspace.accounts.keys.add("Ada", "a test", "review")
+    _, reading = workspace.accounts.keys.add("Ada", "a test", "read")
     pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
 
     async def work(client: ClientSession) -> Any:
-        return await client.call_tool(
-            "decide", {"pair_id": pair, "version": 0, "verdict": "unsure"}
-        )
+        shown = await client.call_tool("pair", {"pair": pair})
+        text: Any = shown.content[0]
+        etag = json.loads(text.text)["etag"]
+        given = {"pair": pair, "etag": etag, "verdict": "unsure"}
+        return await client.call_tool("decide", given)
 
     with serving(workspace, mcp=True, login=True) as address:
         answer = httpx.post(f"{address}login", data={"username": "Ada", "password": PASSWORD})
-        decided = run_client(address, work, answer.json()["token"])
-        with pytest.raises(BaseException):  # noqa: B017, PT011  (a group of whatever it raises)
-            run_client(address, work)
-    assert not decided.isError, decided.content
-    assert workspace.review.open_pair(pair).history[-1].author == "Ada"
+        for number, token in enumerate((answer.json()["token"], key), 1):
+            decided = run_client(address, work, token)
+            assert not decided.isError, decided.content
+            acts = workspace.review.open_pair(pair).history
+            assert (len(acts), acts[-1].author) == (number, "Ada")
+        assert run_client(address, work, reading).isError
+        assert len(workspace.review.open_pair(pair).history) == 2
+        workspace.accounts.change("Ada", active=False)
+        for token in (key, ""):
+            with pytest.raises(BaseException):  # noqa: B017, PT011  (a group of what it raises)
+                run_client(address, work, token)
 
 
-def test_the_api_still_works_with_mcp_tools(workspace: Workspace) -> None:
-    workspace.accounts.add("Ada", PASSWORD)
-    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
-    with serving(workspace, mcp=True, login=True) as address:
-        client = Client(address, auth=("Ada", PASSWORD), verbose=False)
-        assert client.predict(api_name="/datasets")[0]["name"] == "pairs"
-        client.predict(pair, 0, "drop", api_name="/decide")
-        with pytest.raises(AppError, match="no pair 99999"):
-            client.predict(99999, api_name="/pair")
-    assert workspace.review.open_pair(pair).history[-1].author == "Ada"
+def test_tools_are_served_only_on_request(workspace: Workspace) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    for mcp in (False, True):
+        with serving(workspace, mcp=mcp) as address:
+            status = httpx.post(f"{address}mcp", json=ping, headers=accept).status_code
+        assert (status == 200) == mcp, status

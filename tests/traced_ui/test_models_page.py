@@ -12,10 +12,10 @@ import pytest
 
 from backend.engine.presets import recommended, rough_seconds
 from backend.errors import ModelUnavailable, UnknownPictures, explain
-from backend.jobs.model_probe import Probe
+from backend.jobs.model_manager import Probe
 from backend.progress import Progress
 from backend.workspace import Workspace
-from db.queries import jobs
+from db.queries import job_queries
 from tests.datasets.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from tests.research.scenes.other_pictures import generated
@@ -116,9 +116,9 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
 
     assert offered().value == ""
     with workspace.store.writing() as session:
-        job = jobs.create_job(session, "score", 1)
+        job = job_queries.create_job(session, "score", 1)
         refusal = explain(UnknownPictures("12 of 12 pictures."), "page")
-        jobs.update_job(session, job.id, status="failed", message=refusal)
+        job_queries.update_job(session, job.id, status="failed", message=refusal)
     assert offered().value == "fast"
     assert ("embedded", "embedded") in offered().choices
     jobs_of_page = DatasetJobs(workspace)

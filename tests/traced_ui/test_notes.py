@@ -8,7 +8,7 @@ import pytest
 from backend.errors import SettingsError
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page
-from traced_ui.api import Actions
+from traced_ui.api import Caller, datasets, decide, open_pair, queue
 
 
 def test_the_next_verdict_includes_the_note(workspace: Workspace) -> None:
@@ -60,15 +60,15 @@ def test_many_pairs_get_one_note_and_can_be_searched_by_it(workspace: Workspace)
 
 
 def test_programs_add_and_search_notes(workspace: Workspace) -> None:
-    actions = Actions(workspace)
-    name = actions.datasets()[0]["name"]
-    pair = actions.queue(name)["pairs"][0]
-    actions.decide(pair["id"], 0, "drop", note="blurry, ask Ben")
-    rows_found = actions.queue(name, review="all", filters="note=blurry&decision=drop")["pairs"]
-    assert [row["note"] for row in rows_found] == ["blurry, ask Ben"]
-    assert actions.pair(pair["id"])["note"] == "blurry, ask Ben"
+    caller = Caller(workspace)
+    dataset = datasets(caller)[0].id
+    pair = queue(caller, dataset).pairs[0]
+    decide(caller, pair.id, pair.etag, "drop", note="blurry, ask Ben")
+    rows_found = queue(caller, dataset, review="all", filters="note=blurry&decision=drop").pairs
+    assert [row.note for row in rows_found] == ["blurry, ask Ben"]
+    assert open_pair(caller, pair.id).note == "blurry, ask Ben"
     with pytest.raises(SettingsError, match=r"There is no field 'notes'.*note, noted"):
-        actions.queue(name, filters="notes=blurry")
+        queue(caller, dataset, filters="notes=blurry")
 
 
 def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_guidelines_are_shown_next_to_each_pair(workspace: Workspace) -> None:
     assert "$" not in page.shown["steps"]
     page.press("grid")
     assert "<h3>Colours</h3>" in page.shown["steps"]
-    assert Actions(workspace).pair(page.pair)["guidelines"].startswith("# Colours")
+    assert open_pair(Caller(workspace), page.pair).guidelines.startswith("# Colours")
     with pytest.raises(SettingsError, match="at most"):
         workspace.set_guidelines(1, "x" * 20_001)
     workspace.set_guidelines(1, " ")

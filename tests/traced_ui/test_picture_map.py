@@ -13,7 +13,7 @@ from backend.review.views import MapView
 from backend.verdicts import UNDECIDED
 from backend.workspace import Workspace
 from db.queries import detections, runs, signals
-from db.queries import picture_map as picture_map_queries
+from db.queries import plots as picture_map_queries
 from db.queries.detections import DetectionRow
 from traced_ui import picture_map
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS

@@ -14,7 +14,7 @@ from PIL import Image
 
 from backend.engine.presets import EMBEDDED
 from backend.errors import SettingsError, UnknownPictures
-from backend.jobs.model_probe import Probe
+from backend.jobs.model_manager import Probe
 from backend.loaded_models import Engine
 from backend.review import ask_models
 from backend.store import Store

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import remaining_errors
-from backend.review.progress import expected_errors
+from backend.review.charts import expected_errors
 from backend.review.views import ProgressView, Retraining
-from db.queries.progress import Chances
+from db.queries.progress_queries import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from backend.engine.detection.reasons import SIGNS, Reason, Reasons
+from backend.engine.detection.explanations import SIGNS, Reason, Reasons
 from backend.engine.expectation import Expectation
 from tests.engine.detection.made_trajectories import trajectory
 from traced_ui.highlighting import highlighted_caption

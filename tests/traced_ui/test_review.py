@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
+from backend.review.operations import Review
 from backend.review.queue_form import START
-from backend.review.review import Review
 from backend.review.views import fingerprint_of
 from backend.workspace import QueueFilter, Workspace
-from db.queries import jobs, phrase_scores, suggestions, verdicts
+from db.queries import job_queries, phrase_scores, suggestions, verdict_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.suggestions import NewSuggestion
@@ -251,8 +251,8 @@ def test_why_a_pair_has_no_scores(
     workspace: Workspace, status: str, message: str, shown: str
 ) -> None:
     with workspace.store.writing() as session:
-        job = jobs.create_job(session, "score", 1)
-        jobs.update_job(session, job.id, status=status, message=message)
+        job = job_queries.create_job(session, "score", 1)
+        job_queries.update_job(session, job.id, status=status, message=message)
     page = Page(workspace)
     assert shown in html.unescape(page.shown["steps"])
     waiting = page.post()["ahead"]["drawn"].values()
@@ -367,8 +367,10 @@ def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace)
         boost = NewSuggestion(first.id, "m", "a boost", 0.1, 0.2, kind="boost")
         suggestions.save_suggestions(session, [boost])
         (row,) = suggestions.list_suggestions(session, first.id, kind="boost")
-        verdicts.add_verdict(session, first.id, 0, "correction", "a boost", row.id, author="Ada")
-        verdicts.add_verdict(session, second.id, 0, "correction", "a text", author="Ada")
+        verdict_queries.add_verdict(
+            session, first.id, 0, "correction", "a boost", row.id, author="Ada"
+        )
+        verdict_queries.add_verdict(session, second.id, 0, "correction", "a text", author="Ada")
     review = workspace.review
     rows = {row.pair_id: row for row in review.queue_page(QueueFilter(1)).rows}
     enriched, corrected = "✎ enriched", "✎ corrected"

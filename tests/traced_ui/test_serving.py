@@ -58,19 +58,15 @@ def job_under_way(address: str) -> bool:
     return shown.status_code == 200
 
 
-@pytest.mark.parametrize(
-    "options", [(), pytest.param(("--mcp",), marks=pytest.mark.nightly)], ids=["plain", "mcp"]
-)
 def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
-    tmp_path: Path, options: tuple[str, ...]
+    tmp_path: Path,
 ) -> None:
-    with started(tmp_path, *options) as (process, address, _):
+    with started(tmp_path) as (process, address, _):
         while not job_under_way(address):
             time.sleep(0.2)
         open_streams = [socket.create_connection(("127.0.0.1", httpx.URL(address).port or 0))
-                        for _ in range(3)]  # fmt: skip
-        paths = ["/gradio_api/heartbeat/abc", "/gradio_api/queue/data?session_hash=abc",
-                 "/gradio_api/mcp/sse"]  # fmt: skip
+                        for _ in range(2)]  # fmt: skip
+        paths = ["/gradio_api/heartbeat/abc", "/gradio_api/queue/data?session_hash=abc"]
         for stream, path in zip(open_streams, paths, strict=True):
             stream.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         wait_for(lambda: any(status == "running" and done for _, status, done in jobs_of(tmp_path)))
@@ -78,7 +74,7 @@ def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
         assert process.wait(PATIENCE) == 0
         for stream in open_streams:
             stream.close()
-    with started(tmp_path, *options) as (process, address, lines):
+    with started(tmp_path) as (process, address, lines):
         assert "score (job 1) was interrupted" in " ".join("".join(lines).split())
         assert "job 2 has taken it over" in " ".join("".join(lines).split())
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Gradio's sessions, events and streams belong to the login that opened them, and end with it."""
+"""Gradio's sessions and events belong to the login that opened them, and streams end with it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,7 +23,7 @@ def log_in(address: str, name: str) -> httpx.Client:
 def address(workspace: Workspace) -> Iterator[str]:
     for name in ("Ada", "Ben"):
         workspace.accounts.add(name, PASSWORD)
-    with serving(workspace, login=True, mcp=True) as address:
+    with serving(workspace, login=True) as address:
         yield address
 
 
@@ -31,44 +31,30 @@ def test_nobody_uses_the_session_of_another(address: str) -> None:
     ada, ben = log_in(address, "Ada"), log_in(address, "Ben")
     join = {"data": ["pairs"], "fn_index": 1, "session_hash": "adas-page"}
     event = ada.post("gradio_api/queue/join", json=join).json()["event_id"]
-    call = ada.post("gradio_api/call/datasets", json={"data": []}).json()["event_id"]
-    with ada.stream("GET", "gradio_api/mcp/sse") as stream:
-        lines = stream.iter_lines()
-        given = next(line for line in lines if "session_id=" in line)
-        mcp = {"session_id": given.partition("session_id=")[2]}
-        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-        cancel = {"session_hash": "adas-page", "fn_index": 1, "event_id": event}
-        for method, path, query, sent in (
-            ("GET", "heartbeat/adas-page", {}, None),
-            ("GET", "queue/data", {"session_hash": "adas-page"}, None),
-            ("GET", f"call/datasets/{call}", {}, None),
-            ("GET", f"call/v2/datasets/{call}", {}, None),
-            ("POST", "queue/join", {}, join),
-            ("POST", "run/datasets", {}, {"data": [], "session_hash": "adas-page"}),
-            ("POST", "cancel", {}, cancel),
-            ("POST", "cancel", {}, {**cancel, "session_hash": "bens-page"}),
-            ("POST", "reset", {}, {"event_id": event}),
-            ("POST", "mcp/messages/", mcp, ping),
-        ):
-            request = ben.build_request(method, f"gradio_api/{path}", params=query, json=sent)
-            answer = ben.send(request, stream=True)
-            assert (answer.status_code, answer.read()[:25]) == (
-                404,
-                b"There is no such session.",
-            ), path
-            answer.close()
-        assert ada.post("gradio_api/mcp/messages/", params=mcp, json=ping).status_code == 202
-    assert "complete" in ada.get(f"gradio_api/call/datasets/{call}").text
+    cancel = {"session_hash": "adas-page", "fn_index": 1, "event_id": event}
+    for method, path, query, sent in (
+        ("GET", "heartbeat/adas-page", {}, None),
+        ("GET", "queue/data", {"session_hash": "adas-page"}, None),
+        ("POST", "queue/join", {}, join),
+        ("POST", "run/predict", {}, {"data": [], "fn_index": 1, "session_hash": "adas-page"}),
+        ("POST", "cancel", {}, cancel),
+        ("POST", "cancel", {}, {**cancel, "session_hash": "bens-page"}),
+        ("POST", "reset", {}, {"event_id": event}),
+    ):
+        request = ben.build_request(method, f"gradio_api/{path}", params=query, json=sent)
+        answer = ben.send(request, stream=True)
+        assert (answer.status_code, answer.read()[:25]) == (
+            404,
+            b"There is no such session.",
+        ), path
+        answer.close()
 
 
-@pytest.mark.parametrize("path", ["heartbeat/a-page", "mcp/sse"])
 @pytest.mark.parametrize("end", ["closed", "password", "logged out"])
-def test_a_stream_ends_with_its_login(
-    address: str, workspace: Workspace, path: str, end: str
-) -> None:
+def test_a_stream_ends_with_its_login(address: str, workspace: Workspace, end: str) -> None:
     ada = log_in(address, "Ada")
     cookies = dict(ada.cookies)
-    with ada.stream("GET", f"gradio_api/{path}") as stream:
+    with ada.stream("GET", "gradio_api/heartbeat/a-page") as stream:
         parts = stream.iter_raw()
         assert stream.status_code == 200
         next(parts)

@@ -24,18 +24,6 @@ def sessions_of(client: TestClient) -> Sessions:
     return mounted.state_holder
 
 
-def test_api_calls_leave_sessions_without_state(client: TestClient) -> None:
-    with client:
-        for _ in range(3):
-            response = client.post("/gradio_api/call/datasets", json={"data": []})
-            answer = client.get(f"/gradio_api/call/datasets/{response.json()['event_id']}")
-            assert "event: complete" in answer.text
-            assert "pairs" in answer.text
-    kept = sessions_of(client).session_data
-    assert len(kept) == 3
-    assert not any(any(value.config_values.values()) or value.state_data for value in kept.values())
-
-
 def test_sessions_without_state_are_dropped_first(client: TestClient) -> None:
     sessions = sessions_of(client)
     sessions["a page"].state_data[1] = "something"

@@ -28,7 +28,7 @@ def test_the_rank_and_the_more_similar_pictures_are_shown() -> None:
     assert "finds its own picture as 3rd of 21 similar ones (31 %), by clip" in message
     assert "fits <b>2 similar pictures</b> as well or better" in message
     assert [f'data-target="{pair}"' in message for pair in (17, 4)] == [True, True]
-    assert message.index("/pictures/17") < message.index("/pictures/4")
+    assert message.index("pictures/17") < message.index("pictures/4")
     assert 'data-action="confused"' in message
 
 

@@ -13,7 +13,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from research.bench.generated_store import generate
 from tests.traced_ui.pages import Page
-from traced_ui.api import Actions
+from traced_ui.api import Caller, decide, open_pair
 
 
 @dataclass
@@ -79,15 +79,17 @@ def test_a_verdict_on_the_page_needs_half_of_the_earlier_statements(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "corrected", "at_most"), [("drop", "", 5), ("correction", "Another caption.", 6)]
+    ("verdict", "corrected", "at_most"), [("drop", "", 6), ("correction", "Another caption.", 7)]
 )
 def test_a_verdict_through_the_api_needs_one_transaction(
     scored: Workspace, verdict: str, corrected: str, at_most: int
 ) -> None:
+    caller = Caller(scored)
+    etag = open_pair(caller, 1).etag
     with counted(scored) as statements:
-        answer = Actions(scored).decide(1, 0, verdict, corrected)
-    assert (answer["id"], answer["version"], answer["verdict"]) == (1, 1, verdict)
-    assert answer["corrected_caption"] == (corrected or None)
+        answer = decide(caller, 1, etag, verdict, corrected)
+    assert (answer.id, answer.etag[:2], answer.verdict) == (1, "1-", verdict)
+    assert answer.corrected_caption == (corrected or None)
     assert len(statements.queries) <= at_most, "\n".join(statements.queries)
     assert statements.writing == 1
 

@@ -48,7 +48,7 @@ let drawing = 0;  // what was drawn under a lower number may be outdated
 
 async function fetched(body, patience) {
   try {
-    const response = await fetch("/review/acts", {
+    const response = await fetch("review/acts", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.timeout(patience),
     });
     return { answer: response.ok ? await response.json() : null, status: response.ok ? 0 : response.status };

@@ -1,9 +1,15 @@
-"""Concreteness of captions in [0, 1], by the embedded regression or a model from the hub."""
+"""Concreteness of captions in [0, 1], by the embedded regression or a model from the hub.
+
+A word contributes ICC(caption) - ICC(caption without it): negative if the caption would be more
+concrete without it. Displayed ICC values are clipped to [0, 1], the differences are not.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from backend.engine.captions import Caption
 from backend.engine.concreteness import embedded
 from backend.engine.model_fit import check_tokenizer
 from backend.errors import ModelMismatch
@@ -64,3 +70,33 @@ def _load(name: str, device: str) -> tuple[Any, Any]:
         raise ModelMismatch(f"'{name}' is not a model with one rating or two classes. {_ADVICE}")
     check_tokenizer(name, tokenizer, model.get_input_embeddings().num_embeddings)
     return model.eval().to(device), tokenizer
+
+
+#: Only the beginning of a very long caption is explained.
+MOST_WORDS = 40
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """Characters [start, end) of the caption, and their contribution to its ICC."""
+
+    start: int
+    end: int
+    gain: float
+
+
+def contributions(
+    caption: str, model: str | None = None, device: str | None = None
+) -> tuple[float, tuple[Contribution, ...]]:
+    """The caption's ICC and the contribution of each of its first MOST_WORDS words, in order.
+
+    `model` as for `score_captions`, whose errors it raises.
+    """
+    parsed = Caption.parse(caption)
+    spans = parsed.spans[:MOST_WORDS]
+    without = [parsed.without([index]) for index in range(len(spans))]
+    whole, *others = score_captions([caption, *without], model, device, clipped=False)
+    return min(1.0, max(0.0, whole)), tuple(
+        Contribution(start, end, whole - other)
+        for (start, end), other in zip(spans, others, strict=True)
+    )

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists
-from backend.engine.english.counting import Counted, counted_in, is_vague, number_of
-from backend.engine.english.function_words import FUNCTION_WORDS
-from backend.engine.english.lemmas import lemma
+from backend.engine.english.caption_facts import Counted, counted_in, is_vague, number_of
 from backend.engine.english.negations import denials, is_negation
+from backend.engine.english.nouns import lemma
 from backend.engine.english.phrases import grammar_of, is_spaced
 from backend.engine.english.word_kinds import kind_of
+from backend.engine.english.word_lists import FUNCTION_WORDS
 
 #: Attribute kinds for which an object has a single value; numbers are compared separately.
 _EXCLUSIVE = ("colour", "size")

@@ -2,8 +2,12 @@
 and `Salesforce/blip-image-captioning-base`), `VisionEncoderDecoderModel`, and ClipCap, as trained
 by the command `captioner`, and vision-language models, `vqa:NAME_OR_DIR`."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 
+from backend import plugins
 from backend.engine import hub
 from backend.engine.captioning.clipcap import is_clipcap
 from backend.engine.correction.captioner import Captioner
@@ -11,12 +15,26 @@ from backend.engine.correction.chat_captioner import load_chat_captioner
 from backend.engine.correction.prefix_captioner import load_prefix_captioner
 from backend.engine.correction.vision_to_text import Processor, VisionToText
 from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.checkpoints import weights_digest
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.revision import weights_digest
 from backend.engine.scoring.vqa.name import PREFIX as VQA
 from backend.errors import ModelMismatch
 
 _ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-image-captioning-base."
+
+
+@dataclass(frozen=True)
+class CaptionerFamily:
+    """Captioners of another package. `named`: whether a model's name is of this family; `load`:
+    called with the model, the device and the scorer, if there is one."""
+
+    named: Callable[[str], bool]
+    load: Callable[[str, str, Scorer | None], Captioner]
+
+
+def families() -> tuple[CaptionerFamily, ...]:
+    """The captioners of other packages."""
+    return plugins.load("captioners", CaptionerFamily)
 
 
 def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None) -> Captioner:
@@ -28,6 +46,9 @@ def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None
 
     advice = _ADVICE
     what = "The captioner"
+    for family in families():
+        if family.named(model):
+            return family.load(model, device, scorer)
     if model.startswith(VQA):
         return load_chat_captioner(model, device, scorer)
     if is_clipcap(model):

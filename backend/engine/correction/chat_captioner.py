@@ -18,18 +18,15 @@ from backend.engine.correction.decoding import AskedTokens, Decoding
 from backend.engine.correction.shared_prefixes import SEQUENCES
 from backend.engine.model_fit import probe
 from backend.engine.scoring.batch_memory import images_that_fit
-from backend.engine.scoring.checkpoints import Request
-from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.revision import weights_digest
+from backend.engine.scoring.checkpoints import Request, weights_digest
+from backend.engine.scoring.protocol import Scorer, Work
 from backend.engine.scoring.tokens import mark_of
 from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
 from backend.engine.scoring.vqa.caption_question import Description, after_caption
 from backend.engine.scoring.vqa.name import parts_of
 from backend.engine.scoring.vqa.packed_session import memory_of
 from backend.engine.scoring.vqa.picture_memory import PictureMemory
-from backend.engine.scoring.vqa.vqa_checkpoints import load_vqa
-from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
-from backend.engine.scoring.work import Work
+from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer, load_vqa
 from backend.errors import ModelMismatch
 
 #: Tokens held for an image: picture and request, and the captions of one call.

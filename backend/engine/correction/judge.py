@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 from backend.engine.captions import Caption
 from backend.engine.correction.proposers import PROPOSERS
 from backend.engine.correction.proposing import proposed
-from backend.engine.correction.ranking import SMALLEST_GAIN, ranked
-from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.correction.suggestion import (
+    SMALLEST_GAIN,
+    CorrectionContext,
+    Suggestion,
+    ranked,
+)
 from backend.engine.english.shortening import is_sentence
 from backend.engine.scoring.protocol import Scorer, Session
 from backend.engine.trajectories.driver import run_trajectories

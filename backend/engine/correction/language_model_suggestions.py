@@ -13,8 +13,7 @@ from backend.engine.correction.answers import Reasoned, Step
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.prompting import VERSIONS
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.engine.language_models.chat_model import ChatModel
-from backend.engine.language_models.question import Answer
+from backend.engine.language_models.chat_model import Answer, ChatModel
 from backend.errors import Unreadable
 
 Outcome = Literal["corrected", "unchanged", "refused", "unreadable"]

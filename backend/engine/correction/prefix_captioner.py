@@ -10,7 +10,7 @@ from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
 from backend.engine.correction.vision_to_text import Processor, VisionToText
-from backend.engine.scoring.revision import weights_digest
+from backend.engine.scoring.checkpoints import weights_digest
 
 #: Marks a token that begins a word in vocabularies of sentencepiece.
 _BEGINS_WORD = "\u2581"

@@ -15,14 +15,13 @@ from pathlib import Path
 
 from PIL import Image
 
-from backend.engine.captions import Caption
+from backend.engine.captions import Caption, changes
 from backend.engine.correction.answers import schema_of
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.language_models.question import Question, harmless
+from backend.engine.language_models.chat_model import Question, harmless
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.engine.word_differences import changes
 
 VERSIONS: dict[Mode, int] = {"unguided": 1, "words": 1, "reasoning": 1, "trajectory": 1}
 FOLDER = Path(__file__).parent / "prompts"

@@ -1,16 +1,99 @@
-"""The input of proposers, and the suggestions that curators are shown."""
+"""The input of proposers, the suggestions that curators are shown, and their order.
 
-from collections.abc import Callable
+Corrections are ranked by their gain in score against the words they lose: a newly generated caption
+often scores best but says something else. Ties are broken by the smallest edit; corrections that do
+not improve the caption come last. The score says which words are wrong, but hardly which word is
+right in their place ("a black dog" and "a brown dog" score nearly the same): the captions of one
+proposer keep its own order (`preference_of`), likeliest first.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image
 
-from backend.engine.captions import Caption
+from backend.engine.captions import Caption, changes, kept_words, lower_words
 from backend.engine.correction.proposing import Proposing
 from backend.engine.detection.types import SuspectWord
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
+
+T = TypeVar("T")
+
+#: Gains in s up to this are noise, not an improvement worth a click.
+SMALLEST_GAIN = 1e-3
+#: At 1, losing all words weighs as much as the largest gain. Chosen on 280 fine-grained errors and
+#: 113 exchanged captions, three training runs (seeds 30 to 32, ITM): with 1, 1.25 and 1.5 the first
+#: suggestion restores 33, 35 and 37 of 100 captions with an error and loses 12, 10 and 8 % of their
+#: right words; of entirely wrong captions, which no edit can fix, it is true for 49, 45 and 38.
+COST_OF_WORDS = 1.25
+#: Decimals to which a correction's worth is rounded, so that near ties count as ties.
+_EQUAL = 2
+
+
+def ranked(
+    suggestions: Sequence[T],
+    caption: Caption,
+    s_before: float,
+    text_of: Callable[[T], str],
+    s_of: Callable[[T], float],
+    preference_of: Callable[[T], tuple[str, int] | None] = lambda _: None,
+) -> list[T]:
+    """The suggestions, best first. The sort is stable.
+
+    `preference_of`: a suggestion's proposer and its place among that proposer's captions, None if
+    it has no order of its own. Captions of one proposer that improve share the places that the
+    ranking assigns to them, in their own order.
+    """
+    most = max((s_of(suggestion) for suggestion in suggestions), default=s_before) - s_before
+
+    def improves(suggestion: T) -> bool:
+        return s_of(suggestion) - s_before > SMALLEST_GAIN
+
+    def key(suggestion: T) -> tuple[bool, float, int]:
+        gain = s_of(suggestion) - s_before
+        if not improves(suggestion):
+            return True, -gain, 0
+        worth = gain / most - COST_OF_WORDS * share_lost(caption, text_of(suggestion))
+        return False, -round(worth, _EQUAL), words_changed(caption, text_of(suggestion))
+
+    ordered = sorted(suggestions, key=key)
+    # Of each proposer: (place among its captions, index).
+    listed_by: dict[str, list[tuple[int, int]]] = {}
+    for index, suggestion in enumerate(ordered):
+        preference = preference_of(suggestion)
+        if preference is not None and improves(suggestion):
+            listed_by.setdefault(preference[0], []).append((preference[1], index))
+    result = list(ordered)
+    for of_proposer in listed_by.values():
+        places = [index for _, index in of_proposer]
+        for place, (_, index) in zip(places, sorted(of_proposer), strict=True):
+            result[place] = ordered[index]
+    return result
+
+
+def share_lost(caption: Caption, text: str) -> float:
+    """Share of the caption's words that the text omits or replaces.
+
+    >>> round(share_lost(Caption.parse("a red dog on sand"), "a brown dog on sand"), 3)
+    0.2
+    """
+    old = lower_words(caption.text)
+    return 1 - len(kept_words(old, lower_words(text))) / max(1, len(old))
+
+
+def words_changed(caption: Caption, text: str) -> int:
+    """Number of words deleted, inserted or replaced; a replacement counts once.
+
+    >>> words_changed(Caption.parse("a red dog on sand"), "a brown dog")
+    3
+    """
+    return sum(
+        max(len(run.old), len(run.new))
+        for run in changes(lower_words(caption.text), lower_words(text))
+    )
+
 
 #: Words with at least this suspect score are replaced or deleted by the proposers. Half of the
 #: scale; see `backend.engine.detection.localisation` for what the score means.

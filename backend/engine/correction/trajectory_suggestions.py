@@ -17,8 +17,8 @@ half of the words, or fewer than two content words, are not proposed.
 from backend.engine.captions import Caption
 from backend.engine.correction.proposing import Proposing
 from backend.engine.correction.suggestion import CorrectionContext, Proposer
-from backend.engine.english.function_words import FUNCTION_WORDS
 from backend.engine.english.shortening import is_sentence, without_words
+from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Share of the peak's gain that an earlier step must reach to be proposed as well.

@@ -39,15 +39,14 @@ from backend.engine.detection.classifier import (
     report_of,
     unseen_log_odds,
 )
+from backend.engine.detection.explanations import backbone_of
 from backend.engine.detection.families import S_0, Labels, Linear, Weights, fitted
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights
-from backend.engine.detection.reasons import backbone_of
 from backend.engine.detection.types import detector_for
 from backend.engine.detection.word_weights import Spans, fit_word_weights
 from backend.engine.noise.fine_grained import FineGrainedNoise
-from backend.engine.noise.injection import inject
-from backend.engine.noise.swaps import ImageCaption
+from backend.engine.noise.injection import ImageCaption, inject
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 
@@ -64,9 +63,9 @@ _SMALLEST_SHARE, _LARGEST_SHARE = 0.02, 0.9
 
 
 @dataclass(frozen=True)
-class ColdStart:
-    """`p_error`: cross-fitted probability of each pair, shape [pairs]; `classifier`: for new
-    captions; `report`: metrics by name."""
+class TrainedDetector:
+    """`p_error`: probability of each pair [pairs], cross-fitted for all pairs of images that were
+    trained on; `classifier`: for new captions; `report`: metrics by name."""
 
     p_error: Weights
     classifier: Classifier
@@ -95,7 +94,7 @@ def cold_start(
     seed: int = 0,
     detector: str = "best",
     whole: bool = True,
-) -> ColdStart:
+) -> TrainedDetector:
     """Train on at most `maximum_pairs` pairs, predict all of them.
 
     `groups`: the image of each pair; `detector`: see `choose`; `whole`: False to use nothing beyond
@@ -128,7 +127,7 @@ def cold_start(
         progress=progress,
     )  # fmt: skip
     report["estimated_share_wrong"] = round(float(p_error.mean()), 3)
-    return ColdStart(p_error, classifier, report | {"folds": FOLDS})
+    return TrainedDetector(p_error, classifier, report | {"folds": FOLDS})
 
 
 def fit_detector(
@@ -263,7 +262,7 @@ def estimated_share(p: Weights) -> float:
     return float(np.clip(1 / max(top, 1e-6), _SMALLEST_SHARE, _LARGEST_SHARE))
 
 
-def _too_small(originals: Matrix, why: str) -> ColdStart:
+def _too_small(originals: Matrix, why: str) -> TrainedDetector:
     """A fallback that ranks by s_0 alone: the lower within the dataset, the more likely wrong."""
     s_0 = originals[:, S_0.columns[0]] if len(originals) else np.zeros(1)
     deviation = float(s_0.std()) or 1.0
@@ -271,4 +270,4 @@ def _too_small(originals: Matrix, why: str) -> ColdStart:
     model = Linear(S_0.kind, S_0.columns, 1.0, (), mean, (deviation,), (-1.0,), 0.0)
     classifier = Classifier(model, Calibration())
     report = {"detector": model.kind, "basis_note": why, "trained_on_pairs": len(originals)}
-    return ColdStart(classifier.predict(originals), classifier, report)
+    return TrainedDetector(classifier.predict(originals), classifier, report)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english.function_words import FUNCTION_WORDS
+from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Minimum score of a word that is shown as suspect.

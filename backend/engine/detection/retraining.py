@@ -6,14 +6,15 @@ the injected noise dominates, with many the verdicts do.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from backend.engine.detection.classifier import Calibration, Classifier, Ticker, calibrate
+from backend.engine.detection.classifier import Calibration, Ticker, calibrate
 from backend.engine.detection.cold_start import (
     ScoreCaptions,
+    TrainedDetector,
     balanced,
     estimated_share,
     first_steps,
@@ -38,16 +39,6 @@ MANY_VERDICTS = 200
 TOP = 100
 
 
-@dataclass(frozen=True)
-class Retrained:
-    """A candidate; `p_error`: its probability of each pair, cross-fitted for all pairs of images
-    that were trained on."""
-
-    classifier: Classifier
-    p_error: np.ndarray
-    report: dict[str, Any]
-
-
 def retrain(
     captions: Sequence[str],
     trajectories: Sequence[Trajectory],
@@ -59,7 +50,7 @@ def retrain(
     seed: int = 0,
     detector: str = "best",
     whole: bool = True,
-) -> Retrained:
+) -> TrainedDetector:
     """Train a candidate. `labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`;
     `whole`: as in `cold_start`.
 
@@ -109,7 +100,7 @@ def retrain(
     if signs.any():
         report["opinion_weight"] = weight
     classifier = replace(classifier, opinion_weight=weight)
-    return Retrained(classifier, with_opinions(p_error, signs, weight), report)
+    return TrainedDetector(with_opinions(p_error, signs, weight), classifier, report)
 
 
 def compare(

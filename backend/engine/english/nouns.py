@@ -1,10 +1,68 @@
-"""Singular and plural, and which words of a caption are nouns."""
+"""Forms of words: singular and plural, forms of verbs, lemmas; and which words of a caption are
+nouns.
+
+A lemma is the canonical form of a word: its inflections and synonyms share it.
+"""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
-from backend.engine.english.function_words import CLOSED_CLASS
-from backend.engine.english.word_lists import IN_PLACES, NOUNS, ON_PLACES, PEOPLE
+from backend.engine.english.word_lists import (
+    CLOSED_CLASS,
+    IN_PLACES,
+    NOUNS,
+    ON_PLACES,
+    PEOPLE,
+    VERBS,
+)
+
+#: These double their last consonant before -ing and -ed.
+_DOUBLING = frozenset(["sit", "run", "swim", "cut", "hit", "drop"])
+_PAST = {
+    "sit": "sat", "stand": "stood", "lie": "lay", "kneel": "knelt", "sleep": "slept", "run": "ran",
+    "swim": "swam", "fly": "flew", "hold": "held", "throw": "threw", "catch": "caught",
+    "hit": "hit", "eat": "ate", "cut": "cut", "ride": "rode", "read": "read", "write": "wrote",
+    "draw": "drew",
+}  # fmt: skip
+
+
+def forms_of(base: str) -> dict[str, str]:
+    """The forms of a verb, by name.
+
+    >>> forms_of("ride")
+    {'base': 'ride', 'third': 'rides', 'progressive': 'riding', 'past': 'rode'}
+    """
+    if base == "lie":
+        stem = "ly"
+    elif base in _DOUBLING:
+        stem = base + base[-1]
+    elif base.endswith("e"):
+        stem = base[:-1]
+    else:
+        stem = base
+    consonant_y = base.endswith("y") and base[-2:-1] not in ("a", "e", "o")
+    if consonant_y:
+        third, regular_past = base[:-1] + "ies", base[:-1] + "ied"
+    elif base.endswith(("s", "sh", "ch", "x", "z")):
+        third, regular_past = base + "es", base + "ed"
+    else:
+        third, regular_past = base + "s", stem + "ed"
+    past = _PAST.get(base, regular_past)
+    return {"base": base, "third": third, "progressive": stem + "ing", "past": past}
+
+
+@cache
+def form_table() -> dict[str, tuple[str, str, str]]:
+    """Word to (base, form, category). If a word is several forms of one verb, the last one wins:
+    "read" and "hit" are treated as past tense, for which the replacements also fit."""
+    table: dict[str, tuple[str, str, str]] = {}
+    for category, bases in VERBS.items():
+        for base in bases:
+            for form, word in forms_of(base).items():
+                if word not in table or table[word][0] == base:
+                    table[word] = (base, form, category)
+    return table
+
 
 _IRREGULAR = {
     "man": "men", "woman": "women", "child": "children", "person": "people", "foot": "feet",
@@ -93,3 +151,33 @@ def find_nouns(words: Sequence[str]) -> frozenset[str]:
     tagged = tag(" ".join(lower), tokenize=False)
     nouns = {word for word, kind in tagged if kind.startswith("NN") and word.isalpha()}
     return frozenset(singular_of(word) for word in nouns if word not in CLOSED_CLASS)
+
+
+#: Groups of words treated as synonyms; all other words are treated as different.
+SYNONYMS = (
+    ("man", "guy"), ("woman", "lady"), ("child", "kid"), ("dog", "puppy"), ("cat", "kitten"),
+    ("horse", "pony"), ("bicycle", "bike"), ("boat", "sailboat"), ("umbrella", "parasol"),
+    ("big", "large", "huge"), ("small", "little", "tiny"), ("sofa", "couch"), ("tv", "television"),
+    ("picture", "photo", "photograph", "image", "drawing", "view"), ("road", "street"),
+    ("asleep", "sleep"), ("under", "beneath", "underneath"), ("near", "beside"),
+    ("hold", "carry", "holding", "carrying", "holds", "carries"), ("rainy", "rain"),
+    ("snowy", "snow"), ("sunny", "sunshine"),
+    ("night", "dark"), ("above", "over"), ("in", "wear", "wearing", "wears"), ("on", "top"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=50_000)
+def lemma(word: str) -> str:
+    """The canonical form shared by a word, its inflections and its synonyms.
+
+    >>> lemma("Dogs"), lemma("puppy"), lemma("riding"), lemma("large")
+    ('dog', 'dog', 'ride', 'big')
+    """
+    lower = word.lower()
+    base = form_table()[lower][0] if lower in form_table() else singular_of(lower)
+    return _first_synonym().get(base, _first_synonym().get(lower, base))
+
+
+@lru_cache(maxsize=1)
+def _first_synonym() -> dict[str, str]:
+    return {word: group[0] for group in SYNONYMS for word in group}

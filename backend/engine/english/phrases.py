@@ -28,8 +28,7 @@ from typing import Literal, get_args
 
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists
-from backend.engine.english.nouns import is_plural, singular_of
-from backend.engine.english.verbs import form_table
+from backend.engine.english.nouns import form_table, is_plural, singular_of
 from backend.engine.english.word_kinds import kind_of
 
 Kind = Literal["object", "attribute", "relation"]

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from backend.engine.english import word_lists
-from backend.engine.english.nouns import singular_of
-from backend.engine.english.verbs import form_table
+from backend.engine.english.nouns import form_table, singular_of
 
 #: In display order; 'other': a word in none of the lists.
 WORD_KINDS = (

@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backend.engine.language_models.answer_cache import AnswerCache
-from backend.engine.language_models.chat_model import ChatModel
-from backend.engine.language_models.question import Answer, Question
+from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
 

@@ -14,10 +14,8 @@ import torch
 
 from backend.datasets.images import load_image
 from backend.engine import hub
-from backend.engine.language_models.answer_cache import AnswerCache
-from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.quantisation import Quantisation, quantised
-from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.engine.model_fit import check_tokenizer
 from backend.errors import ModelMismatch

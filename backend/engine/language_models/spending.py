@@ -47,6 +47,11 @@ class Spending:
             self.tokens_in * self.prices.tokens_in + self.tokens_out * self.prices.tokens_out
         ) / PER
 
+    @property
+    def figures(self) -> tuple[int, int, int, int, float]:
+        """Requests, cached answers, tokens in, tokens out, and their cost."""
+        return self.requests, self.kept, self.tokens_in, self.tokens_out, self.cost
+
     def add(self, tokens_in: int, tokens_out: int) -> None:
         self.requests += 1
         self.tokens_in += tokens_in

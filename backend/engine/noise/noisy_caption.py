@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for
-from backend.engine.english.function_words import FUNCTION_WORDS
-from backend.engine.english.word_lists import ADJECTIVES, COLOURS
+from backend.engine.english.word_lists import ADJECTIVES, COLOURS, FUNCTION_WORDS
 
 #: Not marked where a negation was removed: the words that it denied are marked instead.
 _SILENT = frozenset({"a", "an", "is", "are"})

@@ -13,9 +13,15 @@ from functools import cache
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists as lists
 from backend.engine.english.articles import article_for
-from backend.engine.english.function_words import CLOSED_CLASS
-from backend.engine.english.nouns import is_plural, known_nouns, plural_of, singular_of
-from backend.engine.english.verbs import form_table, forms_of
+from backend.engine.english.nouns import (
+    form_table,
+    forms_of,
+    is_plural,
+    known_nouns,
+    plural_of,
+    singular_of,
+)
+from backend.engine.english.word_lists import CLOSED_CLASS
 from backend.engine.noise.noisy_caption import Replacement, governed_by
 
 

@@ -86,9 +86,9 @@ class ImageBatches:
                 self.size = self._most = len(part) // 2
                 continue
             first = part.stop
-            taken = taken_since(self._device, before)
-            if taken > 0:
-                fits = int(_SHARE * free_memory(self._device) * len(part) / taken)
+            memory_taken = taken_since(self._device, before)
+            if memory_taken > 0:
+                fits = int(_SHARE * free_memory(self._device) * len(part) / memory_taken)
                 self.size = max(1, min(self._most, fits))
 
 

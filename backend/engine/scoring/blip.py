@@ -27,11 +27,10 @@ from backend.engine.scoring.checkpoints import (
 )
 from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
-from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.blip_text import BlipText, ImageMemory
 from backend.engine.scoring.towers.packing import ProjectionTable
-from backend.engine.scoring.work import Work
 
 #: The published models were trained and are evaluated on captions of at most 35 tokens.
 CONTEXT = 35
@@ -65,8 +64,8 @@ class BlipScorer(HubImages, DualEncoder):
             return super().image_embeddings(states)
         first = torch.stack([state[0] for state in states])
         with self.precision():
-            seen = self.model.vision_proj(first)
-        vectors: FloatArray = normalize(seen.float(), dim=-1).cpu().numpy()
+            projections = self.model.vision_proj(first)
+        vectors: FloatArray = normalize(projections.float(), dim=-1).cpu().numpy()
         return vectors
 
     def wrapped(self, text: Tokens, first: int | None = None) -> tuple[int, ...]:
@@ -95,17 +94,17 @@ class ItcSession(CosineSession):
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
         texts = sorted((text for group in groups for text in group), key=len)
         sequences = [self._scorer.wrapped(text) for text in texts]
-        known: dict[Tokens, FloatArray] = {}
+        vector_of: dict[Tokens, FloatArray] = {}
 
         @torch.inference_mode()
         def compute(part: range) -> None:
             states = self._tower.read(sequences[part.start : part.stop], self.work, self._table)
             vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
-            known.update(zip(texts[part.start : part.stop], vectors.cpu().numpy(), strict=True))
+            vector_of.update(zip(texts[part.start : part.stop], vectors.cpu().numpy(), strict=True))
 
         self._budget.each([len(sequence) for sequence in sequences], compute)
         return [
-            np.stack([known[text] for text in group]) if group else np.zeros((0, 1), np.float32)
+            np.stack([vector_of[text] for text in group]) if group else np.zeros((0, 1), np.float32)
             for group in groups
         ]
 
@@ -201,7 +200,9 @@ class ItmSession:
         Images that are no longer requested are evicted.
         """
         state_by_id = {id(state): state for state in states}
-        self._memories = {key: kept for key, kept in self._memories.items() if key in state_by_id}
+        self._memories = {
+            key: memory for key, memory in self._memories.items() if key in state_by_id
+        }
         for key, state in state_by_id.items():
             if key not in self._memories:
                 # Not inference tensors: autograd must be able to use them.
@@ -260,8 +261,8 @@ def encoder_token(tokenizer: Any, vocabulary: int) -> int:
 
     Published tokenizers lack it; in their models it is the last row of the vocabulary (30523).
     """
-    known = tokenizer.get_vocab().get("[ENC]")
-    return int(known) if known is not None else vocabulary - 1
+    token = tokenizer.get_vocab().get("[ENC]")
+    return int(token) if token is not None else vocabulary - 1
 
 
 FAMILY = Family(("blip-itm", "blip-itc"), load_blip, model_types=("blip",), embedding="blip-itc")

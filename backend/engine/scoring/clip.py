@@ -47,8 +47,8 @@ class ClipScorer(HubImages, DualEncoder):
         return open_causal_session(self.tower, self.budget(self.tower.bytes_a_token))
 
     def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
-        seen = self.model.vision_model(pixel_values=pixels)
-        vectors = self.model.visual_projection(seen.pooler_output)
+        output = self.model.vision_model(pixel_values=pixels)
+        vectors = self.model.visual_projection(output.pooler_output)
         return list(normalize(vectors.float(), dim=-1).cpu())
 
 

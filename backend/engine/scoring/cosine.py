@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens
-from backend.engine.scoring.work import Work
+from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens, Work
 
 #: Text vectors cached: enough for the candidates of many live pairs until those are finished.
 _KEPT = 65_536
@@ -67,16 +66,16 @@ class CosineSession(ABC):
             return gains_of((vectors * images).sum(), leaves, table)
 
     def _learn(self, groups: Sequence[Sequence[Tokens]]) -> None:
-        seen: set[Tokens] = set()
+        texts_read: set[Tokens] = set()
         fresh: list[list[Tokens]] = []
         for texts in groups:
             for text in texts:
                 if text in self._known:
                     self._known.move_to_end(text)
-            new = [t for t in dict.fromkeys(texts) if t not in self._known and t not in seen]
-            seen.update(new)
+            new = [t for t in dict.fromkeys(texts) if t not in self._known and t not in texts_read]
+            texts_read.update(new)
             fresh.append(new)
-        if seen:
+        if texts_read:
             for texts, vectors in zip(fresh, self._read(fresh), strict=True):
                 self._known.update(zip(texts, vectors, strict=True))
         requested = sum(map(len, groups))

@@ -10,8 +10,13 @@ import torch
 from PIL import Image
 
 from backend.engine.scoring.batch_memory import ImageBatches, TokenBudget
-from backend.engine.scoring.independent import Independent
-from backend.engine.scoring.protocol import FloatArray, ImageState, ScorerInfo, TokenReader
+from backend.engine.scoring.protocol import (
+    FloatArray,
+    ImageState,
+    Independent,
+    ScorerInfo,
+    TokenReader,
+)
 
 
 @dataclass

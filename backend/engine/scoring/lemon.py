@@ -27,18 +27,17 @@ from PIL import Image
 
 from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.independent import InSessions
-from backend.engine.scoring.lemon_fit import OBJECTIVES, Labelled
-from backend.engine.scoring.neighbours import LemonParameters, NeighbourBank
+from backend.engine.scoring.lemon_fit import OBJECTIVES, Labelled, LemonParameters, NeighbourBank
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
+    InSessions,
     PairSource,
     ScorerInfo,
     Session,
     Tokens,
+    Work,
 )
-from backend.engine.scoring.work import Work
 from backend.errors import ModelMismatch, SettingsError
 
 
@@ -105,12 +104,14 @@ class LemonScorer(InSessions):
         if labels is None:
             self.parameters = self._unfitted
         else:
-            known = np.isin(keys, list(labels))  # pairs whose image cannot be read have no vectors
+            is_labelled = np.isin(
+                keys, list(labels)
+            )  # pairs whose image cannot be read have no vectors
             self.parameters = OBJECTIVES[pairs.objective](
                 self.neighbours(),
                 Labelled(
-                    keys[known], images[known], captions[known],
-                    np.array([labels[key] for key in keys[known].tolist()], np.bool_),
+                    keys[is_labelled], images[is_labelled], captions[is_labelled],
+                    np.array([labels[key] for key in keys[is_labelled].tolist()], np.bool_),
                 ),
                 self._unfitted,
             )  # fmt: skip

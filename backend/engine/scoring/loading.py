@@ -1,6 +1,7 @@
 """Loads a scorer from a hub name or a directory; the registry of checkpoint families.
 
-To add a family, write a module that defines `FAMILY` and list it in `FAMILIES`. A score computed
+To add a family, write a module that defines `FAMILY` and list it in `FAMILIES`, or offer it from a
+package of your own (`backend.plugins`). A score computed
 from another scorer's embeddings is a function listed in `BUILT_ON_EMBEDDINGS`.
 """
 
@@ -9,13 +10,12 @@ from pathlib import Path
 
 import torch
 
+from backend import plugins
 from backend.engine import hub
 from backend.engine.language_models.quantisation import QUANTISATIONS
 from backend.engine.scoring import blip, clip, open_clip_model, siglip
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
 from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.lavis import checkpoint as lavis_checkpoint
-from backend.engine.scoring.lavis import scorer as lavis
 from backend.engine.scoring.lemon import LemonScorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.scoring.vqa import vqa_checkpoints
@@ -27,9 +27,8 @@ FAMILIES: tuple[Family, ...] = (
     blip.FAMILY,
     siglip.FAMILY,
     open_clip_model.FAMILY,
-    lavis_checkpoint.FAMILY,
-    lavis.FAMILY,
     vqa_checkpoints.FAMILY,
+    *plugins.load("scorers", Family),
 )
 #: Scores computed from the embeddings of any family that has them.
 BUILT_ON_EMBEDDINGS: dict[str, Callable[[DualEncoder], Scorer]] = {"lemon": LemonScorer}

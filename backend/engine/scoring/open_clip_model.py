@@ -24,13 +24,11 @@ from backend.engine import hub
 from backend.engine.hub_cache import OPEN_CLIP_WEIGHTS, snapshot_of
 from backend.engine.model_fit import PROBES, check_ids, check_pixels, check_tokenizer, probe
 from backend.engine.presets import asked_for_as
-from backend.engine.scoring.alignment import Span, origins, span_in
-from backend.engine.scoring.checkpoints import ADVICE, Family, Request
+from backend.engine.scoring.checkpoints import ADVICE, Family, Request, weights_digest
 from backend.engine.scoring.clip import open_causal_session
 from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import BoolArray, ImageState, ScorerInfo, Session, Tokens
-from backend.engine.scoring.revision import weights_digest
-from backend.engine.scoring.tokens import HubReader, is_word, words_within
+from backend.engine.scoring.tokens import HubReader, Span, is_word, origins, span_in, words_within
 from backend.engine.scoring.towers.causal_text import CausalLayer, CausalText, quick_gelu
 from backend.engine.scoring.towers.padded import PaddedSession, PaddedText, padded_to
 from backend.engine.scoring.towers.weights import Affine, affine, norm
@@ -269,18 +267,19 @@ def files_of(model: str) -> Files:
     configuration = open_clip.get_model_config(architecture)
     if configuration is None:
         raise ModelUnavailable(f"open_clip has no architecture '{architecture}'. {ADVICE}")
-    text, known = configuration["text_cfg"], open_clip.get_pretrained_cfg(architecture, tag)
-    if known:
-        name, file = os.path.split(known["hf_hub"])  # OWNER/NAME/ or OWNER/NAME/FILE
+    text, pretrained = configuration["text_cfg"], open_clip.get_pretrained_cfg(architecture, tag)
+    if pretrained:
+        name, file = os.path.split(pretrained["hf_hub"])  # OWNER/NAME/ or OWNER/NAME/FILE
         folder = _snapshot(model, name)
         choices = (file.replace(".bin", ".safetensors"), file) if file else OPEN_CLIP_WEIGHTS
         weights = _weights_in(folder, choices)
         if weights is None:
             raise _missing(model, name)
         options = {
-            "pretrained": str(weights), "image_mean": known["mean"], "image_std": known["std"],
-            "image_interpolation": known["interpolation"],
-            "image_resize_mode": known["resize_mode"],
+            "pretrained": str(weights),
+            "image_mean": pretrained["mean"], "image_std": pretrained["std"],
+            "image_interpolation": pretrained["interpolation"],
+            "image_resize_mode": pretrained["resize_mode"],
         }  # fmt: skip
         return _with_text_tower(Files(architecture, text, folder, options))
     if not tag:
@@ -353,8 +352,8 @@ def hub_name_of(model: str) -> str:
     architecture, _, tag = model.removeprefix(PREFIX).partition("@")
     if architecture.startswith("hf-hub:"):
         return architecture.removeprefix("hf-hub:")
-    known = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
-    return os.path.split(known.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
+    pretrained = open_clip.get_pretrained_cfg(architecture, tag) if tag else {}
+    return os.path.split(pretrained.get("hf_hub", ""))[0]  # OWNER/NAME/ or OWNER/NAME/FILE
 
 
 def _check(model: str, loaded: Any, tokenizer: Any, reader: Any, preprocess: Any) -> None:

@@ -6,6 +6,7 @@ replace tokens produce sequences that no caption tokenises to. A session owns th
 requests share (an image's keys and values, common prefixes) and discards them when it ends.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from backend.engine.scoring.work import Work
+
+@dataclass
+class Work:
+    """Units of work of a text tower.
+
+    * `images`: images whose keys and values were computed, once per image for all layers;
+    * `sequences`: distinct texts scored; the last layer is computed for one token of each;
+    * `tokens`: tokens that passed through all layers but the last;
+    * `projections`: distinct (token, position) whose first projection was computed;
+    * `attended`: (query, key) pairs of self-attention in a layer before the last;
+    * `attended_last`: the same in the last layer;
+    * `seen`: (query, patch) pairs of cross-attention in a layer before the last;
+    * `seen_last`: the same in the last layer.
+    """
+
+    images: int = 0
+    sequences: int = 0
+    tokens: int = 0
+    projections: int = 0
+    attended: int = 0
+    attended_last: int = 0
+    seen: int = 0
+    seen_last: int = 0
+
 
 #: What `encode_images` returns for one image; opaque to all but the scorer that created it.
 ImageState = Any
@@ -192,3 +216,53 @@ class Scorer(Protocol):
     def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
         """`Session.embed` for captions, in a new session."""
         ...
+
+
+class InSessions:
+    """Captions are scored in a session of their own."""
+
+    reader: TokenReader
+
+    @abstractmethod
+    def open_session(self) -> Session: ...
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
+        return self.open_session().score(
+            [(state, self.reader.tokenise(captions)) for state, captions in requests]
+        )
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return self.open_session().embed(self.reader.tokenise(captions))
+
+
+class Independent(InSessions):
+    """Base class of scorers whose score of a pair does not depend on other pairs."""
+
+    def prepare(self, pairs: PairSource) -> None:
+        """Nothing to do."""
+
+    @property
+    def prepared(self) -> None:
+        return None
+
+    def take_over(self, prepared: None) -> None:
+        """Nothing to do."""
+
+    def of_pair(self, state: ImageState, key: int) -> ImageState:
+        return state
+
+
+def logit_scale_of(scorer: Scorer, usual: float) -> float:
+    """tau, by which a model multiplies its cosines before a softmax: `exp(logit_scale)` for CLIP,
+    SigLIP and open_clip, `1 / temp` for BLIP's ITC if the checkpoint has it (Hugging Face's does
+    not); otherwise `usual`."""
+    model: Any = getattr(scorer, "model", None)
+    scale, temperature = getattr(model, "logit_scale", None), getattr(model, "temp", None)
+    import torch
+
+    with torch.inference_mode():
+        if isinstance(scale, torch.Tensor):
+            return float(scale.float().exp())
+        if isinstance(temperature, torch.Tensor):
+            return float(1 / temperature.float())
+    return usual

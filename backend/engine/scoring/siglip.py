@@ -53,8 +53,8 @@ class SiglipScorer(HubImages, DualEncoder):
         return PaddedSession(tower, self.budget(20 * tower.width * 4), self.precision)
 
     def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
-        seen = self.model.vision_model(pixel_values=pixels).pooler_output
-        return list(normalize(seen.float(), dim=-1).cpu())
+        output = self.model.vision_model(pixel_values=pixels).pooler_output
+        return list(normalize(output.float(), dim=-1).cpu())
 
 
 def load_siglip(request: Request) -> SiglipScorer:

@@ -1,16 +1,89 @@
-"""Captions to tokens and back, through a Hugging Face tokenizer."""
+"""Captions to tokens and back, through a Hugging Face tokenizer; and where the characters of a
+cleaned text stand in the user's own.
+
+Libraries clean a caption before they read it: lower case, no punctuation, repaired encoding. The
+model's tokens refer to the cleaned text; what is highlighted and replaced is the user's.
+"""
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from backend.engine.captions import Caption
-from backend.engine.scoring.alignment import Span, origins, span_in, without_spaces
 from backend.engine.scoring.protocol import BoolArray, Tokens
+
+_CHUNK = re.compile(r"\S+")
+
+Span = tuple[int, int]
+
+
+def origins(text: str, clean: Callable[[str], str]) -> list[Span]:
+    """For each character of `clean(text)`, the half-open range of `text` that it comes from.
+
+    Text is compared word by word if that gives the same result as cleaning it whole, so that
+    repeated words are never mistaken for each other. An added character gets an empty range.
+
+    >>> origins("A_B, c", lambda t: t.replace("_", " ").replace(",", "").lower())
+    [(0, 1), (1, 2), (2, 3), (3, 5), (5, 6)]
+    """
+    whole = clean(text)
+    chunks = [(match.start(), match.group()) for match in _CHUNK.finditer(text)]
+    parts = [clean(chunk) for _, chunk in chunks]
+    if " ".join(filter(None, parts)) != whole:
+        chunks, parts = [(0, text)], [whole]
+    ranges: list[Span] = []
+    for (start, chunk), part in zip(chunks, parts, strict=True):
+        if part and ranges:
+            ranges.append((ranges[-1][1], start))  # the space between two words
+        ranges += [(start + a, start + b) for a, b in _aligned(chunk, part)]
+    return ranges
+
+
+def span_in(ranges: list[Span], cleaned: str, start: int, end: int) -> Span:
+    """The range of the user's text behind `cleaned[start:end]`, without the spaces around it.
+
+    `ranges`: of `origins`. Empty if there is nothing but spaces.
+    """
+    start, end = without_spaces(cleaned, start, end)
+    if start < end:
+        return ranges[start][0], ranges[end - 1][1]
+    place = ranges[start - 1][1] if start else 0
+    return place, place
+
+
+def without_spaces(text: str, start: int, end: int) -> Span:
+    """
+    >>> without_spaces("a dog", 1, 5), without_spaces("a dog", 1, 2)
+    ((2, 5), (2, 2))
+    """
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _aligned(text: str, cleaned: str) -> list[Span]:
+    matcher = SequenceMatcher(None, _folded(text), _folded(cleaned), autojunk=False)
+    ranges: list[Span] = []
+    for kind, start, end, first, last in matcher.get_opcodes():
+        if kind == "equal":
+            ranges += [(place, place + 1) for place in range(start, end)]
+        else:
+            ranges += [(start, end)] * (last - first)
+    return ranges
+
+
+def _folded(text: str) -> list[str]:
+    """Each character in lower case and its compatibility form."""
+    return [unicodedata.normalize("NFKC", letter).lower() for letter in text]
+
 
 #: Entries of a vocabulary that stand for no text: `[unused7]`, `<0x0A>`, `<unused7>`.
 _PLACEHOLDER = re.compile(r"\[\w+\]|<\w+>")
@@ -115,14 +188,14 @@ def in_the_users(caption: str, clean: Callable[[str], str], places: Iterable[Spa
     return [span_in(ranges, cleaned, start, end) for start, end in places]
 
 
-def words_within(caption: str, read: Sequence[tuple[int, int]], most: int) -> int:
-    """How many words of the caption are fully covered by the token spans `read`.
+def words_within(caption: str, spans: Sequence[tuple[int, int]], most: int) -> int:
+    """How many words of the caption are fully covered by the token spans `spans`.
 
     With fewer than `most` tokens nothing was truncated, so every word counts as read, even one that
     the tokenizer discards.
     """
     words = Caption.parse(caption).spans
-    if len(read) < most:
+    if len(spans) < most:
         return len(words)
-    end_of_text = max((end for _, end in read), default=0)
+    end_of_text = max((end for _, end in spans), default=0)
     return sum(end <= end_of_text for _, end in words)

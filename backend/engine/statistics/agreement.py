@@ -1,4 +1,4 @@
-"""Chance-corrected agreement between curators.
+"""Chance-corrected agreement between curators, and disagreement between scorers.
 
 Cohen's kappa (Cohen 1960) for two people over the pairs that both have judged; Krippendorff's alpha
 (Krippendorff 2018, nominal) for any number of people with missing judgements. Both are 1 for full
@@ -11,8 +11,26 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.errors import SettingsError
+
+
+def rank_disagreement(scores: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The largest difference between a pair's ranks, as a fraction of the dataset, in [0, 1].
+
+    `scores`: one array per scorer, each of shape [pairs] in the same order. Ranks are used because
+    a cosine and a probability are not comparable; ties get their mean rank. Raises ValueError for
+    fewer than two scorers.
+    """
+    from scipy.stats import rankdata
+
+    if len(scores) < 2:
+        raise ValueError("one scorer alone agrees with itself")
+    shares = np.stack([(rankdata(run_scores) - 0.5) / len(run_scores) for run_scores in scores])
+    ranges: NDArray[np.float64] = np.ptp(shares, axis=0)
+    return ranges
+
 
 #: Minimum number of pairs judged by more than one person.
 FEWEST = 2

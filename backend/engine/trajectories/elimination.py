@@ -20,9 +20,9 @@ import numpy as np
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader, Tokens
-from backend.engine.trajectories.edited_text import EditedText
 from backend.engine.trajectories.exploring import (
     AskScores,
+    EditedText,
     Explorer,
     Exploring,
     SearchResult,

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader, Tokens
-from backend.engine.trajectories.edited_text import EditedText, best_by_word
 from backend.engine.trajectories.exploring import (
     AskGains,
     AskScores,
+    EditedText,
     Explorer,
     Exploring,
     SearchResult,
+    best_by_word,
 )
 
 

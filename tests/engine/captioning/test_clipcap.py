@@ -136,7 +136,7 @@ def test_a_language_model_without_an_end_token_is_refused(parts: Path, tmp_path:
 def test_a_bidirectional_language_model_is_refused(parts: Path, tmp_path: Path) -> None:
     from transformers import BertConfig, BertLMHeadModel
 
-    from research.scenes.tokenizer import make_tokenizer
+    from research.scenes.architecture import make_tokenizer
 
     tokenizer = make_tokenizer()
     tokenizer.eos_token = "[SEP]"

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from backend.engine.concreteness.contributions import MOST_WORDS, contributions
-from backend.engine.concreteness.scoring import score_captions
+from backend.engine.concreteness.scoring import MOST_WORDS, contributions, score_captions
 from tests.engine.concreteness.test_concreteness import ABSTRACT, CONCRETE
 
 
@@ -41,7 +40,7 @@ def test_an_empty_caption_has_no_contributions() -> None:
 
 def test_it_works_in_a_process_that_has_imported_nothing_else() -> None:
     """The order of imports matters to transformers: see `backend.engine.torchvision_compat`."""
-    module = "backend.engine.concreteness.contributions"
+    module = "backend.engine.concreteness.scoring"
     program = f"from {module} import contributions; contributions('A dog')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()

@@ -21,9 +21,7 @@ from backend.engine.correction.doubting import Doubt
 from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
 from backend.engine.english.phrase_removal import leading_phrases, without_phrase
 from backend.engine.english.phrases import Phrase
-from backend.engine.language_models.answer_cache import AnswerCache
-from backend.engine.language_models.chat_model import ChatModel
-from backend.engine.language_models.question import Answer, Question
+from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.spending import Spending
 
 

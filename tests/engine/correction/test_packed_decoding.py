@@ -17,7 +17,7 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.settings import EMBEDDED_CAPTIONER
-from research.bench.plain_captioner import PlainDecoding, plain
+from research.bench.suggestion_speed import PlainDecoding, plain
 from tests.checkpoints import drawn_pairs, random_captioner
 
 TRAININGS = EMBEDDED_CAPTIONER.parent

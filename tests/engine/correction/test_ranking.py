@@ -9,7 +9,7 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.correction.judge import judge_all
-from backend.engine.correction.ranking import ranked, share_lost, words_changed
+from backend.engine.correction.suggestion import ranked, share_lost, words_changed
 from tests.engine.correction.contexts import context
 
 WRONG = Caption.parse("A red dog on a beach by the sea.")

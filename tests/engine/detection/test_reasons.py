@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Calibration, Classifier, choose, fold_of
+from backend.engine.detection.explanations import SIGNS, backbone_of, reasons_of
 from backend.engine.detection.families import (
     EVERY,
     NINE,
@@ -21,7 +22,6 @@ from backend.engine.detection.features import (
     has_expectation,
     without_expectation,
 )
-from backend.engine.detection.reasons import SIGNS, backbone_of, reasons_of
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import Trajectory
 from tests.engine.detection.made_trajectories import World

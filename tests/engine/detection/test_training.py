@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from backend.engine.detection.cold_start import ColdStart, cold_start, drawn_by_image
+from backend.engine.detection.cold_start import TrainedDetector, cold_start, drawn_by_image
 from backend.engine.detection.families import NineSigns
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import suspect_words, word_scores
@@ -23,11 +23,13 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def cold(world: World) -> ColdStart:
+def cold(world: World) -> TrainedDetector:
     return cold_start(world.captions, world.trajectories, world.score)
 
 
-def test_without_labels_errors_are_found_better_than_by_s_0(world: World, cold: ColdStart) -> None:
+def test_without_labels_errors_are_found_better_than_by_s_0(
+    world: World, cold: TrainedDetector
+) -> None:
     result = cold
     s_0 = np.array([t.scores[0] for t in world.trajectories])
     by_s_0 = roc_auc_score(world.wrong, -s_0)
@@ -106,7 +108,7 @@ def test_captions_that_allow_no_noise_are_ranked_by_s_0() -> None:
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_retraining_learns_from_verdicts(world: World, cold: ColdStart) -> None:
+def test_retraining_learns_from_verdicts(world: World, cold: TrainedDetector) -> None:
     labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
     result = retrain(world.captions, world.trajectories, labels, world.score)
     unseen = np.arange(0, 240, 2)

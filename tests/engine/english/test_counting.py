@@ -6,8 +6,7 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
 from backend.engine.correction.boosting import Boost, guard
-from backend.engine.english.caption_facts import facts_in, new_phrases
-from backend.engine.english.counting import counted_in
+from backend.engine.english.caption_facts import counted_in, facts_in, new_phrases
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.question import Question
 from backend.errors import ModelUnavailable, SettingsError
 from research.chat_server import chat_server
 

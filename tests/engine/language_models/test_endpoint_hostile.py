@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.question import Question
 from backend.errors import ModelUnavailable
 from research.chat_server import POLL, chat_server
 from tests.engine.correction.contexts import context

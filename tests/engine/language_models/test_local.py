@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.prompting import encoded
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.local import load_local
-from backend.engine.language_models.question import Question
 from backend.engine.language_models.spending import Budget, Spending
 from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable
 from research.scenes.vision_language import make_vision_language_model

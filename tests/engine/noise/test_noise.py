@@ -6,11 +6,10 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.noise.fine_grained import FineGrainedNoise
-from backend.engine.noise.injection import inject
+from backend.engine.noise.injection import ImageCaption, Swapper, inject
 from backend.engine.noise.noisy_caption import NoisyCaption, Replacement, rewrite
 from backend.engine.noise.rules import edits_of
-from backend.engine.noise.swaps import ImageCaption, Swapper
-from research.noise.changed_words import changed_spans
+from research.noise.language_model import changed_spans
 from tests.checkpoints import drawn_pairs
 
 ORDINARY = [

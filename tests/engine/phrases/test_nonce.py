@@ -13,7 +13,6 @@ import pytest
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers)
 from backend.engine.captions import Caption
 from backend.engine.english.phrases import phrases_of
-from backend.engine.phrases.lexicon import means_nothing
 from backend.engine.phrases.nonce import (
     MOST_TOKENS,
     PER_PHRASE,
@@ -22,11 +21,12 @@ from backend.engine.phrases.nonce import (
     Nonces,
     Substitution,
     make_pools,
+    means_nothing,
 )
 from backend.engine.scoring.open_clip_model import BytePairReader
 from backend.engine.scoring.protocol import TokenReader
 from backend.engine.scoring.tokens import HubReader
-from research.scenes.tokenizer import make_tokenizer
+from research.scenes.architecture import make_tokenizer
 
 CAPTIONS = Path(__file__).parents[3] / "research/concreteness/captions.tsv"
 #: The paper's coverage (CC3M, CLIP's byte pairs).

@@ -11,9 +11,16 @@ from sklearn.metrics import f1_score, roc_auc_score
 from backend.engine.captions import Caption
 from backend.engine.scoring import lemon_fit
 from backend.engine.scoring.lemon import LemonScorer, LemonState, lemon_scores
-from backend.engine.scoring.lemon_fit import Distances, Labelled, fit_as_published, fit_to_auc
+from backend.engine.scoring.lemon_fit import (
+    FORMULA,
+    Distances,
+    Labelled,
+    LemonParameters,
+    NeighbourBank,
+    fit_as_published,
+    fit_to_auc,
+)
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.neighbours import FORMULA, LemonParameters, NeighbourBank
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import ModelMismatch, SettingsError, TrainingError

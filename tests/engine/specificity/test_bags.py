@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from backend.engine.specificity.bags import (
+from backend.engine.specificity.picture_bags import (
     NEAR_DUPLICATE,
     candidate_bags,
     curated_bags,

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from backend.engine.captions import Caption
-from backend.engine.scoring.independent import Independent
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import (
     BoolArray,
     FloatArray,
     ImageState,
+    Independent,
     Scorer,
     ScorerInfo,
     TokenReader,
     Tokens,
+    Work,
 )
 from backend.engine.scoring.tokens import HubReader
-from backend.engine.scoring.work import Work
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory

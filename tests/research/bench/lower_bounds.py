@@ -1,14 +1,13 @@
 """The minimum that a run has to compute, counted from its queries alone.
 
-Independent of the towers' own counters (`backend.engine.scoring.work`): sets of strings, no
+Independent of the towers' own counters (`backend.engine.scoring.protocol`): sets of strings, no
 tensors. `test_bound.py` compares the counters with it.
 """
 
 from collections.abc import Sequence
 
-from backend.engine.scoring.protocol import Tokens
-from backend.engine.scoring.work import Work
-from research.bench.recorder import Round
+from backend.engine.scoring.protocol import Tokens, Work
+from research.bench.measure_scoring import Round
 
 
 def matching_bound(rounds: Sequence[Round], patches: int) -> Work:

@@ -13,9 +13,7 @@ from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
-from research.bench.measure_scoring import shape_of
-from research.bench.operations import operations, plain_operations
-from research.bench.recorder import Recorder
+from research.bench.measure_scoring import Recorder, operations, plain_operations, shape_of
 from research.bench.reference import ReferenceSession
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 from tests.research.bench.lower_bounds import causal_bound, matching_bound, packed_bound

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
+from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer
 from research.bench.question_times import question_costs
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs

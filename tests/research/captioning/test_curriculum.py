@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from backend.engine.specificity.bags import nearest, unit
+from backend.engine.specificity.picture_bags import nearest, unit
 from backend.errors import SettingsError
 from research.captioning.curriculum import RANDOM, Batch, bag_curriculum, batches
 

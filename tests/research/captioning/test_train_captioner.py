@@ -15,24 +15,23 @@ from backend.errors import SettingsError, TrainingError
 from backend.jobs.reports import ExportChoice
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
-from research.captioning import checkpointing
-from research.captioning import train_captioner as job
-from research.captioning.captioner_report import CaptionerReport
-from research.captioning.train_captioner import CaptionerRecipe, train_captioner
+from research.captioning import cleaned_training as job
+from research.captioning.cleaned_training import CaptionerRecipe, CaptionerReport, train_captioner
 from research.scenes.grammar import describe
 from research.scenes.renderer import render
 from research.scenes.world import make_scene
 from tests.checkpoints import random_captioner, random_clip, random_language_model
 from tests.datasets.folders import image_folder
+from tests.fixtures.sizes import Sizes
 
 PICTURES, CAPTIONS = 64, 5
 CORRECTED = "A captioner must learn this."
 
 
 @pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(sizes: Sizes) -> None:
     """Steps of self-retrieval on fewer pictures than the published hundred."""
-    monkeypatch.setattr(job, "_BATCH", 16)
+    sizes(_BATCH=16)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +112,13 @@ def test_cleaned_and_raw_data_are_compared_and_the_captioner_is_usable(
 
 
 def test_killed_and_resumed_training_ends_with_the_same_weights(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, parts: tuple[str, str], tmp_path: Path, sizes: Sizes
 ) -> None:
     recipe = recipe_of(
         parts, self_retrieval=True, bags=True, lora_rank=2, retrieval_steps=3, retrieval_rate=1e-2
     )
     whole = trained(workspace, tmp_path / "whole", recipe)
-    monkeypatch.setattr(checkpointing, "EVERY", 0.0)
+    sizes(EVERY=0.0)
     for stage, step in (("Learning", 2), ("Self-retrieval", 2)):
 
         def kill(done: int, total: int, message: str, stage: str = stage, at: int = step) -> None:

@@ -14,31 +14,28 @@ from backend.engine.concreteness.scoring import score_captions
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import DatasetFormatError, ModelUnavailable, SettingsError, TrainingError
 from backend.settings import EMBEDDED_CAPTIONER, MODELS
-from research.concreteness import (
-    combining,
-    components,
-    pipeline,
-    semantic_bottleneck,
-    visual_bottleneck,
-)
-from research.concreteness.choosing import uniformly
+from research.concreteness import components, pipeline, semantic_bottleneck
 from research.concreteness.components import load_parts
-from research.concreteness.controls import (
-    EDIT,
-    MEANING,
-    average_clip,
-)
 from research.concreteness.correlations import agreement
 from research.concreteness.fidelity import (
     edit_similarity,
     meaning_similarity,
 )
-from research.concreteness.pipeline import choose_to_rate, make, read_ratings
+from research.concreteness.pipeline import (
+    EDIT,
+    MEANING,
+    average_clip,
+    choose_to_rate,
+    make,
+    read_ratings,
+    standardised,
+    uniformly,
+)
 from research.concreteness.semantic_bottleneck import load_semantic_bottleneck, train
-from research.concreteness.standardising import standardised
 from research.concreteness.visual_bottleneck import load_diffusion
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.engine.concreteness.small_models import language_model, text_encoder, text_to_image
+from tests.fixtures.sizes import Sizes
 
 ABSTRACT = ["Hope springs eternal", "Our commitment to quality", "Never give up", "Terms apply"]
 
@@ -54,11 +51,9 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_searches(sizes: Sizes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two beams and short texts: how the best beam is chosen does not depend on their number."""
-    for module in (visual_bottleneck, semantic_bottleneck):
-        monkeypatch.setattr(module, "BEAMS", 2)
-    monkeypatch.setattr(visual_bottleneck, "_LONGEST_CAPTION", 20)
+    sizes(BEAMS=2, _LONGEST_CAPTION=20)
     monkeypatch.setattr(semantic_bottleneck, "_LONGEST", 20)
 
 
@@ -91,11 +86,11 @@ def test_the_combination_follows_the_score_that_agrees_with_the_ratings() -> Non
     rng = np.random.default_rng(1)
     good, noise = rng.random(200), rng.random(200)
     ratings = (good * 4).astype(int).tolist()
-    combination = combining.fit(good.tolist(), noise.tolist(), ratings)
+    combination = pipeline.fit(good.tolist(), noise.tolist(), ratings)
     assert combination.vba > 5 * abs(combination.sba)
     assert agreement(combination(good.tolist(), noise.tolist()).tolist(), ratings).pearson > 0.8
     with pytest.raises(TrainingError, match="all equally concrete"):
-        combining.fit([0.1, 0.2], [0.1, 0.2], [1, 1])
+        pipeline.fit([0.1, 0.2], [0.1, 0.2], [1, 1])
 
 
 def test_only_the_linear_layer_is_trained(tmp_path: Path) -> None:
@@ -152,7 +147,7 @@ def test_the_pipeline_produces_a_scorer_and_resumes(
     # The combination is fitted to what the two distilled encoders predict (stage one).
     rated_texts, ratings = [text for text, _ in rated], [rating for _, rating in rated]
     vba, sba = (score_captions(rated_texts, str(out / n), clipped=False) for n in ("vba", "sba"))
-    weights = combining.fit(vba, sba, ratings)
+    weights = pipeline.fit(vba, sba, ratings)
     assert astuple(report.weights) == pytest.approx(astuple(weights), abs=1e-3)
     assert report.distilled_vba.pearson == pytest.approx(agreement(vba, ratings).pearson, abs=0.01)
     final = score_captions(rated_texts, str(report.model), clipped=False)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from backend.engine.correction import prompting
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.local import load_local
@@ -25,6 +24,7 @@ from research.distillation.fine_tuning import Recipe
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_folder
 from tests.engine.correction.contexts import context
+from tests.fixtures.sizes import Sizes
 
 PAIRS = FEWEST + 12
 RECIPE = Recipe(rank=4, epochs=2, learning_rate=5e-3, train_also=("embed_tokens", "lm_head"))
@@ -82,9 +82,9 @@ def teacher(body: dict[str, Any]) -> tuple[int, str]:
 
 
 def test_the_student_is_trained_evaluated_and_usable(
-    workspace: Workspace, student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, student: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(prompting, "LONGEST_ANSWER", LONGEST_ANSWER)
+    sizes(LONGEST_ANSWER=LONGEST_ANSWER)
     with chat_server(teacher) as served:
         report = distill(
             workspace.store, workspace.engine, 1, load_local(str(student)), tmp_path,
@@ -114,9 +114,9 @@ def test_the_student_is_trained_evaluated_and_usable(
 
 
 def test_without_corrections_by_people_a_teacher_is_needed_and_is_enough(
-    workspace: Workspace, student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, student: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(prompting, "LONGEST_ANSWER", LONGEST_ANSWER)
+    sizes(LONGEST_ANSWER=LONGEST_ANSWER)
     small = load_local(str(student))
     with pytest.raises(SettingsError, match="another mode"):
         distill(workspace.store, workspace.engine, 1, small, tmp_path, mode="reasoning")

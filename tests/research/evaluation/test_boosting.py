@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from backend.settings import MODELS
 from research.bags_and_recall import Recall
-from research.evaluation import boosting
-from research.evaluation.boosting import BoostingFigures, Claimed, Strikes
+from research.evaluation import boosted_captions
+from research.evaluation.boosted_captions import BoostingFigures, Claimed, Strikes
 from research.evaluation.specificity import RecallRow
 from research.scenes.caption_reading import claims_of
-from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 
 def recalls(size: int = 3, **hits: int) -> list[RecallRow]:
@@ -39,7 +38,7 @@ FIGURES = BoostingFigures(
 
 
 def test_a_mark_is_reached_only_if_every_training_reaches_it() -> None:
-    assert all(mark.reached for mark in boosting.marks([FIGURES]))
+    assert all(mark.reached for mark in boosted_captions.marks([FIGURES]))
     worse = replace(
         FIGURES,
         strikes=[Strikes("colour", 10, 5, 20, 6)],
@@ -48,7 +47,7 @@ def test_a_mark_is_reached_only_if_every_training_reaches_it() -> None:
         asked_twice=1,
         recall=recalls(original=80, blend=82, holistic=83),
     )
-    missed = [mark.what for mark in boosting.marks([FIGURES, worse]) if not mark.reached]
+    missed = [mark.what for mark in boosted_captions.marks([FIGURES, worse]) if not mark.reached]
     assert missed == [
         "R@1 #3: blend - original",
         "R@1 #3: holistic - blend",
@@ -65,7 +64,7 @@ def test_strikes_are_counted_by_kind_except_for_what_people_wrote() -> None:
         return claims_of(text) or frozenset()
 
     counts: dict[str, Counter[str]] = {}
-    boosting._count_strikes(
+    boosted_captions._count_strikes(
         counts,
         before=read("A red dog and a kite in a park."),
         after=read("A dog in a park."),
@@ -78,9 +77,9 @@ def test_strikes_are_counted_by_kind_except_for_what_people_wrote() -> None:
 
 
 def test_the_real_boost_runs_over_http() -> None:
-    report = boosting.evaluate_boosting(boosting.LEAST, 1, 3, [MODELS])
+    report = boosted_captions.evaluate_boosting(boosted_captions.LEAST, 1, 3, [MODELS])
     (figures,) = report.results
-    assert sum(figures.outcomes.values()) == boosting.LEAST
+    assert sum(figures.outcomes.values()) == boosted_captions.LEAST
     assert figures.requests > 0
     assert figures.asked_twice == 0
     assert figures.human == 0

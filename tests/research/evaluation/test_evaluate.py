@@ -20,13 +20,13 @@ from research.evaluation import evaluate as evaluation
 from research.evaluation import fewer_steps, result_figures, scored
 from research.evaluation.evaluate import Plan, evaluate, summarise
 from research.evaluation.labelled import LabelledPairs, from_dataset, from_scenes
+from research.evaluation.learning_curve import transfer
 from research.evaluation.result_figures import compared, figures_of, judge, test_half
 from research.evaluation.result_tables import markdown
 from research.evaluation.suspect_hits import OURS, localisation
-from research.evaluation.transfer import transfer
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World, trajectory
-from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
+from tests.fixtures.sizes import Sizes
 
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
@@ -266,9 +266,9 @@ def test_transfer_trains_on_one_generator_and_tests_on_another(
 
 
 def test_first_steps_are_compared_with_whole_trajectories(
-    cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
+    cache: Path, trajectories: list[Trajectory], sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(fewer_steps, "SPLITS", 2)
+    sizes(SPLITS=2)
     plan = replace(PLAN, cache=cache, captioners=("none",))
     report = fewer_steps.evaluate_steps(plan)
     all_captions = {r.way: r for r in report.results if r.words is None}

@@ -11,9 +11,8 @@ from backend.engine.trajectories.trajectory import Trajectory
 from research.evaluation import evaluate as evaluation
 from research.evaluation import result_figures
 from research.evaluation.labelled import LabelledPairs
-from research.evaluation.learning_curve import learning_curve
+from research.evaluation.learning_curve import learning_curve, without_labels
 from research.evaluation.result_tables import markdown
-from research.evaluation.unlabelled import without_labels
 from tests.engine.detection.made_trajectories import World
 
 RUN = ("clip", "elimination", "fine-grained", 7)

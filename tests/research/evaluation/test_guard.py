@@ -9,7 +9,7 @@ import pytest
 from backend.engine.correction.boosting import Boost, guard
 from backend.engine.correction.doubting import Doubt
 from backend.engine.english.phrases import Phrase
-from research.evaluation.boosting import Claims, _with_implied
+from research.evaluation.boosted_captions import Claims, _with_implied
 from research.scenes import blending
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe

@@ -3,7 +3,7 @@
 from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
 from backend.settings import MODELS
-from research.evaluation.interventions import word_interventions
+from research.evaluation.scored import word_interventions
 from tests.checkpoints import drawn_pairs
 
 

@@ -14,11 +14,10 @@ from backend.errors import ModelUnavailable, SettingsError
 from research.evaluation import papers_setting
 from research.evaluation.evaluate import Plan
 from research.evaluation.labelled import from_dataset
-from research.evaluation.papers_tables import published
-from research.evaluation.result_tables import markdown
+from research.evaluation.result_tables import markdown, published
 from research.evaluation.scored import LabelledSource
 from tests.checkpoints import drawn_folder, random_blip, random_clip
-from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
+from tests.fixtures.sizes import Sizes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FLICKR, COCO = papers_setting.BLIP.values()
@@ -82,12 +81,12 @@ def test_missing_models_are_named(plan: Plan, hub: Callable) -> None:
 
 
 def test_the_published_setting_is_estimated_run_and_resumed(
-    plan: Plan, hub: Callable, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, hub: Callable, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub(COCO, random_blip)
     hub(papers_setting.CLIP, random_clip)
     monkeypatch.setattr(papers_setting, "EXPLORERS", (Exploring(unit="token"),))
-    monkeypatch.setattr(papers_setting, "TIMED", 1)
+    sizes(TIMED=1)
     of_blip, of_clip = papers_setting.plans(plan)
     timed = [
         replace(of_blip, scorers=("blip-itc",), noises=("random",)),

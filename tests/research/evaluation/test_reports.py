@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
-from backend.datasets.score_file import ScoreFile
+from backend.datasets.label_file import ScoreFile
 from backend.errors import DatasetFormatError, SettingsError
 from research.evaluation.evaluate import (
     EvaluationReport,
@@ -22,12 +22,10 @@ from research.evaluation.evaluate import (
 )
 from research.evaluation.labelled import from_dataset
 from research.evaluation.page import page
-from research.evaluation.papers_tables import papers_dataset, published
 from research.evaluation.result_figures import ABLATIONS, test_half
-from research.evaluation.result_tables import markdown
+from research.evaluation.result_tables import markdown, papers_dataset, published
 from research.noisy_dataset import add_noise
 from tests.checkpoints import drawn_folder, drawn_pairs
-from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
 #: A Plotly chart's script, and Plotly itself.

@@ -12,10 +12,10 @@ from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.settings import MODELS
+from research.scenes.architecture import TOKENS
 from research.scenes.grammar import describe
 from research.scenes.labelled_scenes import DIRECTORIES, LabelledScenes, labelled_scenes
 from research.scenes.renderer import render
-from research.scenes.tokenizer import TOKENS
 from research.scenes.world import NOUNS, make_scene
 
 #: Lowest accepted AUC of s_0 on 80 held-out pairs, well below the measured ones.

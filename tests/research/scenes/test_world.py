@@ -41,9 +41,8 @@ def message(noun: str, count: int = 1, **more: str) -> NounPhrase:
     return NounPhrase(noun, count, **more)  # pyrefly: ignore[bad-argument-type]
 
 
-@pytest.mark.parametrize(
-    ("description", "scene", "true"),
-    [
+def test_the_truth_of_descriptions() -> None:
+    for description, scene, true in (
         (Description((message("dog"),)), PARK, True),
         (Description((message("cat"),)), PARK, False),
         (Description((message("dog", 2),)), PARK, False),
@@ -65,10 +64,8 @@ def message(noun: str, count: int = 1, **more: str) -> NounPhrase:
         (Description((message("cat"), message("tree")), (Link("under", 0, 1),)), BRANCH, True),
         (Description((message("cat"), message("tree")), (Link("on", 0, 1),)), BRANCH, False),
         (Description((message("tree"), message("cat")), (Link("under", 0, 1),)), BRANCH, False),
-    ],
-)
-def test_the_truth_of_descriptions(description: Description, scene: Scene, true: bool) -> None:
-    assert is_true(description, scene) == true
+    ):
+        assert is_true(description, scene) == true, description
 
 
 def test_every_description_is_true_and_uses_the_vocabulary(scenes: list[Scene]) -> None:

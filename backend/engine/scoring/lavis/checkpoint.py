@@ -17,8 +17,7 @@ import torch
 from backend.engine import hub
 from backend.engine.model_fit import check_tokenizer
 from backend.engine.scoring.blip import CONTEXT, BlipScorer, encoder_token
-from backend.engine.scoring.checkpoints import Family, Request, info_of
-from backend.engine.scoring.revision import weights_digest
+from backend.engine.scoring.checkpoints import Family, Request, info_of, weights_digest
 from backend.engine.scoring.tokens import HubReader
 from backend.errors import ModelMismatch, ModelUnavailable
 
@@ -97,11 +96,11 @@ def configuration_of(weights: Mapping[str, torch.Tensor]) -> Any:
     places = weights["vision_model.embeddings.position_embedding"].shape[1] - 1
     words = weights["text_encoder.embeddings.word_embeddings.weight"]
     inner = weights["text_encoder.encoder.layer.0.intermediate.dense.weight"].shape[0]
-    seen = weights["text_encoder.encoder.layer.0.crossattention.self.key.weight"].shape[1]
+    patches = weights["text_encoder.encoder.layer.0.crossattention.self.key.weight"].shape[1]
     positions = weights["text_encoder.embeddings.position_embeddings.weight"].shape[0]
     out, _ = weights["text_proj.weight"].shape
     text = {
-        "vocab_size": words.shape[0], "hidden_size": words.shape[1], "encoder_hidden_size": seen,
+        "vocab_size": words.shape[0], "hidden_size": words.shape[1], "encoder_hidden_size": patches,
         "intermediate_size": inner, "projection_dim": out, "is_decoder": True,
         "num_hidden_layers": _layers(weights, r"text_encoder\.encoder\.layer\.(\d+)\."),
         "num_attention_heads": words.shape[1] // _HEAD_WIDTH, "max_position_embeddings": positions,
@@ -133,8 +132,8 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
     if not path.is_file():
         raise ModelUnavailable(f"There is no file '{model}'.")
     loaded = load_checkpoint(path)
-    chosen = kind or ("blip-itm" if loaded.has_matching_head else "blip-itc")
-    if chosen == "blip-itm" and not loaded.has_matching_head:
+    scorer_kind = kind or ("blip-itm" if loaded.has_matching_head else "blip-itc")
+    if scorer_kind == "blip-itm" and not loaded.has_matching_head:
         raise ModelMismatch(f"'{model}' has no matching head; use --scorer blip-itc.")
     vocabulary = path.parent if (path.parent / "vocab.txt").is_file() else "bert-base-uncased"
     try:
@@ -149,7 +148,7 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
     text = loaded.config.text_config
     check_tokenizer(str(vocabulary), tokenizer, int(text.vocab_size))
     reader = HubReader(tokenizer, CONTEXT, int(text.vocab_size))
-    info = info_of(chosen, model, device, precision, loaded, CONTEXT)
+    info = info_of(scorer_kind, model, device, precision, loaded, CONTEXT)
     info = replace(info, revision=weights_digest(loaded))
     encoder = encoder_token(tokenizer, int(text.vocab_size))
     return BlipScorer(info, loaded.to(device), reader, image_processor, encoder)

@@ -20,18 +20,18 @@ import numpy as np
 from PIL import Image
 
 from backend.engine.scoring.checkpoints import Family, Request
-from backend.engine.scoring.independent import Independent
 from backend.engine.scoring.lavis.worker import read_frame, write_frame
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
+    Independent,
     ScorerInfo,
     Session,
     TokenReader,
     Tokens,
+    Work,
 )
 from backend.engine.scoring.tokens import HubReader
-from backend.engine.scoring.work import Work
 from backend.errors import ModelUnavailable
 
 PREFIX = "lavis:"
@@ -149,8 +149,8 @@ class LavisSession:
         answer, _ = self.worker.ask({"do": "score", "requests": payload})
         by_image = []
         for (_, texts), (_, once), scores in zip(requests, distinct, answer["scores"], strict=True):
-            known = dict(zip(once, scores, strict=True))
-            by_image.append(np.array([known[text] for text in texts], np.float32))
+            score_by_text = dict(zip(once, scores, strict=True))
+            by_image.append(np.array([score_by_text[text] for text in texts], np.float32))
             self.work.sequences += len(once)
         return by_image
 
@@ -169,14 +169,14 @@ class LavisSession:
 def load_lavis(request: Request) -> LavisScorer:
     """Start the worker. Raises ModelUnavailable if its environment or weights are missing."""
     model, kind, device, _ = request
-    chosen = kind or ("blip-itc" if "feature_extractor" in model else "blip-itm")
-    worker = LavisWorker(model, chosen, device)
+    scorer_kind = kind or ("blip-itc" if "feature_extractor" in model else "blip-itm")
+    worker = LavisWorker(model, scorer_kind, device)
     about = worker.about
     from transformers import BertTokenizerFast
 
     tokenizer = BertTokenizerFast(vocab={word: i for i, word in enumerate(about["vocabulary"])})
     reader = HubReader(tokenizer, int(about["context"]), int(about["rows"]))
-    info = ScorerInfo(chosen, model, str(about["revision"]), device)
+    info = ScorerInfo(scorer_kind, model, str(about["revision"]), device)
     return LavisScorer(info, reader, worker)
 
 

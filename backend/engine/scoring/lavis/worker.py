@@ -109,20 +109,20 @@ class Model:
             Model.kept = library
 
     @staticmethod
-    def from_file(chosen, configuration, checkpoint):
+    def from_file(registry, configuration, checkpoint):
         """The model with weights from a file in LAVIS's format. Raises ValueError if any are
         missing."""
         import torch
         from lavis.models.med import XBertEncoder
         from lavis.models.vit import VisionTransformerEncoder
 
-        model = chosen(
+        model = registry(
             VisionTransformerEncoder.from_config(configuration),
             XBertEncoder.from_config(configuration),
             embed_dim=configuration.get("embed_dim", 256),
         )
-        stored = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        keys = model.load_state_dict(stored.get("model", stored), strict=False)
+        weights = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        keys = model.load_state_dict(weights.get("model", weights), strict=False)
         lacking = [key for key in keys.missing_keys if not key.endswith("position_ids")]
         if lacking:
             raise ValueError(f"{checkpoint} lacks {len(lacking)} weights, such as {lacking[0]}")
@@ -213,25 +213,25 @@ class Model:
 
     def vectors(self, texts):
         ids, mask = self.padded(texts, self.tokenizer.cls_token_id)
-        read = self.model.text_encoder(ids, attention_mask=mask, return_dict=True, mode="text")
-        projected = self.model.text_proj(read.last_hidden_state[:, 0])
+        output = self.model.text_encoder(ids, attention_mask=mask, return_dict=True, mode="text")
+        projected = self.model.text_proj(output.last_hidden_state[:, 0])
         return self.torch.nn.functional.normalize(projected, dim=-1)
 
     def scores(self, states, texts):
         torch = self.torch
         if self.kind == "blip-itc":
-            seen = torch.nn.functional.normalize(self.model.vision_proj(states[:, 0]), dim=-1)
-            return (self.vectors(texts) * seen).sum(-1)
+            pictures = torch.nn.functional.normalize(self.model.vision_proj(states[:, 0]), dim=-1)
+            return (self.vectors(texts) * pictures).sum(-1)
         ids, mask = self.padded(texts, self.tokenizer.enc_token_id)
         patches = states.expand(len(texts), -1, -1)
-        read = self.model.text_encoder(
+        output = self.model.text_encoder(
             ids,
             attention_mask=mask,
             encoder_hidden_states=patches,
             encoder_attention_mask=torch.ones(patches.shape[:2], dtype=torch.long).to(self.device),
             return_dict=True,
         )
-        return self.model.itm_head(read.last_hidden_state[:, 0]).softmax(-1)[:, 1]
+        return self.model.itm_head(output.last_hidden_state[:, 0]).softmax(-1)[:, 1]
 
 
 def make_tokenizer(vocabulary):

@@ -120,10 +120,10 @@ class DecoderSession:
         ends, new = [], list[int]()
         images = list[int]()
         for image, tokens in requests:
-            end, added = self.tree.insert(tokens, image)
+            end, new_nodes = self.tree.insert(tokens, image)
             ends.append(end)
-            new += added
-            images += [image] * len(added)
+            new += new_nodes
+            images += [image] * len(new_nodes)
         if new:
             self._grow()
             order = np.argsort(np.array(images), kind="stable")
@@ -254,18 +254,18 @@ class DecoderSession:
         steps = np.arange(counts.max())
         is_row = steps < counts[:, None]
         rows = np.where(is_row, starts[:, None] + steps, starts[:, None])
-        seen = []
+        memories = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             inserted = slots[start : start + count]
             paths = self.tree.path[inserted][:, : int(self.tree.depth[inserted].max()) + 1]
             of_row, columns = np.nonzero(paths >= 0)
             keys, places = np.unique(paths[of_row, columns], return_inverse=True)
-            seen.append((keys, of_row, places.reshape(-1)))
-        most = max(len(keys) for keys, _, _ in seen)
+            memories.append((keys, of_row, places.reshape(-1)))
+        most = max(len(keys) for keys, _, _ in memories)
         all_keys = np.zeros((len(images), most), np.int64)
         hidden = torch.finfo(self.tower.dtype).min
         mask = np.full((len(images), len(steps), most), hidden, np.float32)
-        for number, (keys, of_row, places) in enumerate(seen):
+        for number, (keys, of_row, places) in enumerate(memories):
             all_keys[number, : len(keys)] = keys
             mask[number, of_row, places] = 0.0
         device = self.tower.device

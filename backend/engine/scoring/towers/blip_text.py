@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from backend.engine.scoring.protocol import Work
 from backend.engine.scoring.towers.packing import Packing, ProjectionTable
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
-from backend.engine.scoring.work import Work
 
 #: Keys and values of one image in every layer, each [1, heads, patches, head width].
 ImageMemory = list[tuple[torch.Tensor, torch.Tensor]]
@@ -158,12 +158,12 @@ class BlipText:
                 ends = [(r.first, r.last) if last else (r.start, r.stop) for r in stretches]
                 memories = [images[keys[run.first]][number] for run in stretches]
                 if self.looks_together and len(ends) > 1:
-                    seen = self._look_together(query, memories, ends)
+                    attended = self._look_together(query, memories, ends)
                 else:
-                    seen = torch.empty_like(query)
+                    attended = torch.empty_like(query)
                     for (start, stop), (key, value) in zip(ends, memories, strict=True):
-                        self._look(query[start:stop], key, value, seen[start:stop])
-                states = layer.image_norm(layer.image_output(seen) + states)
+                        self._look(query[start:stop], key, value, attended[start:stop])
+                states = layer.image_norm(layer.image_output(attended) + states)
             states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
         self._count(work, packing, [image[0][0].shape[2] for image in images], keys)
         return states
@@ -201,12 +201,12 @@ class BlipText:
         return context, last
 
     def _look(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor
     ) -> None:
-        """Cross-attention of all tokens [n, width] of one image, in one call; written to `seen`."""
+        """Cross-attention of all tokens [n, width] of one image, in one call; written to `mask`."""
         (shaped,) = self._split(query, 1, len(query))
         attended = F.scaled_dot_product_attention(shaped, key, value)
-        self._split(seen, 1, len(query))[0].copy_(attended)
+        self._split(mask, 1, len(query))[0].copy_(attended)
 
     def _look_together(
         self,

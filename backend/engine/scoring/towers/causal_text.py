@@ -15,11 +15,10 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from backend.engine.scoring.batch_memory import TokenBudget
-from backend.engine.scoring.protocol import Tokens
+from backend.engine.scoring.protocol import Tokens, Work
 from backend.engine.scoring.towers.packing import ProjectionTable
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
-from backend.engine.scoring.work import Work
 
 
 def quick_gelu(x: torch.Tensor) -> torch.Tensor:
@@ -205,7 +204,7 @@ class PrefixReader:
                 group_of += [number] * len(new)
         if self._memory[0].shape[0] < self.tree.capacity:
             self._grow()
-        requested = {end for listed in ends for end in listed}
+        requested = {end for ends_of_text in ends for end in ends_of_text}
         groups_of = np.array(group_of, np.int64)
         vectors: dict[int, torch.Tensor] = {}
 
@@ -220,10 +219,10 @@ class PrefixReader:
             raise
         self.tree.next_round()
         return [
-            torch.stack([vectors[end] for end in listed])
-            if listed
+            torch.stack([vectors[end] for end in ends_of_text])
+            if ends_of_text
             else torch.zeros(0, self.tower.projection.shape[1])
-            for listed in ends
+            for ends_of_text in ends
         ]
 
     def _compute(
@@ -300,11 +299,11 @@ class PrefixReader:
                 mask, own_query = segment.mask, query[segment.start : segment.stop]
             if not len(own_query):
                 continue
-            known = memory[segment.keys].view(1, len(segment.keys), 2, tower.heads, -1)
+            keys_and_values = memory[segment.keys].view(1, len(segment.keys), 2, tower.heads, -1)
             attended = F.scaled_dot_product_attention(
                 own_query.view(1, len(own_query), tower.heads, -1).transpose(1, 2),
-                known[:, :, 0].transpose(1, 2),
-                known[:, :, 1].transpose(1, 2),
+                keys_and_values[:, :, 0].transpose(1, 2),
+                keys_and_values[:, :, 1].transpose(1, 2),
                 attn_mask=mask,
             )
             pieces.append(attended.transpose(1, 2).reshape(len(own_query), tower.width))

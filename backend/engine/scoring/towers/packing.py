@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.engine.scoring.work import Work
+from backend.engine.scoring.protocol import Work
 
 IntArray = NDArray[np.int64]
 

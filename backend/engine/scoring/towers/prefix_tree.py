@@ -88,17 +88,17 @@ class PrefixTree:
     def next_round(self) -> None:
         """Evict nodes used neither in this round nor in the one before."""
         oldest = self.round - 1
-        kept = {}
+        new_keys = {}
         for (parent, token), slot in self._child.items():
             if self._used[slot] >= oldest:
-                kept[parent, token] = slot
+                new_keys[parent, token] = slot
             else:
                 self._free.append(slot)
-        self._child = kept
+        self._child = new_keys
         self.round += 1
 
     def drop(self, slots: Sequence[int]) -> None:
         """Remove nodes that were inserted but could not be computed."""
-        gone = set(slots)
-        self._child = {key: slot for key, slot in self._child.items() if slot not in gone}
-        self._free.extend(gone)
+        dropped_slots = set(slots)
+        self._child = {key: slot for key, slot in self._child.items() if slot not in dropped_slots}
+        self._free.extend(dropped_slots)

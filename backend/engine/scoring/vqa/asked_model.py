@@ -40,8 +40,8 @@ class AskedImage:
         more = torch.tensor([list(tokens)], dtype=torch.long)
         inputs = dict(self.inputs)
         for key in self.along_text():
-            added = {"input_ids": more, "attention_mask": torch.ones_like(more)}
-            inputs[key] = torch.cat([inputs[key], added.get(key, torch.zeros_like(more))], 1)
+            more_inputs = {"input_ids": more, "attention_mask": torch.ones_like(more)}
+            inputs[key] = torch.cat([inputs[key], more_inputs.get(key, torch.zeros_like(more))], 1)
         return inputs
 
 

@@ -18,9 +18,8 @@ from PIL import Image
 from backend.datasets.regular_files import read_regular
 from backend.engine.language_models.local import as_inputs
 from backend.engine.model_fit import probe
-from backend.engine.scoring.alignment import Span
 from backend.engine.scoring.protocol import BoolArray, Tokens
-from backend.engine.scoring.tokens import HubReader, in_the_users
+from backend.engine.scoring.tokens import HubReader, Span, in_the_users
 from backend.errors import ModelMismatch, SettingsError
 
 SHIPPED = Path(__file__).parent / "prompt.txt"
@@ -95,11 +94,11 @@ class ChatReader(HubReader):
     before: str = "\n"
 
     def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
-        return [tuple(token for token, _ in read) for read in self._read(captions)]
+        return [tuple(token for token, _ in tokens) for tokens in self._read(captions)]
 
     def spans(self, caption: str) -> list[Span]:
-        (read,) = self._read([caption])
-        return in_the_users(caption, self.clean, [span for _, span in read])
+        (tokens,) = self._read([caption])
+        return in_the_users(caption, self.clean, [span for _, span in tokens])
 
     def _read(self, captions: Sequence[str]) -> list[list[tuple[int, Span]]]:
         """The caption's own tokens, each with its place in the cleaned caption."""
@@ -123,8 +122,8 @@ class ChatReader(HubReader):
 
     def replaceable(self, whole_words: bool) -> BoolArray:
         allowed = super().replaceable(whole_words)
-        added = np.array(list(self.tokenizer.added_tokens_decoder), np.int64)
-        allowed[added[added < len(allowed)]] = False
+        added_tokens = np.array(list(self.tokenizer.added_tokens_decoder), np.int64)
+        allowed[added_tokens[added_tokens < len(allowed)]] = False
         return allowed
 
 

@@ -1,17 +1,87 @@
-"""Scores by a vision-language model without computing anything twice (`picture_memory`)."""
+"""Scores by a vision-language model: `PlainSession`, the reference, runs the whole model for every
+caption; `PackedSession` computes nothing twice (`picture_memory`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 
+from backend.engine.embeddings import embed
 from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit, pairs_at_once
-from backend.engine.scoring.protocol import FloatArray, Tokens
+from backend.engine.scoring.protocol import FloatArray, Tokens, Work
 from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
 from backend.engine.scoring.vqa.picture_memory import PictureMemory
-from backend.engine.scoring.vqa.plain_session import PlainSession
-from backend.engine.scoring.work import Work
+
+
+@dataclass
+class PlainSession:
+    """For models that `is_exact` refuses, and for tests."""
+
+    scorer: AskedModel
+    live: int = 1
+    work: Work = field(default_factory=Work)
+    embedding_work: Work = field(default_factory=Work)
+
+    def score(self, requests: Sequence[tuple[AskedImage, Sequence[Tokens]]]) -> list[FloatArray]:
+        return [
+            np.array([self._score(state, text) for text in texts], np.float32)
+            for state, texts in requests
+        ]
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        """By the sentence model: a chat model has no vector for a caption."""
+        return embed([self.scorer.reader.decode(text) for text in texts])
+
+    def replacement_gains(self, requests: Sequence[tuple[AskedImage, Tokens]]) -> list[FloatArray]:
+        return [self._gains(state, text) for state, text in requests]
+
+    def _gains(self, state: AskedImage, text: Tokens) -> FloatArray:
+        """A hook makes the embeddings of all tokens an autograd leaf; the whole sequence is read
+        once, and once backwards."""
+        table = self.scorer.model.get_input_embeddings()
+        leaves: list[torch.Tensor] = []
+
+        def exchange(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            leaves.append(output.detach().requires_grad_())
+            return leaves[-1].clone()
+
+        handle = table.register_forward_hook(exchange)
+        try:
+            with torch.enable_grad():
+                logits = self.logits(state, (*text, *self.scorer.after))
+                score = self.scorer.probabilities(logits[None])[0]
+                (gradient,) = torch.autograd.grad(score, leaves[:1])
+        finally:
+            handle.remove()
+        first = state.ids.shape[1]
+        with torch.no_grad():
+            ids = torch.arange(self.scorer.reader.vocabulary, device=gradient.device)
+            gains = [
+                gradient[0, first : first + len(text)] @ table(part).T
+                for part in ids.split(1 << 14)
+            ]
+        whole: FloatArray = torch.cat(gains, 1).float().cpu().numpy()
+        return whole
+
+    @torch.inference_mode()
+    def _score(self, state: AskedImage, text: Tokens) -> float:
+        logits = self.logits(state, (*text, *self.scorer.after))
+        return float(self.scorer.probabilities(logits[None])[0])
+
+    def logits(self, state: AskedImage, text: Tokens) -> torch.Tensor:
+        """Of the token after the text, shape [vocabulary]."""
+        inputs = self.scorer.on_device(state.followed_by(text))
+        logits: torch.Tensor = self.scorer.model(**inputs, use_cache=False).logits[0, -1]
+        length = inputs["input_ids"].shape[1]
+        self.work.images += 1
+        self.work.sequences += 1
+        self.work.tokens += length
+        self.work.attended += length * (length + 1) // 2
+        return logits
+
 
 #: New prefixes in one call; more cost attention to each other's hidden keys, and gain nothing.
 _MOST_TOKENS = 1024
@@ -73,22 +143,22 @@ class PackedSession(PlainSession):
         memory, scores = picture.memory, picture.scores
         ends, new = [], dict[int, None]()
         for text in texts:
-            end, added = memory.tree.insert((*text, *self.scorer.after))
+            end, new_nodes = memory.tree.insert((*text, *self.scorer.after))
             ends.append(end)
-            for slot in added:
+            for slot in new_nodes:
                 scores.pop(slot, None)
-            new |= dict.fromkeys(added)
+            new |= dict.fromkeys(new_nodes)
             if end not in scores:
                 new[end] = None
         slots, requested = np.array(list(new), np.int64), set(ends)
 
         def compute(part: range) -> None:
-            chosen = slots[part.start : part.stop]
-            wanted = [row for row, slot in enumerate(chosen.tolist()) if slot in requested]
-            logits = memory.read(chosen, wanted)
+            part_slots = slots[part.start : part.stop]
+            wanted = [row for row, slot in enumerate(part_slots.tolist()) if slot in requested]
+            logits = memory.read(part_slots, wanted)
             if wanted:
                 values = self.scorer.probabilities(logits).tolist()
-                scores.update(zip(chosen[wanted].tolist(), values, strict=True))
+                scores.update(zip(part_slots[wanted].tolist(), values, strict=True))
 
         self._budget.each([1] * len(slots), compute)
         values = np.array([scores[end] for end in ends], np.float32)
@@ -108,8 +178,8 @@ def is_exact(scorer: AskedModel, state: AskedImage) -> bool:
         memory = memory_of(scorer, state, Work())
         slots, ends = list[int](), list[int]()
         for text in texts:
-            end, added = memory.tree.insert(text)
-            slots += added
+            end, new_nodes = memory.tree.insert(text)
+            slots += new_nodes
             ends.append(end)
         logits = memory.read(np.array(slots), [slots.index(end) for end in ends]).float()
     except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):

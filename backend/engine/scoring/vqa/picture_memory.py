@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 import backend.engine.hub  # noqa: F401  (before anything imports transformers)
+from backend.engine.scoring.protocol import Work
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
-from backend.engine.scoring.work import Work
 
 
 class PictureMemory:
@@ -95,9 +95,12 @@ class PictureMemory:
         from transformers import DynamicCache
 
         columns = np.concatenate([np.arange(self._length), self._length + self._column[slots]])
-        kept = torch.from_numpy(columns).to(self._model.device)
+        kept_columns = torch.from_numpy(columns).to(self._model.device)
         self._cache = DynamicCache(
-            [(keys[:, :, kept], values[:, :, kept]) for keys, values, *_ in self._cache]
+            [
+                (keys[:, :, kept_columns], values[:, :, kept_columns])
+                for keys, values, *_ in self._cache
+            ]
         )
         self._column[slots] = np.arange(len(slots))
         self._columns = len(slots)

@@ -1,7 +1,13 @@
-"""Loads a vision-language model as a scorer: `vqa:NAME_OR_DIR`, `vqa:NAME_OR_DIR@PROMPT.txt`."""
+"""Loads a vision-language model as a scorer: `vqa:NAME_OR_DIR`, `vqa:NAME_OR_DIR@PROMPT.txt`.
+
+s = P(yes) / (P(yes) + P(no)) at the first token of the answer.
+"""
 
 import hashlib
 import json
+import logging
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +15,15 @@ import torch
 
 from backend.datasets.regular_files import read_regular
 from backend.engine import hub
+from backend.engine.embeddings import embed
 from backend.engine.hub_cache import snapshot_of
 from backend.engine.language_models.local import architecture_of
 from backend.engine.language_models.quantisation import QUANTISATIONS, quantised
-from backend.engine.model_fit import check_tokenizer
+from backend.engine.model_fit import check_tokenizer, probe
 from backend.engine.scoring.batch_memory import free_memory
-from backend.engine.scoring.checkpoints import Family, Request
-from backend.engine.scoring.protocol import ScorerInfo
-from backend.engine.scoring.revision import limits_of, revision_of
+from backend.engine.scoring.checkpoints import Family, Request, limits_of, revision_of
+from backend.engine.scoring.protocol import FloatArray, Independent, ScorerInfo, Session
+from backend.engine.scoring.vqa.asked_model import AskedModel
 from backend.engine.scoring.vqa.caption_question import (
     SHIPPED,
     ChatReader,
@@ -26,8 +33,29 @@ from backend.engine.scoring.vqa.caption_question import (
     read_prompt,
 )
 from backend.engine.scoring.vqa.name import PREFIX, parts_of
-from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
+from backend.engine.scoring.vqa.packed_session import PackedSession, PlainSession, is_exact
 from backend.errors import ModelMismatch, OutOfMemory
+
+log = logging.getLogger(f"traced.{__name__}")
+
+
+class VqaScorer(AskedModel, Independent):
+    """c comes from the sentence model: a chat model has no vector for a caption."""
+
+    def open_session(self) -> Session:
+        return PackedSession(self) if self.shares_prefixes else PlainSession(self)
+
+    @cached_property
+    def shares_prefixes(self) -> bool:
+        """Whether packed sessions are exact with this model; tried out once."""
+        exact = is_exact(self, self.encode_images([probe()])[0])
+        if not exact:
+            log.warning("%s reads each caption by itself: slow.", self.info.model)
+        return exact
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return embed(captions)
+
 
 _WHAT = "The vision-language model"
 _ADVICE = (

@@ -8,13 +8,13 @@ import pytest
 from PIL import Image
 
 from backend.engine.presets import BY_NAME, PRESETS
-from backend.jobs import suggest
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
 from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
+from tests.fixtures.sizes import Sizes
 from tests.traced_ui.pages import Page
 
 #: The layout of each model that a preset downloads, by its name on the hub.
@@ -70,9 +70,9 @@ def photographs(folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", DOWNLOADED)
 def test_a_preset_is_downloaded_scores_photographs_and_corrects(
-    name: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, hub: Hub, tmp_path: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)  # random weights: any pair may be wrong
+    sizes(SUGGEST_ABOVE=0.0)  # random weights: any pair may be wrong
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     preset = BY_NAME[name]
     report = workspace.models.download(name)

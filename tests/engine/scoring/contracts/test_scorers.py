@@ -19,7 +19,7 @@ from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.scoring.vqa.caption_question import SHIPPED
-from backend.engine.trajectories.edited_text import EditedText
+from backend.engine.trajectories.exploring import EditedText
 from tests.checkpoints import (
     drawn_pairs,
     random_clip_with_byte_pairs,

@@ -11,9 +11,8 @@ import torch
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.vqa.packed_session import PackedSession
-from backend.engine.scoring.vqa.plain_session import PlainSession
-from backend.engine.scoring.vqa.vqa_scorer import VqaScorer
+from backend.engine.scoring.vqa.packed_session import PackedSession, PlainSession
+from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from research.scenes.vision_language import make_vision_language_model

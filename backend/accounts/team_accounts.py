@@ -1,0 +1,289 @@
+"""Several curators on one database: accounts, logins, claims, agreement and disputes.
+
+Passwords are hashed with argon2, individually salted, and never stored.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache, cached_property
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from backend.accounts.program_keys import ApiKeys
+from backend.engine.statistics.agreement import Agreement, agreement, check_overlap
+from backend.errors import NotFound, SettingsError
+from backend.store import Store
+from backend.verdicts import about_caption
+from db.authors import is_reserved
+from db.column_types import now
+from db.models import ROLES
+from db.queries import claims as claim_queries
+from db.queries import curator_queries, dataset_queries
+from db.queries import dataset_queries as setting_queries
+from db.queries import opinions as opinion_queries
+from db.queries.curator_queries import CuratorRow
+from db.queries.pair_queue import QueueFilter
+
+
+@dataclass(frozen=True)
+class AccountView:
+    """A user account; an inactive one cannot log in."""
+
+    name: str
+    role: str
+    active: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class AccountsView:
+    accounts: tuple[AccountView, ...]
+
+
+@dataclass(frozen=True)
+class OpinionView:
+    """One curator's verdict on a pair. `judgement`: see `backend.verdicts.judgement`."""
+
+    author: str
+    judgement: str
+    corrected_caption: str | None
+    decided_at: datetime
+
+
+@dataclass(frozen=True)
+class DisputeView:
+    """A pair on which curators disagree."""
+
+    pair_id: int
+    external_id: str
+    caption: str
+    opinions: tuple[OpinionView, ...]
+
+
+@dataclass(frozen=True)
+class TeamView:
+    """Agreement of the curators of a dataset. `disputed` counts all pairs that wait for an
+    adjudicator, `disputes` are the first of them."""
+
+    dataset_id: int
+    by_verdict: Agreement
+    right_or_wrong: Agreement
+    disputed: int
+    disputes: tuple[DisputeView, ...]
+
+
+SHORTEST, LONGEST = 8, 200
+_HASHER = PasswordHasher()
+
+
+def hashed(password: str) -> str:
+    """The hash of a password. Raises SettingsError if it is too short (or absurdly long)."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise SettingsError(f"A password has {SHORTEST} to {LONGEST} characters.")
+    return _HASHER.hash(password)
+
+
+def is_right(password: str, password_hash: str | None) -> bool:
+    """Whether the password matches the hash. `password_hash`: None if there is no account."""
+    no_account = (
+        _hash_of_no_account()
+    )  # computed in any case: the first login takes as long for every name
+    try:
+        _HASHER.verify(password_hash or no_account, password[:LONGEST])
+    except (VerificationError, InvalidHashError):
+        return False
+    return password_hash is not None
+
+
+@cache
+def _hash_of_no_account() -> str:
+    """Verified for unknown names, so that a response takes as long as for known ones. Computed on
+    the first login, because it would slow down the start of the program."""
+    return _HASHER.hash("nobody has this password")
+
+
+#: How long a browser stays logged in.
+LOGIN_HOLDS = timedelta(days=14)
+LONGEST_NAME = 80
+
+
+class Team:
+    """Accounts, and coordination between curators."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.keys = ApiKeys(store)
+
+    # ---------------------------------------------------------------- accounts
+
+    def accounts(self) -> list[AccountView]:
+        with self._store.reading() as session:
+            return [_account(row) for row in curator_queries.list_curators(session)]
+
+    def has_accounts(self) -> bool:
+        with self._store.reading() as session:
+            return curator_queries.count_active(session) > 0
+
+    def add(self, name: str, password: str, role: str = "curator") -> AccountView:
+        """Create an account. Raises SettingsError if the name is invalid or taken, or the password
+        too short."""
+        name = " ".join(name.split())
+        if is_reserved(name):
+            raise SettingsError(f"'{name}' is reserved for rules; choose another name.")
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise SettingsError(f"A name has 1 to {LONGEST_NAME} printable characters.")
+        _check_role(role)
+        password_hash = hashed(password)
+        with self._store.writing() as session:
+            return _account(curator_queries.add_curator(session, name, password_hash, role))
+
+    def change(
+        self,
+        name: str,
+        password: str | None = None,
+        role: str | None = None,
+        active: bool | None = None,
+    ) -> AccountView:
+        """Change what is given; the user has to log in again, and a closed account loses its keys.
+        Raises NotFound."""
+        if role is not None:
+            _check_role(role)
+        password_hash = hashed(password) if password is not None else None
+        with self._store.writing() as session:
+            return _account(
+                curator_queries.change_curator(session, name, password_hash, role, active)
+            )
+
+    def log_in(self, name: str, password: str) -> str | None:
+        """A session token for the browser, or None if the name or the password is wrong."""
+        try:
+            with self._store.reading() as session:
+                row = curator_queries.get_curator(session, " ".join(name.split()))
+        except NotFound:
+            row = None
+        password_hash = row.password_hash if row is not None and row.active else None
+        if not is_right(password, password_hash) or row is None:
+            return None
+        token = secrets.token_urlsafe(32)
+        with self._store.writing() as session:
+            curator_queries.add_login(session, row.id, _digest(token), now() + LOGIN_HOLDS)
+        return token
+
+    @cached_property
+    def device_secret(self) -> bytes:
+        """The key that signs this database's device cookies."""
+        with self._store.writing() as session:
+            return setting_queries.device_secret(session)
+
+    def who(self, token: str | None) -> AccountView | None:
+        """The account logged in with this token; None if the token is missing, invalid or
+        expired."""
+        if not token:
+            return None
+        with self._store.reading() as session:
+            row = curator_queries.logged_in(session, _digest(token))
+        return None if row is None else _account(row)
+
+    def log_out(self, token: str) -> None:
+        with self._store.writing() as session:
+            curator_queries.end_login(session, [_digest(token)])
+
+    def may_settle(self, name: str) -> bool:
+        """Whether the curator is an adjudicator."""
+        with self._store.reading() as session:
+            return curator_queries.is_adjudicator(session, name)
+
+    # ---------------------------------------------------------------- coordination
+
+    def claim(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
+        """Claim a pair for a curator; False if another curator has claimed it. Releases the pairs
+        in `held`, unless the pair is one of them."""
+        with self._store.writing() as session:
+            is_claimed = claim_queries.claim(session, pair_id, curator)
+            if is_claimed and pair_id not in held:
+                claim_queries.release(session, held, curator)
+            return is_claimed
+
+    def claim_first(
+        self, filter: QueueFilter, curator: str, held: Collection[int] = ()
+    ) -> int | None:
+        """Claim the first pair of the curator's queue that no other curator has
+        claimed, and release as `claim` does; None if no pair is left."""
+        with self._store.seen_by(curator).writing() as session:
+            pair_id = claim_queries.take_first(session, filter, curator)
+            if pair_id is not None and pair_id not in held:
+                claim_queries.release(session, held, curator)
+            return pair_id
+
+    def claim_each(
+        self, pair_ids: Sequence[int], curator: str, held: Collection[int] = ()
+    ) -> list[int]:
+        """Claim a pair and those that follow it, and release the rest of `held`. Returns those that
+        no other curator has claimed, in the given order."""
+        with self._store.writing() as session:
+            claimed_ids = claim_queries.claim_each(session, pair_ids, curator)
+            claim_queries.release(session, set(held) - set(claimed_ids), curator)
+            return claimed_ids
+
+    def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
+        """Assign a share of the pairs to `people` curators each. Raises SettingsError."""
+        check_overlap(share, people)
+        with self._store.writing() as session:
+            dataset_queries.set_overlap(session, dataset_id, share, people)
+
+    def overlap(self, dataset_id: int) -> tuple[float, int]:
+        """The share of the pairs that several curators review, and how many review each."""
+        with self._store.reading() as session:
+            dataset = dataset_queries.get_dataset(session, dataset_id)
+        return dataset.overlap_share, dataset.overlap_people
+
+    def of_dataset(self, dataset_id: int, reader: str | None = None) -> TeamView:
+        """Agreement, by verdict and by right or wrong, and the pairs that need an adjudicator.
+        `reader`: the curator who asks; pairs that still need their own opinion are left out."""
+        store = self._store if reader is None else self._store.seen_by(reader)
+        with store.reading() as session:
+            shared = [
+                {opinion.author: str(opinion.judgement) for opinion in of_pair}
+                for of_pair in opinion_queries.shared(session, dataset_id)
+            ]
+            waiting = opinion_queries.count_disputed(session, dataset_id)
+            disputes = opinion_queries.disputed(session, dataset_id)
+        coarse = [
+            {name: about_caption(judgement) for name, judgement in of_pair.items()}
+            for of_pair in shared
+        ]
+        return TeamView(
+            dataset_id=dataset_id,
+            by_verdict=agreement(shared),
+            right_or_wrong=agreement(coarse),
+            disputed=waiting,
+            disputes=tuple(
+                DisputeView(
+                    dispute.pair_id,
+                    dispute.external_id,
+                    dispute.caption,
+                    tuple(
+                        OpinionView(o.author, str(o.judgement), o.corrected_caption, o.decided_at)
+                        for o in dispute.opinions
+                    ),
+                )
+                for dispute in disputes
+            ),
+        )
+
+
+def _account(row: CuratorRow) -> AccountView:
+    return AccountView(row.name, row.role, row.active, row.created_at)
+
+
+def _check_role(role: str) -> None:
+    if role not in ROLES:
+        raise SettingsError(f"'{role}' is not a role; the roles are {', '.join(ROLES)}.")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

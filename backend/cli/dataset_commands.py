@@ -1,0 +1,491 @@
+"""`import`, `download`, `export`, `datasets`: get datasets in and out, list, rename and delete
+them.
+"""
+
+import sys
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from backend.cli.options import (
+    AS_JSON,
+    CAPTION_COLUMN,
+    CAPTION_FROM,
+    CAPTIONS_PER_LINE,
+    DATABASE,
+    DELIMITER,
+    ENCODING,
+    ID_COLUMN,
+    IMAGE_COLUMN,
+    IMAGE_ROOT,
+    LANGUAGE,
+    NO_ID_COLUMN,
+    SPLIT_COLUMN,
+    SUBSET,
+    one_queue,
+)
+from backend.cli.output import (
+    confirm,
+    console,
+    emit,
+    open_workspace,
+    progress,
+    reported,
+    say_which_model,
+)
+from backend.cli.tag import BY, LEAST, SCORES, SEED
+from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.datasets.read_options import ReadOptions
+from backend.errors import SettingsError
+from backend.jobs.reports import ExportCounts, SourceChanges
+from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.datasets.hub_upload import HubDataset
+
+
+from backend.cli.output import results
+from backend.datasets.regular_files import read_regular
+
+datasets = typer.Typer(
+    name="datasets",
+    help="The datasets in the database: list, rename, delete, guidelines.",
+    no_args_is_help=True,
+)
+NAME = Annotated[str, typer.Argument(help="The dataset's name in the database.")]
+
+
+@datasets.command("list")
+def list_datasets(db: DATABASE = None, as_json: AS_JSON = False) -> None:
+    """All datasets."""
+    with reported(as_json):
+        summaries = open_workspace(load_settings({"database": db})).datasets()
+        lines = "\n".join(
+            f"{s.name}: {s.total:,} pairs, {s.scored:,} scored, {s.reviewed:,} reviewed, "
+            f"{s.problems:,} rows left out; {s.source}"
+            for s in summaries
+        )
+        from backend.review.views import DatasetsView
+
+        emit(DatasetsView(tuple(summaries)), as_json, lines or "There are no datasets.")
+
+
+@datasets.command("rename")
+def rename(
+    name: NAME,
+    new: Annotated[str, typer.Argument(help="The new name.")],
+    db: DATABASE = None,
+) -> None:
+    """Give a dataset another name."""
+    with reported(False):
+        workspace = open_workspace(load_settings({"database": db}))
+        workspace.rename_dataset(workspace.find(name), new)
+        results.print(f"'{escape(name)}' is now called '{escape(new.strip())}'.")
+
+
+@datasets.command("relocate")
+def relocate(
+    name: NAME,
+    path: Annotated[
+        Path,
+        typer.Argument(help="The folder that holds its pictures now, or its table in that folder."),
+    ],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Say where a dataset's files are after they were moved. Some of its pictures are looked for
+    there; verdicts and scores stay."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        moved = workspace.relocate_dataset(workspace.find(name), path)
+        emit(
+            moved, as_json,
+            f"'{moved.name}' is in {moved.root} now: {moved.checked - moved.missing} of "
+            f"{moved.checked} pictures checked are there.",
+        )  # fmt: skip
+
+
+@datasets.command("guidelines")
+def guidelines(
+    name: NAME,
+    set_from: Annotated[
+        Path | None,
+        typer.Option("--set", metavar="FILE", help="A Markdown file (UTF-8) whose text becomes the "
+                     "guidelines. An empty file removes them."),
+    ] = None,
+    db: DATABASE = None,
+) -> None:  # fmt: skip
+    """Show or set a dataset's guidelines, which the review page displays next to each pair."""
+    with reported(False):
+        workspace = open_workspace(load_settings({"database": db}))
+        dataset_id = workspace.find(name)
+        if set_from is None:
+            results.print(escape(workspace.guidelines(dataset_id)))
+            return
+        try:
+            text = read_regular(set_from.expanduser()).decode("utf-8-sig")
+        except OSError as problem:
+            raise SettingsError(
+                f"'{set_from}' cannot be read: {problem.strerror or problem}."
+            ) from problem
+        except UnicodeDecodeError as problem:
+            raise SettingsError(f"'{set_from}' is not UTF-8. Save it as UTF-8.") from problem
+        workspace.set_guidelines(dataset_id, text)
+        results.print(f"The guidelines of '{escape(name)}' are set.")
+
+
+@datasets.command("delete")
+def delete(
+    name: NAME,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to save the verdicts. Default: the folder "
+                     "'deleted' in the data folder."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Delete a dataset from the database, with its scores and suggestions. Its verdicts are saved
+    to a file first; your image files and tables are never modified."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        dataset_id = workspace.find(name)
+        going = workspace.deletion_preview(dataset_id)
+        losses = (
+            f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
+            f"suggestions will be deleted. {going.reviewed:,} pairs have a verdict; all "
+            f"{going.acts:,} recorded actions are saved to a file. The images in {going.root} are "
+            "kept."
+        )
+        if yes:
+            console.print(escape(losses), soft_wrap=True)
+        elif as_json:
+            raise SettingsError("With --json there is no prompt: pass --yes as well.")
+        elif not confirm(f"{losses}\nDelete it?"):
+            raise SettingsError("Nothing was deleted.")
+        deletion = workspace.delete_dataset(dataset_id, keep)
+        where_verdicts_are = (
+            f" Its verdicts are in {deletion.verdict_file}." if deletion.verdict_file else ""
+        )
+        emit(deletion, as_json, f"'{deletion.name}' is deleted.{where_verdicts_are}")
+
+
+def import_(
+    path: Annotated[
+        str,
+        typer.Argument(help="A folder of images with metadata.jsonl or metadata.csv, or with a "
+                       "caption file beside each (a.jpg, a.txt); a CSV, TSV, JSON, JSONL or "
+                       "Parquet file with an image path and a caption (or a conversation) per row; "
+                       "WebDataset tars, .tar.gz, a zip, Parquet with images, a saved Hugging Face "
+                       "dataset or a clone of one, or hf:OWNER/DATASET from the hub."),
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")
+    ] = None,
+    image_column: IMAGE_COLUMN = None,
+    caption_column: CAPTION_COLUMN = None,
+    id_column: ID_COLUMN = None,
+    no_id_column: NO_ID_COLUMN = False,
+    split_column: SPLIT_COLUMN = None,
+    image_root: IMAGE_ROOT = None,
+    encoding: ENCODING = None,
+    delimiter: DELIMITER = None,
+    subset: SUBSET = None,
+    caption_from: CAPTION_FROM = None,
+    captions_per_line: CAPTIONS_PER_LINE = False,
+    language: LANGUAGE = None,
+    update: Annotated[
+        str, typer.Option(help="Rows that changed since the last import: keep the pairs as they "
+                               "are, take the new captions and splits (verdicts stay), or ask on a "
+                               "terminal, else keep.")
+    ] = "ask",
+    gone: Annotated[
+        str, typer.Option(help="Pairs whose rows are gone since the last import: keep them, or "
+                               "hide them from queue and export until they come back.")
+    ] = "keep",
+    strict: Annotated[
+        bool, typer.Option(help="Exit with status 3 if any row was left out.")
+    ] = False,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Import a dataset. Bad rows are listed and left out; the good ones are imported."""
+    with reported(as_json):
+        if no_id_column and id_column is not None:
+            raise SettingsError("Give --id-column or --no-id-column, not both.")
+        workspace = open_workspace(load_settings({"database": db}))
+        import_rows = partial(
+            workspace.jobs.import_dataset, path, name=name, gone=gone,
+            options=ReadOptions(
+                image_column=image_column, caption_column=caption_column,
+                id_column="" if no_id_column else id_column, split_column=split_column,
+                image_root=image_root, encoding=encoding,
+                delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
+                caption_from=caption_from, captions_per_line=captions_per_line, language=language,
+            ),
+        )  # fmt: skip
+        with progress("Reading pairs") as advance:
+            report = import_rows(progress=advance, update="keep" if update == "ask" else update)
+        asks = (
+            update == "ask"
+            and (report.changes.changed or report.unproved)
+            and sys.stdin.isatty()
+            and not as_json
+        )
+        if asks and _may_take(report.changes):
+            with progress("Reading pairs") as advance:
+                report_of_changes = import_rows(progress=advance, update="take")
+            report = replace(report_of_changes, added=report.added, changes=report.changes)
+        with progress("Checking the model") as advance:
+            advance(0, 0, "Checking whether the model knows such pictures")
+            refusal = workspace.jobs.needs_model(report.dataset_id)
+        report = replace(report, asks_for_model=refusal)
+        for note in report.notes:
+            console.print(f"[cyan]note[/] {escape(note)}")
+        for problem in report.first_problems:
+            row = f", row {problem.row}" if problem.row is not None else ""
+            console.print(f"[yellow]left out[/] {escape(problem.file)}{row}: "
+                          f"{escape(problem.message)}")  # fmt: skip
+        hidden = report.problems - len(report.first_problems)
+        if hidden > 0:
+            console.print(f"… and {hidden} more; all are on the Datasets page of the app.")
+        emit(
+            report, as_json,
+            f"Dataset '{report.name}': {report.added} pairs added, {report.already_there} were "
+            f"there already, {report.problems} rows left out."
+            + _compared(report.changes),
+        )  # fmt: skip
+        if refusal:
+            say_which_model(refusal, report.name)
+        if (strict and report.problems) or report.added + report.already_there == 0:
+            raise typer.Exit(3)
+
+
+def _compared(changes: SourceChanges) -> str:
+    """The counts of a comparison with the last import, as a sentence; "" if there was none."""
+    counts = asdict(changes)
+    if not any(counts.values()):
+        return ""
+    counts_by_kind = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
+    return f" Compared with the last import: {counts_by_kind}."
+
+
+def _may_take(changes: SourceChanges) -> bool:
+    return confirm(
+        f"{_compared(changes).strip()} Take the changed rows? Verdicts stay; their captions are "
+        "scored again."
+    )
+
+
+def download(
+    table: Annotated[
+        Path, typer.Argument(help="Parquet, CSV, TSV or JSONL with an image URL and a caption per "
+                                  "row, such as LAION's.")
+    ],
+    out: Annotated[Path, typer.Argument(help="Folder for the images; import it afterwards.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds per image.")] = 20.0,
+    megabytes: Annotated[float, typer.Option(min=0.01, help="Maximum size of an image.")] = 30.0,
+    url_column: Annotated[
+        str | None, typer.Option(help="Column with the URLs. Default: detected by name.")
+    ] = None,
+    caption_column: CAPTION_COLUMN = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Download the images whose URLs are listed in a table.
+
+    Stop it at any time: the same command resumes where it stopped. This is the only command that
+    requests URLs from a dataset; those that do not resolve to a public address are refused.
+    """
+    with reported(as_json):
+        from backend.datasets.fetching import Limits
+        from backend.jobs.download_images import download as run
+
+        with progress("Downloading") as update:
+            report = run(
+                table, out.expanduser(), Limits(timeout, int(megabytes * 1e6)), limit, url_column,
+                caption_column, update,
+            )  # fmt: skip
+        emit(
+            report, as_json,
+            f"{report.written} images in {report.folder}, {report.already_there} rows were already "
+            f"done, {report.failed} failed (failures.jsonl says why). Next: python app.py import "
+            f"{report.folder}",
+        )  # fmt: skip
+
+
+def export(
+    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    out: Annotated[Path, typer.Argument(help="Output folder; it must not exist yet.")],
+    format: Annotated[
+        str, typer.Option(help=f"One of {', '.join(EXPORT_FORMATS)}.")
+    ] = "imagefolder",
+    queue: Annotated[
+        str, typer.Option("--queue", help="Only these pairs, as in a queue's address after the ?: "
+                          "'p_error_to=0.5&review=all'. Without review=…: unreviewed ones, as on "
+                          "the page."),
+    ] = "",
+    view: Annotated[
+        str | None, typer.Option("--view", help="Only the pairs of a saved view, by name.")
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option("--split", help="Only pairs of this split; may be given several times. '' for "
+                     "pairs without one."),
+    ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", metavar="FILE", help="Only the pairs whose ids are in this file, one "
+                                                   "id per line."),
+    ] = None,
+    drop_above: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Leave out undecided pairs whose probability of error "
+                     "is above this."),
+    ] = None,
+    abstract: Annotated[
+        str, typer.Option(help="Pairs decided 'abstract': 'leave out', 'tag' or 'keep'.")
+    ] = "leave out",
+    dropped: Annotated[
+        str, typer.Option(help="Pairs decided 'wrong: drop': 'leave out' or 'tag'.")
+    ] = "leave out",
+    unsure: Annotated[
+        str, typer.Option(help="Pairs decided 'unsure': 'keep' or 'leave out'.")
+    ] = "keep",
+    specificity_below: Annotated[
+        float | None,
+        typer.Option(max=0.0, help="Captions with a specificity below this are generic (see score "
+                     "--specificity)."),
+    ] = None,
+    generic: Annotated[
+        str, typer.Option(help="With --specificity-below: 'tag' or 'leave out'.")
+    ] = "tag",
+    decided_only: Annotated[bool, typer.Option(help="Only pairs with a verdict.")] = False,
+    captions: Annotated[
+        str,
+        typer.Option("--captions", help="'decided': as curators left them, accepted enrichments "
+                                        "included; 'enriched': also suggested enrichments, "
+                                        "unchecked, where no verdict says otherwise. The column "
+                                        "caption_kind says which is which."),
+    ] = "decided",
+    align: Annotated[
+        float | None,
+        typer.Option("--align", help="Select undecided pairs in two stages, see the select "
+                     "command: the share with the highest match. Default with --keep: 0.7."),
+    ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option("--keep", help="… then the share of the whole to keep. Default with --align: "
+                                    "0.5."),
+    ] = None,
+    by: Annotated[str, BY] = "support",
+    least_phrases: Annotated[int, LEAST] = 0,
+    seed: Annotated[int, SEED] = 0,
+    scores: Annotated[Path | None, SCORES] = None,
+    select: Annotated[
+        str, typer.Option("--select", help="Pairs that are not selected: 'leave out' or 'tag'.")
+    ] = "leave out",
+    overwrite: Annotated[
+        bool, typer.Option(help="Replace an earlier export; other files in its folder are kept.")
+    ] = False,
+    push_to_hub: Annotated[
+        str | None,
+        typer.Option("--push-to-hub", metavar="OWNER/NAME", help="Upload it to the Hugging Face "
+                     "hub as well, private unless --public. Asks first."),
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="With --push-to-hub: make it public.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --push-to-hub: do not ask.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only count, write nothing.")] = False,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
+    from backend.datasets.hub_upload import look_up, push
+    from backend.jobs.reports import ExportChoice, TwoStage
+    from backend.review.pair_selection import read_ids
+
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        dataset_id = workspace.find(dataset)
+        one_queue(queue, view)
+        only = workspace.review.select_pairs(
+            dataset_id, queue, view, split or (), read_ids(ids) if ids is not None else None
+        )
+        two_stage = None
+        if (
+            align is None
+            and keep is None
+            and (by != "support" or least_phrases or seed or scores or select == "tag")
+        ):
+            raise SettingsError(
+                "--by, --least-phrases, --seed, --scores and --select go with --align or --keep."
+            )
+        if align is not None or keep is not None:
+            if select not in ("leave out", "tag"):
+                raise SettingsError(
+                    f"'{select}' is not a valid choice for --select: use 'leave out' or 'tag'."
+                )
+            # The given splits contain the training pairs; the default is that of select.
+            thinned = tuple(split) if split else workspace.review.split_for(dataset_id, None)
+            two_stage = TwoStage(
+                0.7 if align is None else align, 0.5 if keep is None else keep, by, least_phrases,
+                thinned, select == "tag", seed, str(scores.expanduser()) if scores else "",
+            )  # fmt: skip
+        choice = ExportChoice(
+            drop_above, abstract, dropped, unsure, specificity_below, generic, decided_only, only,
+            two_stage, captions,
+        )  # fmt: skip
+        counts = workspace.jobs.export_counts(dataset_id, choice)
+        if dry_run:
+            emit(counts, as_json, f"{_summary(counts)} Nothing written.")
+            return
+        hub = None
+        if push_to_hub is not None:
+            hub = look_up(push_to_hub, format, public)
+            _agreed(hub, counts.kept, yes)
+        with progress("Writing") as update:
+            report = workspace.jobs.export(
+                dataset_id, choice, out, format, overwrite=overwrite, progress=update
+            )
+        pushed = ""
+        if hub is not None:
+            push(report.out, hub)
+            pushed = f" Uploaded to {hub.url}."
+        for problem in report.first_unreadable:
+            console.print(f"[yellow]left out[/] {escape(problem.external_id or problem.file)}: "
+                          f"{escape(problem.message)}")  # fmt: skip
+        emit(report, as_json, f"{_summary(report.counts)} Written to {report.out}.{pushed}")
+
+
+def _summary(counts: ExportCounts) -> str:
+    left_out = sum(counts.left_out.values())
+    reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(counts.left_out.items()))
+    return (
+        f"{counts.total} pairs: {counts.kept} stay ({counts.corrected} corrected, {counts.edited} "
+        f"edited in bulk, {counts.enriched} enriched, {counts.tagged} tagged), {left_out} left out"
+        + (f" ({reasons})." if reasons else ".")
+    )
+
+
+def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
+    """Ask whether the pairs may leave this machine. Raises SettingsError if the user declines, or
+    if there is no terminal to ask on."""
+    if yes:
+        return
+    what = "private" if hub.private else "PUBLIC"
+    files = "1 file" if hub.files == 1 else f"{hub.files:,} files"
+    existing = f", which already has {files}" if hub.exists else ""
+    question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
+    if not sys.stdin.isatty():
+        raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")
+    if not confirm(question):
+        raise SettingsError("Nothing was written, and nothing uploaded.")

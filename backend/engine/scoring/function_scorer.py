@@ -1,0 +1,107 @@
+"""A scorer from one function of a picture and captions: the short way to a family of one's own.
+
+    FAMILY = scorer_family("brightness", score)
+
+Its tokens are words, and two captions are as similar as the sentence model says. It has no
+gradient, so only explorers that delete words can use it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from PIL import Image
+
+from backend.engine.captions import Caption
+from backend.engine.embeddings import embed
+from backend.engine.scoring.checkpoints import Family, Request
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Independent,
+    ScorerInfo,
+    Tokens,
+    Work,
+)
+
+#: s of each caption for the picture, which is RGB; higher means a better match.
+ScoreFunction = Callable[[Image.Image, Sequence[str]], Sequence[float]]
+
+
+def scorer_family(kind: str, score: ScoreFunction, revision: str = "") -> Family:
+    """A family whose models are named `kind`, or `kind:` and what you like. `revision`: stored with
+    each score; another one for another function."""
+
+    def load(request: Request) -> FunctionScorer:
+        return FunctionScorer(ScorerInfo(kind, request.model, revision, request.device), score)
+
+    return Family((kind,), load, named=lambda model: model.partition(":")[0] == kind)
+
+
+class WordReader:
+    """Every word is a token."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
+        numbers = self._numbers
+        return [
+            tuple(numbers.setdefault(word, len(numbers)) for word in caption.split())
+            for caption in captions
+        ]
+
+    def spans(self, caption: str) -> list[tuple[int, int]]:
+        return list(Caption.parse(caption).spans)
+
+    def decode(self, tokens: Tokens) -> str:
+        words = list(self._numbers)
+        return " ".join(words[token] for token in tokens)
+
+    def words_read(self, caption: str) -> int:
+        return len(Caption.parse(caption))
+
+    def replaceable(self, whole_words: bool) -> BoolArray:
+        return np.zeros(len(self._numbers), np.bool_)
+
+
+class FunctionScorer(Independent):
+    """See `scorer_family`."""
+
+    def __init__(self, info: ScorerInfo, function: ScoreFunction) -> None:
+        self.info = info
+        self._words = WordReader()
+        self.reader = self._words
+        self.function = function
+
+    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        return list(images)
+
+    def image_embeddings(self, states: Sequence[ImageState]) -> None:
+        return None
+
+    def open_session(self) -> "FunctionSession":
+        return FunctionSession(self._words, self.function)
+
+
+class FunctionSession:
+    live = 16
+
+    def __init__(self, reader: WordReader, function: ScoreFunction) -> None:
+        self._reader, self._function = reader, function
+        self.work, self.embedding_work = Work(), Work()
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
+        self.work.sequences += sum(len(set(texts)) for _, texts in requests)
+        return [
+            np.array(self._function(image, [self._reader.decode(t) for t in texts]), np.float32)
+            for image, texts in requests
+        ]
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return embed([self._reader.decode(text) for text in texts])
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        """No word may replace another, so none gains."""
+        most = len(self._reader.replaceable(False))
+        return [np.zeros((len(text), most), np.float32) for _, text in requests]

@@ -1,0 +1,82 @@
+"""Plug-ins: what other installed packages add, by entry points (docs/extending.md).
+
+Each group holds objects of one type. One that cannot be imported or is of another type is named in
+the log and by `doctor`, and left out. LAVIS and the commands of `research` come in by this door.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backend.bundled import IS_CHECKOUT
+
+GROUPS = ("scorers", "captioners", "readers", "proposers", "commands")
+_PREFIX = "traced_curator."
+_LAVIS = "backend.engine.scoring.lavis"
+_OWN = (
+    EntryPoint("lavis-checkpoints", f"{_LAVIS}.checkpoint:FAMILY", f"{_PREFIX}scorers"),
+    EntryPoint("lavis", f"{_LAVIS}.scorer:FAMILY", f"{_PREFIX}scorers"),
+)
+_RESEARCH = EntryPoint("research", "research.commands:COMMANDS", f"{_PREFIX}commands")
+#: Beside the product in a checkout only.
+RESEARCH_FOLDER = Path(__file__).resolve().parents[1] / "research"
+
+T = TypeVar("T")
+log = logging.getLogger(f"traced.{__name__}")
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """`package`: that installed it, "" if it is ours; `problem`: why it is left out."""
+
+    group: str
+    name: str
+    package: str
+    value: Any = None
+    problem: str = ""
+
+
+def load(group: str, kind: type[T]) -> tuple[T, ...]:
+    """The objects of a group, ours first, then by name; those of another type than `kind` are left
+    out. A group is imported once."""
+    if group not in _LOADED:
+        entries = [entry for entry in _OWN if entry.group == _PREFIX + group]
+        if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
+            entries.append(_RESEARCH)
+        others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
+        _LOADED[group] = tuple(_imported(group, entry, kind) for entry in (*entries, *others))
+    return tuple(plugin.value for plugin in _LOADED[group] if not plugin.problem)
+
+
+def are_offered() -> bool:
+    """Whether any other package offers a plug-in."""
+    return any(entry_points(group=_PREFIX + group) for group in GROUPS)
+
+
+def loaded() -> list[Plugin]:
+    """The plug-ins of other packages, faulty ones included, as far as they were asked for."""
+    return [plugin for group in _LOADED.values() for plugin in group if plugin.package]
+
+
+def _imported(group: str, entry: EntryPoint, kind: type) -> Plugin:
+    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+    plugin = Plugin(group, entry.name, package)
+    try:
+        value = entry.load()
+    except Exception as error:  # of whatever its author wrote
+        plugin = replace(plugin, problem=f"{type(error).__name__}: {error}")
+    else:
+        is_right = isinstance(value, kind)
+        problem = "" if is_right else f"It is a {type(value).__name__}, not a {kind.__name__}."
+        plugin = replace(plugin, value=value, problem=problem)
+    if plugin.problem:
+        log.warning(
+            "the plug-in '%s' (%s) is left out: %s", entry.name, package or "ours", plugin.problem
+        )
+    return plugin
+
+
+#: What was imported, by group.
+_LOADED: dict[str, tuple[Plugin, ...]] = {}

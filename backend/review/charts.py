@@ -1,0 +1,251 @@
+"""What the charts show: the plane of probability of error against concreteness or specificity, the
+map of pictures, and the state of the review.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from backend.engine.concreteness import ABSTRACT_THRESHOLD
+from backend.engine.picture_map import Point, drawn_region, parse_region, region_text
+from backend.engine.statistics.calibration import (
+    Decided,
+    calibration,
+    errors_found,
+    precision_of_flagged,
+    suspects_hit,
+    thresholds,
+)
+from backend.engine.statistics.stopping import remaining_errors
+from backend.errors import SettingsError
+from backend.review.queue_form import from_fields
+from backend.review.views import (
+    ExpectedErrors,
+    MapView,
+    PlanePoint,
+    PlaneView,
+    ProgressView,
+    RegionView,
+    Retraining,
+    SuspectsHit,
+    ThresholdView,
+)
+from backend.store import Store
+from backend.verdicts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
+from db.queries import classifier_queries, progress_queries
+from db.queries import detections as word_mark_queries
+from db.queries import pair_queue as queue_queries
+from db.queries import pairs as pair_queries
+from db.queries import plots as plane_queries
+from db.queries import plots as queries
+from db.queries import runs as run_queries
+from db.queries.pair_queue import QueueFilter, Range
+
+
+def progress_of(store: Store, dataset_id: int) -> ProgressView:
+    """Statistics of the verdicts so far, about the dataset and the detector."""
+    with store.reading() as session:
+        counts = pair_queries.counts(session, dataset_id)
+        pace = progress_queries.pace(session, dataset_id)
+        reached = progress_queries.reached(session, dataset_id)
+        decided = [
+            Decided(p_error, is_wrong(decision))
+            for p_error, decision in progress_queries.decided(session, dataset_id)
+            if decision in RIGHT_OR_WRONG
+        ]
+        trained = classifier_queries.list_classifiers(session, dataset_id)
+        chances = progress_queries.chances(session, dataset_id)
+        hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
+    precision, flagged = precision_of_flagged(decided)
+    return ProgressView(
+        total=counts.total,
+        reviewed=counts.reviewed,
+        errors_found=counts.errors_found,
+        by_decision=counts.by_decision,
+        pace=tuple((day.author, day.day, day.verdicts) for day in pace),
+        precision_of_flagged=precision,
+        flagged=flagged,
+        remaining=remaining_errors(
+            reached.point, reached.below, reached.sample, reached.wrong_in_sample,
+            reached.errors_found, undecided=counts.total - counts.reviewed,
+        ),
+        calibration=tuple(calibration(decided)),
+        errors_by_decided=tuple(errors_found(decided)),
+        retrainings=tuple(
+            Retraining(
+                row.name, row.created_at, row.active, row.report.get("verdict_auc_before"),
+                row.report.get("verdict_auc_after"),
+            )
+            for row in reversed(trained)
+        ),
+        suspects_hit=SuspectsHit(*hit) if hit is not None else None,
+        expected=expected_errors(chances),
+    )  # fmt: skip
+
+
+#: Standard deviations on both sides of a 95 % interval.
+_INTERVAL = 1.96
+
+
+def expected_errors(chances: Sequence[progress_queries.Chances]) -> tuple[ExpectedErrors, ...]:
+    """What the chances of error add up to, by split. The interval takes pairs as independent: it
+    holds as far as the chances are calibrated."""
+    splits = []
+    for name in dict.fromkeys(row.split for row in chances):
+        rows = [row for row in chances if row.split == name]
+        pairs, errors = sum(row.pairs for row in rows), sum(row.expected for row in rows)
+        spread = _INTERVAL * math.sqrt(sum(row.variance for row in rows))
+        tenths = [0] * 10
+        for row in rows:
+            tenths[row.tenth] = row.pairs
+        splits.append(
+            ExpectedErrors(
+                name, pairs, errors, max(0.0, errors - spread), min(pairs, errors + spread),
+                tuple(tenths),
+            )
+        )  # fmt: skip
+    return tuple(splits)
+
+
+def map_of(store: Store, dataset_id: int) -> MapView | None:
+    """Every pair with a position, as arrays; None if the map has not been computed."""
+    with store.reading(scanning=True) as session:
+        run = run_queries.latest_run(session, dataset_id, "map")
+        rows = list(queries.points(session, dataset_id)) if run is not None else []
+    if run is None or not rows:
+        return None
+    pairs, xs, ys, p_errors, iccs, judgements = zip(*rows, strict=True)
+    return MapView(
+        run.id,
+        np.array(pairs, np.int32),
+        np.array(xs, np.float32),
+        np.array(ys, np.float32),
+        np.array(p_errors, np.float32),
+        np.array(iccs, np.float32),
+        np.array([about_caption(judgement) for judgement in judgements]),
+    )
+
+
+def region_of(run_id: int, line: Sequence[Point]) -> str:
+    """The region inside a line drawn on the map of that run, as a queue field.
+    Raises SettingsError."""
+    try:
+        return region_text(drawn_region(run_id, line))
+    except ValueError as problem:
+        raise SettingsError(
+            "That line encloses no picture. Draw around some pictures."
+        ) from problem
+
+
+def check_region(store: Store, dataset_id: int, text: str) -> None:
+    """Raises SettingsError if a region was drawn on a map other than the dataset's newest: its
+    positions now belong to other pictures."""
+    try:
+        run_id = parse_region(text).run_id
+    except ValueError:
+        return  # the fields are checked where they are read
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "map")
+    if run is None or run.id != run_id:
+        raise SettingsError(
+            "This region belongs to another map: the map has been drawn again, or it is another "
+            "dataset's. Draw the region again on the Map page."
+        )
+
+
+#: Cells per side, and the number of pairs drawn as points.
+CELLS, POINTS = 40, 2000
+
+
+#: Captions with a log share below this are generic: their own picture gets a smaller share than all
+#: similar ones together.
+GENERIC_BELOW = math.log(0.5)
+
+
+def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
+    """The plane of a dataset. `up`: the y axis, icc or specificity."""
+    with store.reading() as session:
+        cells = plane_queries.grid(session, dataset_id, CELLS, up)
+        points = plane_queries.sample(session, dataset_id, POINTS)
+        decided = list(plane_queries.decided(session, dataset_id))
+        wrong = [
+            (p, is_wrong(decision))
+            for p, _, _, decision in decided
+            if decision in RIGHT_OR_WRONG and p is not None
+        ]
+        # Least concrete first: the score is how abstract a caption is.
+        abstract = [
+            (1 - icc, decision == "abstract")
+            for _, icc, _, decision in decided
+            if decision != "unsure" and icc is not None
+        ]
+        # Least specific first. An accepted enrichment confirms that the caption was generic.
+        generic = [
+            (-log, decision == ENRICHED)
+            for _, _, log, decision in decided
+            if decision in ("correct", ENRICHED) and log is not None
+        ]
+
+        def beyond(*ranges: Range) -> int:
+            filter = QueueFilter(dataset_id, review="unreviewed", ranges=ranges)
+            return queue_queries.count(session, filter)
+
+        measured = any(point[3] is not None for point in points)
+
+        def generic_below(log: float) -> int:
+            fields = {"order": "specificity", "specificity_to": f"{log:.4f}"}
+            return beyond(*from_fields(dataset_id, fields).ranges)
+
+        return PlaneView(
+            cells=tuple(cells),
+            size=CELLS,
+            points=tuple(
+                PlanePoint(
+                    pair, p, icc, None if log is None else math.exp(log), support, decision
+                )
+                for pair, p, icc, log, support, decision in points
+            ),
+            up=up,
+            measured=measured,
+            regions=tuple(
+                RegionView(
+                    name, meaning, fields,
+                    beyond(*from_fields(dataset_id, fields).ranges),
+                )
+                for name, meaning, fields in _regions(measured)
+            ),
+            wrong=tuple(
+                ThresholdView(**vars(t), waiting=beyond(Range("p_error", t.at, None)))
+                for t in thresholds(wrong)
+            ),
+            abstract=tuple(
+                ThresholdView(**vars(t), waiting=beyond(Range("icc", None, t.at)))
+                for t in (replace(t, at=1 - t.at) for t in thresholds(abstract))
+            ),
+            generic=tuple(
+                ThresholdView(**vars(t), waiting=generic_below(t.at))
+                for t in (replace(t, at=-t.at) for t in thresholds(generic))
+            ),
+        )  # fmt: skip
+
+
+def _regions(measured: bool) -> list[tuple[str, str, dict[str, str]]]:
+    """(name, description, queue fields), each excluding the ones before: for a wrong or an
+    abstract caption, specificity is meaningless."""
+    right = {"p_error_to": "0.5"}
+    concrete = {**right, "icc_from": f"{ABSTRACT_THRESHOLD:g}"}
+    line = f"{GENERIC_BELOW:.4f}"
+    regions = [
+        ("wrong", "fix or remove it", {"p_error_from": "0.5"}),
+        ("abstract", "remove or tag it", {**right, "icc_to": f"{ABSTRACT_THRESHOLD:g}",
+                                           "order": "icc"}),
+    ]  # fmt: skip
+    if not measured:
+        return [*regions, ("good", "nothing to do", concrete)]
+    return [
+        *regions,
+        ("generic", "say more", {**concrete, "specificity_to": line, "order": "specificity"}),
+        ("good", "nothing to do", {**concrete, "specificity_from": line}),
+    ]

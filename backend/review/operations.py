@@ -1,0 +1,141 @@
+"""The review operations as one object: `workspace.review`."""
+
+from collections.abc import Sequence
+
+from PIL import Image
+
+from backend.datasets import images
+from backend.datasets.containers import ImageFile
+from backend.engine.detection.types import SuspectWord
+from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.stored_suggestions import in_order
+from backend.jobs.stored_trajectories import to_suspects
+from backend.review import ask_models, near_duplicates
+from backend.review.pair import image_path, view_of
+from backend.review.queue import Queue, QueueCaches
+from backend.review.verdicts import Verdicts
+from backend.review.views import (
+    Abstractness,
+    CaptionCheck,
+    KeptView,
+    PairView,
+    PlaygroundResult,
+    SuggestionView,
+)
+from backend.settings import Settings
+from backend.store import Store
+from db.queries import detections as detection_queries
+from db.queries import pair_tags as tag_queries
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries.suggestions import SuggestionRow
+
+
+class Review(Queue, Verdicts):
+    """The queue, single pairs, verdicts, and interactive model queries."""
+
+    def __init__(
+        self,
+        store: Store,
+        engines: DatasetEngines,
+        settings: Settings,
+        caches: QueueCaches | None = None,
+    ) -> None:
+        Queue.__init__(self, store, engines.of_session, settings, caches)
+        self._engines = engines
+
+    # ---------------------------------------------------------------- with the dataset's models
+
+    def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
+        """See `ask_models.suggest`."""
+        return ask_models.suggest(self._store, self._engines.of_pair(pair_id), pair_id)
+
+    def complete(self, pair_id: int) -> bool:
+        """See `ask_models.complete`."""
+        return ask_models.complete(self._store, self._engines.of_pair(pair_id), pair_id)
+
+    def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
+        """See `ask_models.check_caption`."""
+        engine = self._engines.of_pair(pair_id)
+        return ask_models.check_caption(self._store, engine, pair_id, caption)
+
+    def why_abstract(self, pair_id: int) -> Abstractness | None:
+        """See `ask_models.why_abstract`."""
+        return ask_models.why_abstract(self._store, self._engines.of_pair(pair_id), pair_id)
+
+    def playground(
+        self,
+        image: Image.Image,
+        caption: str,
+        dataset_id: int | None = None,
+        anyway: bool = False,
+        model: str | None = None,
+    ) -> PlaygroundResult:
+        """See `backend.review.ask_models.play`. `model`: as in `--model`; by default the dataset's
+        or the session's models."""
+        engine = self._engines.of_dataset_or_session(dataset_id, model)
+        return ask_models.play(self._store, engine, image, caption, anyway)
+
+    def tags(self, dataset_id: int) -> dict[str, int]:
+        """The tags of a dataset with their numbers of pairs."""
+        with self._store.reading() as session:
+            return tag_queries.counts(session, dataset_id)
+
+    def keep_one(
+        self,
+        dataset_id: int,
+        group_id: int,
+        pair_to_keep: int,
+        versions: Sequence[tuple[int, int]],
+        author: str | None = None,
+    ) -> KeptView:
+        """See `near_duplicates.keep_one`."""
+        return near_duplicates.keep_one(
+            self._store, self._settings, dataset_id, group_id, pair_to_keep, versions, author
+        )
+
+    def keep_in_all(
+        self, dataset_id: int, way: str, dry_run: bool = False, author: str | None = None
+    ) -> KeptView:
+        """See `near_duplicates.keep_in_all`."""
+        return near_duplicates.keep_in_all(
+            self._store, self._settings, dataset_id, way, dry_run, author
+        )
+
+    # ---------------------------------------------------------------- one pair
+
+    def seen_by(self, reader: str) -> "Review":
+        """The same operations for one of several curators, see `Store.seen_by`."""
+        store = self._store.seen_by(reader)
+        return Review(store, self._engines, self._settings, self._caches)
+
+    def open_pair(self, pair_id: int) -> PairView:
+        """Everything about one pair, from the store alone: fast, no model is queried."""
+        return view_of(self._store, pair_id, self._settings.corrector)
+
+    def image_path(self, pair_id: int) -> ImageFile:
+        """The pair's image, checked to lie inside its dataset's root."""
+        return image_path(self._store, pair_id)
+
+    def thumbnail(self, pair_id: int, size: int = 160) -> bytes:
+        """A small JPEG of the pair's image, cached next to the store."""
+        path = self.image_path(pair_id)
+        return images.cached_thumbnail(path, size, self._settings.data_directory / "thumbnails")
+
+    def suspects_of(self, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
+        """The suspect words of these pairs; pairs that have not been scored are omitted."""
+        with self._store.reading() as session:
+            detections = detection_queries.detections_of(session, pair_ids)
+        return {pair: to_suspects(detection) for pair, detection in detections.items()}
+
+    def suggestions(self, pair_id: int, kind: str = "correction") -> list[SuggestionRow]:
+        """The stored suggestions for a pair, in the order in which pages show them; `kind`:
+        corrections, or *boost* for richer captions."""
+        with self._store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
+            run = run_queries.latest_run(session, pair.dataset_id, "score")
+            rows = suggestion_queries.list_suggestions(
+                session, pair_id, run.id if run else None, kind=kind
+            )
+        return in_order(pair.caption, rows) if kind == "correction" else rows

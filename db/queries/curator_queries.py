@@ -1,0 +1,116 @@
+"""Accounts and logins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from db.column_types import now
+from db.errors import AlreadyExists, MissingRow, UnstorableText
+from db.models import ROLES, ApiKey, Curator, Login
+from db.queries.statements import check_text, columns_of, record
+
+
+@dataclass(frozen=True)
+class CuratorRow:
+    """An account; `role` is 'curator' or 'adjudicator'."""
+
+    id: int
+    name: str
+    password_hash: str
+    role: str
+    active: bool
+    created_at: datetime
+
+
+_COLUMNS = columns_of(Curator, CuratorRow)
+
+
+def add_curator(session: Session, name: str, password_hash: str, role: str) -> CuratorRow:
+    """Raises `AlreadyExists` if the name is taken, ValueError for an unknown role."""
+    check_text(name, "The curator's name", 255)
+    if role not in ROLES:
+        raise ValueError(f"'{role}' is not a role; the roles are {', '.join(ROLES)}")
+    try:
+        session.execute(
+            insert(Curator).values(name=name, password_hash=password_hash, role=role, active=True)
+        )
+    except IntegrityError as error:
+        session.rollback()
+        raise AlreadyExists(f"There is already an account named '{name}'.") from error
+    return get_curator(session, name)
+
+
+def list_curators(session: Session) -> list[CuratorRow]:
+    """All accounts by name, inactive ones included."""
+    rows = session.execute(select(*_COLUMNS).order_by(Curator.name))
+    return [record(CuratorRow, row) for row in rows]
+
+
+def get_curator(session: Session, name: str) -> CuratorRow:
+    """Raises `MissingRow`; also for names that PostgreSQL could not store."""
+    try:
+        check_text(name, "The name")
+    except UnstorableText:
+        raise MissingRow(f"There is no account named {name!r}.") from None
+    row = session.execute(select(*_COLUMNS).where(Curator.name == name)).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no account named '{name}'.")
+    return record(CuratorRow, row)
+
+
+def is_adjudicator(session: Session, name: str) -> bool:
+    """Whether the account of this name exists and may settle disagreements."""
+    query = select(Curator.id).where(Curator.name == name, Curator.role == "adjudicator")
+    return session.execute(query).one_or_none() is not None
+
+
+def change_curator(
+    session: Session,
+    name: str,
+    password_hash: str | None = None,
+    role: str | None = None,
+    active: bool | None = None,
+) -> CuratorRow:
+    """Change the given fields. The account's logins end, and if it is closed its keys. Raises
+    `MissingRow`."""
+    curator = get_curator(session, name)
+    values = {"password_hash": password_hash, "role": role, "active": active}
+    changed = {key: value for key, value in values.items() if value is not None}
+    session.execute(update(Curator).where(Curator.id == curator.id).values(changed))
+    session.execute(delete(Login).where(Login.curator_id == curator.id))
+    if active is False:
+        session.execute(delete(ApiKey).where(ApiKey.curator_id == curator.id))
+    return get_curator(session, name)
+
+
+def count_active(session: Session) -> int:
+    query = select(func.count()).select_from(Curator).where(Curator.active)
+    return session.execute(query).scalar_one()
+
+
+def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at: datetime) -> None:
+    """Add a browser's login and delete expired ones."""
+    session.execute(delete(Login).where(Login.expires_at <= now()))
+    session.execute(
+        insert(Login).values(
+            curator_id=curator_id, token_digest=token_digest, expires_at=expires_at
+        )
+    )
+
+
+def logged_in(session: Session, token_digest: bytes) -> CuratorRow | None:
+    """The account of a login, None if it has expired or the account is inactive."""
+    row = session.execute(
+        select(*_COLUMNS)
+        .join(Login, Login.curator_id == Curator.id)
+        .where(Login.token_digest == token_digest, Login.expires_at > now(), Curator.active)
+    ).one_or_none()
+    return None if row is None else record(CuratorRow, row)
+
+
+def end_login(session: Session, token_digests: Sequence[bytes]) -> None:
+    session.execute(delete(Login).where(Login.token_digest.in_(token_digests)))

@@ -1,0 +1,280 @@
+"""Datasets, the problems found while importing or scoring them, and settings of the database."""
+
+import secrets
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from db.errors import AlreadyExists, MissingRow
+from db.models import Base, Dataset, ImportProblem, Pair, Setting
+from db.queries.blind_review import pair_columns
+from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.statements import check_text, columns_of, insert_for, record
+
+_IDENTITY = "identity"
+_DEVICE_SECRET = "device_secret"
+
+
+def get_setting(session: Session, key: str, default: Any = None) -> Any:
+    """The value stored under `key`, or `default`."""
+    row = session.execute(select(Setting.value).where(Setting.key == key)).one_or_none()
+    return default if row is None else row.value
+
+
+def set_setting(session: Session, key: str, value: Any) -> None:
+    """Store `value`, which must be JSON-serialisable, under `key`."""
+    insert = insert_for(session, Setting).values(key=key, value=value)
+    session.execute(
+        insert.on_conflict_do_update(index_elements=[Setting.key], set_={"value": value})
+    )
+
+
+def identity(session: Session) -> str:
+    """A unique name of this database, created at the first call; needs a `writing()` session.
+
+    Files outside the database that belong to its dataset ids are stored under this name.
+    """
+    return _kept(session, _IDENTITY, uuid.uuid4().hex)
+
+
+def device_secret(session: Session) -> bytes:
+    """The key that signs device cookies, created at the first call; needs a `writing()` session."""
+    return bytes.fromhex(_kept(session, _DEVICE_SECRET, secrets.token_hex(32)))
+
+
+def forget_all(session: Session) -> None:
+    """Delete all settings, so that the database gets a new identity and a new secret."""
+    session.execute(delete(Setting))
+
+
+def _kept(session: Session, key: str, value: str) -> str:
+    """The value stored under `key`; `value` is stored first if there is none."""
+    insert = insert_for(session, Setting)
+    session.execute(insert.values(key=key, value=value).on_conflict_do_nothing())
+    return str(get_setting(session, key))
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """`root`: the directory that image paths are relative to. `source`: what was imported."""
+
+    id: int
+    name: str
+    source: str
+    root: str
+    note: str
+    guidelines: str
+    created_at: datetime
+    overlap_share: float
+    overlap_people: int
+    models: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ProblemRow:
+    """A row that could not be imported: where it is, what is wrong with it."""
+
+    file: str
+    row: int | None
+    kind: str
+    message: str
+    external_id: str | None = None
+
+
+_COLUMNS = columns_of(Dataset, DatasetRow)
+
+
+def create_dataset(
+    session: Session, name: str, source: str, root: str, note: str = ""
+) -> DatasetRow:
+    """Raises `AlreadyExists` if the name is taken; then the whole transaction is rolled back."""
+    check_text(name, "The dataset's name", 255)
+    try:
+        session.execute(insert(Dataset).values(name=name, source=source, root=root, note=note))
+    except IntegrityError as error:
+        session.rollback()
+        raise AlreadyExists(
+            f"There is already a dataset named '{name}'. Choose another name, or add to that one."
+        ) from error
+    return get_dataset(session, name)
+
+
+def list_datasets(session: Session) -> list[DatasetRow]:
+    """All datasets, oldest first."""
+    return [
+        record(DatasetRow, row) for row in session.execute(select(*_COLUMNS).order_by(Dataset.id))
+    ]
+
+
+def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:
+    """Raises `MissingRow` with the names that exist."""
+    matches = (
+        Dataset.id == name_or_id if isinstance(name_or_id, int) else Dataset.name == name_or_id
+    )
+    row = session.execute(select(*_COLUMNS).where(matches)).one_or_none()
+    if row is None:
+        names = ", ".join(f"'{dataset.name}'" for dataset in list_datasets(session)[:10])
+        raise MissingRow(
+            f"There is no dataset '{name_or_id}' in this database. "
+            + (f"It has {names}." if names else "It has none yet: import one first.")
+        )
+    return record(DatasetRow, row)
+
+
+def names_of(session: Session, dataset_ids: Collection[int]) -> dict[int, str]:
+    """The names of the existing datasets among these, by id, in one statement."""
+    query = select(Dataset.id, Dataset.name).where(Dataset.id.in_(dataset_ids))
+    return {row.id: row.name for row in session.execute(query)}
+
+
+def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRow]:
+    """A pair with the dataset that it belongs to, in one statement. Raises `MissingRow`."""
+    of_pair = pair_columns(session, PAIR_FIELDS)
+    query = (
+        select(*of_pair, *_COLUMNS)
+        .join(Dataset, Dataset.id == Pair.dataset_id)
+        .where(Pair.id == pair_id)
+    )
+    row: Sequence[Any] | None = session.execute(query).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
+    return PairRow(*row[: len(of_pair)]), DatasetRow(*row[len(of_pair) :])
+
+
+def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]) -> None:
+    """Store the models of a dataset for future scoring, by the names of the settings."""
+    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(models=dict(models)))
+
+
+def lock(session: Session, dataset_id: int) -> None:
+    """Lock the dataset until this transaction ends; others that lock it wait."""
+    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
+
+
+def set_overlap(session: Session, dataset_id: int, share: float, people: int) -> None:
+    """Set the share of pairs judged by several people each. Raises ValueError if invalid."""
+    if not 0 <= share <= 1 or people < 2:
+        raise ValueError("an overlap is a share from 0 to 1 and two people or more")
+    session.execute(
+        update(Dataset)
+        .where(Dataset.id == dataset_id)
+        .values(overlap_share=share, overlap_people=people)
+    )
+
+
+def move_dataset(session: Session, dataset_id: int, source: str, root: str) -> None:
+    """Record that the dataset's files have moved."""
+    session.execute(
+        update(Dataset).where(Dataset.id == dataset_id).values(source=source, root=root)
+    )
+
+
+def rename_dataset(session: Session, dataset_id: int, name: str) -> None:
+    """Raises `AlreadyExists` if the name is taken (then the whole transaction is rolled back),
+    `MissingRow`."""
+    check_text(name, "The dataset's name", 255)
+    get_dataset(session, dataset_id)
+    try:
+        session.execute(update(Dataset).where(Dataset.id == dataset_id).values(name=name))
+    except IntegrityError as error:
+        session.rollback()
+        raise AlreadyExists(
+            f"There is already a dataset named '{name}'. Choose another name."
+        ) from error
+
+
+def set_guidelines(session: Session, dataset_id: int, text: str) -> None:
+    """Raises `MissingRow`, and `UnstorableText` if the text cannot be stored."""
+    check_text(text, "The guidelines")
+    get_dataset(session, dataset_id)
+    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(guidelines=text))
+
+
+def delete_dataset(session: Session, dataset_id: int) -> None:
+    """Delete a dataset and everything known about it, verdicts included. Images are not touched."""
+    get_dataset(session, dataset_id)
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
+    # Read from the schema, dependents first, so that no table can be forgotten.
+    for table in reversed(Base.metadata.sorted_tables):
+        if "pair_id" in table.c:
+            session.execute(delete(table).where(table.c.pair_id.in_(pairs)))
+        elif "dataset_id" in table.c:
+            session.execute(delete(table).where(table.c.dataset_id == dataset_id))
+    session.expire_all()
+    session.execute(delete(Dataset).where(Dataset.id == dataset_id))
+
+
+def add_problems(session: Session, dataset_id: int, problems: Sequence[ProblemRow]) -> None:
+    """Store rows that could not be imported. Unstorable characters are replaced, because a report
+    must never fail over the very thing it reports."""
+    if problems:
+        session.execute(
+            insert(ImportProblem),
+            [
+                {"dataset_id": dataset_id}
+                | {
+                    key: _storable(value) if isinstance(value, str) else value
+                    for key, value in asdict(problem).items()
+                }
+                for problem in problems
+            ],
+        )
+
+
+def list_problems(
+    session: Session, dataset_id: int, offset: int = 0, limit: int = 100
+) -> list[ProblemRow]:
+    """Problems of a dataset in the order in which they were found."""
+    rows = session.execute(
+        select(
+            ImportProblem.file,
+            ImportProblem.row,
+            ImportProblem.kind,
+            ImportProblem.message,
+            ImportProblem.external_id,
+        )
+        .where(ImportProblem.dataset_id == dataset_id)
+        .order_by(ImportProblem.id)
+        .offset(offset)
+        .limit(limit)
+    )
+    return [record(ProblemRow, row) for row in rows]
+
+
+def count_problems(session: Session, dataset_id: int) -> int:
+    query = select(func.count()).select_from(ImportProblem)
+    return session.execute(query.where(ImportProblem.dataset_id == dataset_id)).scalar_one()
+
+
+def files_with_problem(session: Session, dataset_id: int, kind: str) -> set[str]:
+    """The files that a problem of this kind was reported for."""
+    query = select(ImportProblem.file).where(
+        ImportProblem.dataset_id == dataset_id, ImportProblem.kind == kind
+    )
+    return set(session.execute(query).scalars())
+
+
+def count_pairs_with_problem(session: Session, dataset_id: int, kind: str) -> int:
+    """Pairs whose image a problem of this kind was reported for."""
+    files = select(ImportProblem.file).where(
+        ImportProblem.dataset_id == dataset_id, ImportProblem.kind == kind
+    )
+    query = select(func.count()).select_from(Pair)
+    query = query.where(Pair.dataset_id == dataset_id, Pair.image_path.in_(files))
+    return session.execute(query).scalar_one()
+
+
+def clear_problems(session: Session, dataset_id: int, kind: str | None = None) -> None:
+    """Delete the problems (of one kind) before the dataset is checked again."""
+    forget = delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id)
+    session.execute(forget if kind is None else forget.where(ImportProblem.kind == kind))
+
+
+def _storable(value: str) -> str:
+    return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,556 @@
+"""The queue: pairs in the order in which a curator sees them, page by page and one by one.
+
+Pagination is by *keyset*: not "skip 480,000 rows" but "what follows this value and this id", which
+an index answers at once and which stays correct while rows are being decided. Pairs without a value
+come last in either direction. So that the index does all the work, an order is split into segments,
+each a plain range of one index:
+
+    after (p = 0.7, id 12), most likely wrong first:
+        p = 0.7 and id > 12   by id          the rest of the ties
+        p < 0.7               by p, id       what follows
+        p unknown             by id          the unscored ones
+
+Ties follow the direction of the index (`_TIES_ASCEND_WHEN_DESCENDING`).
+
+*Most uncertain* is the order of |p - 0.5|. The index of p is read on both sides of 0.5, and the two
+sides are merged.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    String,
+    and_,
+    cast,
+    column,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    table,
+)
+from sqlalchemy.engine import URL
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from db.caption_search import SHORTEST
+from db.column_types import now
+from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
+from db.errors import MissingRow
+from db.models import Claim, Pair, PictureIssue
+from db.queries.blind_review import pair_columns, verdict_seen
+from db.queries.opinions import disputed_ids
+from db.queries.pair_tags import has_tag
+from db.queries.pictures import is_duplicate
+from db.queries.plots import Corners, is_inside
+from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
+from db.queries.statements import check_text
+
+#: Orders by the probability of error, whose column depends on the dataset (`_column`).
+_BY_PROBABILITY = ("p_error", "uncertainty")
+#: The column of each other order; 'position' is the order of import.
+_COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
+    "s_0": Pair.s_0,
+    "gain": Pair.gain,
+    "icc": Pair.icc,
+    "disagreement": Pair.disagreement,
+    "support": Pair.support,
+    "weakest": Pair.weakest,
+    "specificity": Pair.specificity,
+    "random": Pair.random_key,
+    "position": None,
+}
+#: Columns that a filter may restrict to a range.
+RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
+
+#: Whether ids ascend where the values descend, as in the order's index (`models.py`).
+_TIES_ASCEND_WHEN_DESCENDING = {
+    "p_error": True,
+    "gain": True,
+    "disagreement": True,
+    "s_0": False,
+    "icc": False,
+    "support": False,
+    "weakest": False,
+    "specificity": False,
+    "random": False,
+}
+#: Distances are compared exactly; the range read from the index is wider by this much.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Range:
+    """A closed interval, None: unbounded. Pairs without a value are excluded."""
+
+    column: str
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.column not in RANGES:
+            raise ValueError(f"a range must be one of {', '.join(RANGES)}, not '{self.column}'")
+
+
+@dataclass(frozen=True)
+class QueueFilter:
+    """Which pairs are in the queue, and in which order.
+
+    `decided_by`: author of the verdict in effect. `text`: substring of the caption, ignoring case.
+    `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
+    `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
+    verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
+    PICTURE_ISSUES. `tag`: one of people's own words. `duplicates`: whether it belongs to a group of
+    near duplicates. `region`: corners of a polygon on the map that contains it. `among`: only these
+    pairs, in exactly this order, regardless of `order` (results of a search by meaning or by
+    image). Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest,
+    specificity ascending. `random` is a random order, the same every time; `uncertainty` has the
+    probabilities nearest to 0.5 first, whatever the direction.
+
+    `reader`: the curator who gets the pairs of the queue; those claimed by others are left out.
+    Verdicts are selected by as far as the session's reader sees them (`blind_review`).
+    """
+
+    dataset_id: int
+    review: str = "all"
+    decision: str | None = None
+    split: str | None = None
+    ranges: tuple[Range, ...] = ()
+    decided_by: str | None = None
+    text: str | None = None
+    truncated: bool | None = None
+    external_id: str | None = None
+    extra: tuple[str, str] | None = None
+    suspect_word: str | None = None
+    suspect_kind: str | None = None
+    note: str | None = None
+    noted: bool | None = None
+    picture: str | None = None
+    tag: str | None = None
+    duplicates: bool | None = None
+    region: Corners | None = None
+    among: tuple[int, ...] | None = None
+    order: str = "p_error"
+    descending: bool = True
+    reader: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.review not in REVIEWS:
+            raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
+        if self.order not in ORDERS:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}, not '{self.order}'")
+        if self.picture is not None and self.picture not in PICTURE_ISSUES:
+            raise ValueError(f"picture must be one of {', '.join(PICTURE_ISSUES)}")
+        if self.decision is not None and self.decision not in DECISIONS:
+            raise ValueError(
+                f"'{self.decision}' is not a decision; there are {', '.join(DECISIONS)}"
+            )
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A position in an order: after this pair. Only meaningful with the filter it came from."""
+
+    value: float | None
+    pair_id: int
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """What the queue shows of a pair; see `PairRow` for the directions of scores."""
+
+    pair_id: int
+    external_id: str
+    image_path: str
+    caption: str
+    p_error: float | None
+    s_0: float | None
+    gain: float | None
+    icc: float | None
+    decision: str | None
+    corrected_caption: str | None
+    split: str | None
+    truncated: bool
+    verdict_version: int
+    random_key: float
+    disagreement: float | None
+    support: float | None
+    weakest: float | None
+    specificity: float | None
+    enriches: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class QueuePage:
+    """`next_cursor` is None on the last page."""
+
+    rows: tuple[QueueRow, ...]
+    next_cursor: Cursor | None
+
+
+def _columns(session: Session, dataset_id: int) -> tuple[ColumnElement[Any], ...]:
+    columns = pair_columns(session, QueueRow.__dataclass_fields__, dataset_id)
+    return (*columns, RANKING.label("ranking"))
+
+
+#: The number of the ranking last seen in use, by database and dataset.
+_last_rankings: dict[tuple[URL, int], int] = {}
+
+
+def page(
+    session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
+) -> QueuePage:
+    """The next `limit` pairs after `after`, or the first ones."""
+    stored_rows = _rows(session, filter, after, limit + 1)
+    rows = [_queue_row(row) for row in stored_rows]
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
+
+
+def _queue_row(row: Row[Any]) -> QueueRow:
+    values = row._asdict()
+    del values["ranking"]
+    return QueueRow(**values)
+
+
+def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
+    """Number of pairs that match the filter; counting stops at `at_most`."""
+    pairs = select(Pair.id).where(*_conditions(session, filter))
+    if at_most is not None:
+        pairs = pairs.limit(at_most)
+    return session.execute(select(func.count()).select_from(pairs.subquery())).scalar_one()
+
+
+def first_pair(session: Session, filter: QueueFilter) -> int | None:
+    """The first pair of the queue; None if it is empty."""
+    return _first_id(session, filter, None)
+
+
+def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int | None:
+    """The pair that follows in the queue; None at the end.
+
+    The given pair need not be in the queue (any more): a pair that was just decided still marks the
+    curator's position. Raises `MissingRow` if it does not exist.
+    """
+    return _first_id(session, filter, _place(session, filter, after_pair_id))
+
+
+def following(
+    session: Session, filter: QueueFilter, after_pair_id: int, limit: int
+) -> tuple[QueueRow, ...]:
+    """At most `limit` pairs that follow in the queue. Otherwise like `next_pair`."""
+    place = _place(session, filter, after_pair_id)
+    return tuple(_queue_row(row) for row in _rows(session, filter, place, limit))
+
+
+def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
+    """The pair that precedes in the queue; None at the start. Otherwise like `next_pair`."""
+    return _first_id(session, filter, _place(session, filter, before_pair_id), backwards=True)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    conditions: tuple[ColumnElement[bool], ...]
+    order: tuple[ColumnElement[Any], ...]
+
+
+def _column(session: Session, filter: QueueFilter) -> InstrumentedAttribute[float | None] | None:
+    """The column of the filter's order; None for the order of import."""
+    if filter.order in _BY_PROBABILITY:
+        return _p_error(session, filter.dataset_id)
+    return _COLUMN_OF[filter.order]
+
+
+def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
+    """The column of the probability of error, queried once per session."""
+    key = ("ranking", dataset_id)
+    if key not in session.info:
+        session.info[key] = ranking_of(session, dataset_id)
+    return column_of(session.info[key])
+
+
+def _segments(
+    session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
+) -> Iterator[_Segment]:
+    """The ranges that follow (or, backwards, precede) a position, nearest first."""
+    column = _column(session, filter)
+    if column is None:
+        yield _by_id((), (not filter.descending) != backwards, place)
+        return
+    values_descend = filter.descending != backwards
+    ties_ascend = values_descend == _TIES_ASCEND_WHEN_DESCENDING[filter.order]
+    unknown_ascend = not backwards
+    has_value = (column.is_not(None),)
+    # A range over the ordering column excludes unknown values: skip their segment.
+    bounded = _bounded(filter, filter.order)
+    by_value = (
+        column.desc() if values_descend else column.asc(),
+        Pair.id.asc() if ties_ascend else Pair.id.desc(),
+    )
+    if place is None:
+        yield _Segment(has_value, by_value)
+        if not bounded:
+            yield _by_id((column.is_(None),), unknown_ascend, None)
+    elif place.value is None:
+        if not bounded:
+            yield _by_id((column.is_(None),), unknown_ascend, place)
+        if backwards:
+            yield _Segment(has_value, by_value)
+    else:
+        yield _by_id((column == place.value,), ties_ascend, place)
+        beyond = column < place.value if values_descend else column > place.value
+        yield _Segment((beyond,), by_value)
+        if not backwards and not bounded:
+            yield _by_id((column.is_(None),), unknown_ascend, None)
+
+
+def _bounded(filter: QueueFilter, name: str) -> bool:
+    return any(
+        range.column == name and (range.minimum, range.maximum) != (None, None)
+        for range in filter.ranges
+    )
+
+
+def _by_id(
+    conditions: tuple[ColumnElement[bool], ...], ascending: bool, place: Cursor | None
+) -> _Segment:
+    if place is not None:
+        beyond = Pair.id > place.pair_id if ascending else Pair.id < place.pair_id
+        conditions = (*conditions, beyond)
+    return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
+
+
+def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
+    verdict = verdict_seen(session, filter.dataset_id)
+    conditions: list[ColumnElement[bool]] = [
+        Pair.dataset_id == filter.dataset_id,
+        Pair.hidden.is_(False),
+    ]
+    if filter.review == "unreviewed":
+        conditions.append(verdict.is_undecided)
+    elif filter.review == "decided":
+        conditions.append(~verdict.is_undecided)
+    elif filter.review == "disputed":
+        conditions.append(Pair.id.in_(disputed_ids(session, filter.dataset_id)))
+    if filter.reader is not None:
+        claimed_by_others = (
+            Claim.pair_id == Pair.id,
+            Claim.curator != filter.reader,
+            Claim.expires_at > now(),
+        )
+        conditions.append(~exists().where(*claimed_by_others))
+    if filter.among is not None:
+        conditions.append(Pair.id.in_(filter.among))
+    if filter.suspect_word is not None:
+        conditions.append(Pair.suspect_word == filter.suspect_word)
+    if filter.suspect_kind is not None:
+        conditions.append(Pair.suspect_kind == filter.suspect_kind)
+    if filter.decision is not None:
+        conditions.append(verdict.decision == filter.decision)
+    if filter.split is not None:
+        conditions.append(Pair.split == filter.split)
+    if filter.decided_by is not None:
+        conditions.append(verdict.decided_by == filter.decided_by)
+    for range in filter.ranges:
+        bounded = (
+            _p_error(session, filter.dataset_id)
+            if range.column == "p_error"
+            else getattr(Pair, range.column)
+        )
+        if range.minimum is not None:
+            conditions.append(bounded >= range.minimum)
+        if range.maximum is not None:
+            conditions.append(bounded <= range.maximum)
+    if filter.truncated is not None:
+        conditions.append(Pair.truncated == filter.truncated)
+    if filter.external_id is not None:
+        check_text(filter.external_id, "The id to search for")
+        conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))
+    if filter.extra is not None:
+        column, value = filter.extra
+        conditions.append(cast(Pair.extra[column].as_string(), String) == value)
+    if filter.picture is not None:
+        conditions.append(
+            Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == filter.picture))
+        )
+    if filter.tag is not None:
+        conditions.append(has_tag(filter.tag))
+    if filter.duplicates is not None:
+        conditions.append(is_duplicate() if filter.duplicates else ~is_duplicate())
+    if filter.region is not None:
+        conditions.append(is_inside(filter.region))
+    if filter.note or filter.noted:
+        conditions.append(verdict.note != "")
+    elif filter.noted is False:
+        conditions.append(verdict.note == "")
+    if filter.note and filter.note.strip():
+        check_text(filter.note, "The text to search for")
+        conditions.append(verdict.note.icontains(filter.note.strip(), autoescape=True))
+    if filter.text and filter.text.strip():
+        check_text(filter.text, "The text to search for")
+        conditions.append(_holds(session, filter.text.strip()))
+    return conditions
+
+
+def _holds(session: Session, text: str) -> ColumnElement[bool]:
+    """Condition: the caption contains the text, ignoring case, by the trigram index."""
+    if session.get_bind().dialect.name == "postgresql":
+        escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+        return Pair.caption.ilike(f"%{escaped}%")
+    if len(text) < SHORTEST:
+        return Pair.caption.icontains(text, autoescape=True)
+    captions = table("pair_captions", column("rowid"))
+    phrase = '"' + text.replace('"', '""') + '"'  # a quoted phrase has no operators
+    return Pair.id.in_(
+        select(captions.c.rowid).where(literal_column("pair_captions").match(phrase))
+    )
+
+
+def _first_id(
+    session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
+) -> int | None:
+    rows = _rows(session, filter, place, 1, backwards)
+    return int(rows[0].pair_id) if rows else None
+
+
+def _rows(
+    session: Session,
+    filter: QueueFilter,
+    place: Cursor | None,
+    limit: int,
+    backwards: bool = False,
+) -> list[Row[Any]]:
+    """At most `limit` rows after (or, backwards, before) a position, nearest first."""
+    dataset_id = filter.dataset_id
+    key, last = ("ranking", dataset_id), (session.get_bind().engine.url, dataset_id)
+    by_probability = filter.order in _BY_PROBABILITY or _bounded(filter, "p_error")
+    if not by_probability:
+        return _rows_by(session, filter, place, limit, backwards)
+    # A key press should not cost a statement that queries the ranking: the last one seen is
+    # assumed, and the rows contain the actual one.
+    assumed = session.info.setdefault(key, _last_rankings.get(last, 0))
+    rows = _rows_by(session, filter, place, limit, backwards)
+    actual = rows[0].ranking if rows else ranking_of(session, dataset_id)
+    session.info[key] = _last_rankings[last] = actual
+    return rows if actual == assumed else _rows_by(session, filter, place, limit, backwards)
+
+
+def _rows_by(
+    session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
+) -> list[Row[Any]]:
+    if filter.among is not None:
+        return _listed_rows(session, filter, place, limit, backwards)
+    streams: list[list[Any]] = []
+    for stream in _streams(session, filter, place, backwards):
+        rows: list[Any] = []
+        for segment in stream:
+            rows += session.execute(
+                select(*_columns(session, filter.dataset_id))
+                .where(*_conditions(session, filter), *segment.conditions)
+                .order_by(*segment.order)
+                .limit(limit - len(rows))
+            ).all()
+            if len(rows) == limit:
+                break
+        streams.append(rows)
+    if len(streams) == 1:
+        return streams[0]
+    merged = heapq.merge(*streams, key=_by_distance, reverse=backwards)
+    return list(islice(merged, limit))
+
+
+def _listed_rows(
+    session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
+) -> list[Row[Any]]:
+    """Like `_rows`, for the listed pairs of `filter.among`, which are few enough to read all."""
+    assert filter.among is not None
+    rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
+    rows: Sequence[Any] = session.execute(
+        select(*_columns(session, filter.dataset_id)).where(*_conditions(session, filter))
+    ).all()
+    ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
+    if place is not None:
+        edge = rank.get(place.pair_id, -1)
+        ordered = [
+            row
+            for row in ordered
+            if (rank[row.pair_id] < edge if backwards else rank[row.pair_id] > edge)
+        ]
+    return ordered[:limit]
+
+
+def _by_distance(row: Row[Any]) -> tuple[float, int]:
+    distance = math.inf if row.p_error is None else abs(row.p_error - 0.5)
+    return distance, row.pair_id
+
+
+def _streams(
+    session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
+) -> list[Iterator[_Segment]]:
+    """The streams to merge: one, or for uncertainty the two sides of 0.5 and the unknown values."""
+    if filter.order != "uncertainty":
+        return [_segments(session, filter, place, backwards)]
+    p_error = _p_error(session, filter.dataset_id)
+    distance = func.abs(p_error - 0.5)
+    start = math.inf if place is None or place.value is None else abs(place.value - 0.5)
+    further: tuple[ColumnElement[bool], ...] = ()
+    if place is not None and place.value is not None:
+        tie = and_(
+            distance == start,
+            Pair.id < place.pair_id if backwards else Pair.id > place.pair_id,
+        )
+        further = (or_(distance < start if backwards else distance > start, tie),)
+    streams: list[Iterator[_Segment]] = []
+    if place is None or place.value is not None or backwards:
+        for above in (True, False):
+            side = p_error >= 0.5 if above else p_error < 0.5
+            bound: tuple[ColumnElement[bool], ...] = ()
+            if further:
+                edge = start + _SLACK if backwards else start - _SLACK
+                limit = 0.5 + edge if above else 0.5 - edge
+                bound = (p_error <= limit if above == backwards else p_error >= limit,)
+            rising = p_error.asc() if above != backwards else p_error.desc()
+            ties = Pair.id.desc() if backwards else Pair.id.asc()
+            streams.append(iter([_Segment((side, *bound, *further), (rising, ties))]))
+    unknown = place is None or place.value is None or not backwards
+    if unknown and not _bounded(filter, "p_error"):
+        behind = place if place is not None and place.value is None else None
+        streams.append(iter([_by_id((p_error.is_(None),), not backwards, behind)]))
+    return streams
+
+
+def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
+    name = _value_name(filter)
+    value = Pair.id if name is None else P_ERROR if name == "p_error" else getattr(Pair, name)
+    row = session.execute(
+        select(Pair.id, value.label("value"), RANKING.label("ranking")).where(
+            Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
+        )
+    ).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no pair {pair_id} in this dataset.")
+    # Every key press runs this: one statement for the place and the column.
+    session.info["ranking", filter.dataset_id] = row.ranking
+    return Cursor(None if name is None else row.value, pair_id)
+
+
+def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
+    name = _value_name(filter)
+    return Cursor(None if name is None else getattr(row, name), row.pair_id)
+
+
+def _value_name(filter: QueueFilter) -> str | None:
+    """The field of `QueueRow` that holds the order's value; None for the order of import."""
+    if filter.order in _BY_PROBABILITY:
+        return "p_error"
+    column = _COLUMN_OF[filter.order]
+    return None if column is None else column.key

@@ -1,0 +1,292 @@
+"""Signals of pictures with the issues derived from them, and groups of near duplicates."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    String,
+    case,
+    cast,
+    exists,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy.orm import Session, aliased
+
+from db.models import NearDuplicate, Pair, PictureIssue, PictureSignals, WordMark
+from db.queries.blind_review import may_know_pair, pair_columns, reader_of, verdict_seen
+from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.probabilities import P_ERROR
+from db.queries.statements import (
+    check_number,
+    chunks,
+    columns_of,
+    in_dataset,
+    insert_for,
+    record,
+    replace_rows,
+)
+
+#: Verdicts that remove a pair from the dataset.
+_LEAVING = ("drop", "abstract")
+
+
+@dataclass(frozen=True)
+class DuplicateRow:
+    """See `db.models.NearDuplicate`."""
+
+    pair_id: int
+    group_id: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class MemberRow:
+    """A pair of a group. `has_same_pixels`: as the group's first picture, None if the signals have
+    not been measured; `sharpness`: higher is sharper; `size`: square root of the pixel count."""
+
+    group_id: int
+    pair_id: int
+    external_id: str
+    image_path: str
+    caption: str
+    p_error: float | None
+    decision: str | None
+    verdict_version: int
+    similarity: float
+    has_same_pixels: bool | None
+    sharpness: float | None
+    size: float | None
+    enriches: bool = False
+    #: Whether nobody has decided the pair; False as well if the verdict is hidden from the reader.
+    is_open: bool = True
+
+
+@dataclass(frozen=True)
+class DuplicateCounts:
+    """`groups`, of which `open` ones have an undecided pair and at least two pictures that stay.
+    `pictures`: in all groups."""
+
+    groups: int
+    open: int
+    pictures: int
+
+
+def replace_groups(session: Session, dataset_id: int, rows: Sequence[DuplicateRow]) -> None:
+    """Store the dataset's groups; replaces the previous ones."""
+    for row in rows:
+        check_number(row.similarity, "the similarity")
+    replace_rows(session, dataset_id, NearDuplicate, [vars(row) for row in rows])
+
+
+def group_ids(
+    session: Session,
+    dataset_id: int,
+    only_open: bool = False,
+    after: int | None = None,
+    limit: int | None = None,
+) -> list[int]:
+    """Ids of groups in import order of their first pictures, following the group `after`."""
+    query = _groups(session, dataset_id, only_open).order_by(NearDuplicate.group_id).limit(limit)
+    if after is not None:
+        query = query.where(NearDuplicate.group_id > after)
+    return list(session.execute(query).scalars())
+
+
+def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
+    """All pairs of these groups: group by group, each group's first picture first, then by
+    similarity; pairs of one picture together."""
+    first, signals = aliased(PictureSignals), aliased(PictureSignals)
+    verdict = verdict_seen(session)
+    member_rows: list[MemberRow] = []
+    for part in chunks(groups, 500):
+        rows = session.execute(
+            select(
+                NearDuplicate.group_id,
+                NearDuplicate.pair_id,
+                Pair.external_id,
+                Pair.image_path,
+                Pair.caption,
+                P_ERROR,
+                verdict.decision.label("decision"),
+                Pair.verdict_version,
+                NearDuplicate.similarity,
+                (signals.pixels == first.pixels).label("has_same_pixels"),
+                signals.blurriness.label("sharpness"),
+                signals.size,
+                verdict.enriches.label("enriches"),
+                Pair.decision.is_(None).label("is_open"),
+            )
+            .join(Pair, Pair.id == NearDuplicate.pair_id)
+            .outerjoin(signals, signals.pair_id == Pair.id)
+            .outerjoin(first, first.pair_id == NearDuplicate.group_id)
+            .where(NearDuplicate.group_id.in_(part), Pair.hidden.is_(False))
+        )
+        member_rows += [record(MemberRow, row) for row in rows]
+    places: dict[tuple[int, str], tuple[float, int]] = {}
+    for row in member_rows:
+        key = (row.group_id, row.image_path)
+        places[key] = min(places.get(key, (0.0, row.pair_id)), (-row.similarity, row.pair_id))
+    firsts = {(row.group_id, row.image_path) for row in member_rows if row.pair_id == row.group_id}
+    return sorted(
+        member_rows,
+        key=lambda row: (
+            row.group_id,
+            (row.group_id, row.image_path) not in firsts,
+            places[row.group_id, row.image_path],
+            row.pair_id,
+        ),
+    )
+
+
+def counts(session: Session, dataset_id: int) -> DuplicateCounts:
+    """Counts of the dataset's groups and their pictures."""
+    every = _groups(session, dataset_id).subquery()
+    left = _groups(session, dataset_id, only_open=True).subquery()
+    pictures = (
+        select(func.count(Pair.image_path.distinct()))
+        .join(NearDuplicate, NearDuplicate.pair_id == Pair.id)
+        .where(in_dataset(dataset_id))
+    )
+    return DuplicateCounts(
+        session.execute(select(func.count()).select_from(every)).scalar_one(),
+        session.execute(select(func.count()).select_from(left)).scalar_one(),
+        session.execute(pictures).scalar_one(),
+    )
+
+
+def is_duplicate() -> ColumnElement[bool]:
+    """Condition: the pair's picture belongs to a group."""
+    return exists().where(NearDuplicate.pair_id == Pair.id)
+
+
+def _groups(session: Session, dataset_id: int, only_open: bool = False) -> Select[int]:
+    query = (
+        select(NearDuplicate.group_id)
+        .join(Pair, Pair.id == NearDuplicate.pair_id)
+        .where(in_dataset(dataset_id))
+        .group_by(NearDuplicate.group_id)
+    )
+    if not only_open:
+        return query
+    verdict = verdict_seen(session, dataset_id)
+    stays = or_(verdict.is_undecided, verdict.decision.not_in(_LEAVING))
+    return query.having(
+        func.count(case((stays, Pair.image_path)).distinct()) > 1,
+        func.count() > func.count(Pair.decision),
+    )
+
+
+@dataclass(frozen=True)
+class SignalsRow:
+    """See `db.models.PictureSignals`."""
+
+    pair_id: int
+    brightness_perc_5: float
+    brightness_perc_99: float
+    aspect_ratio: float
+    entropy: float
+    blurriness: float
+    blurriness_grayscale_std: float
+    size: float
+    pixels: str
+    phash: str
+
+
+_COLUMNS = columns_of(PictureSignals, SignalsRow)
+
+
+def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
+    """The next pairs after `after_id`, in import order, whose picture has no signals yet."""
+    rows = session.execute(
+        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+        .where(
+            in_dataset(dataset_id),
+            Pair.id > after_id,
+            ~exists().where(PictureSignals.pair_id == Pair.id),
+        )
+        .order_by(Pair.id)
+        .limit(limit)
+    )
+    return [record(PairRow, row) for row in rows]
+
+
+def save_signals(session: Session, rows: Sequence[SignalsRow]) -> None:
+    """Save signals; existing ones are not changed."""
+    for row in rows:
+        for name, value in asdict(row).items():
+            check_number(value if isinstance(value, float) else None, name)
+    if rows:
+        session.connection().execute(
+            insert_for(session, PictureSignals).on_conflict_do_nothing(),
+            [asdict(row) for row in rows],
+        )
+
+
+def signals_of(session: Session, dataset_id: int) -> list[tuple[SignalsRow, str]]:
+    """All signals of a dataset, each with the picture's name, in import order."""
+    rows = session.execute(
+        select(*_COLUMNS, Pair.image_path)
+        .join(Pair, Pair.id == PictureSignals.pair_id)
+        .where(in_dataset(dataset_id))
+        .order_by(Pair.id)
+    )
+    return [(SignalsRow(*row[:-1]), str(row[-1])) for row in rows]
+
+
+def replace_issues(session: Session, dataset_id: int, issues: Mapping[str, Iterable[int]]) -> None:
+    """Store the pairs of each issue; replaces all earlier issues of the dataset."""
+    values = [
+        {"pair_id": int(pair_id), "issue": issue}
+        for issue, ids in issues.items()
+        for pair_id in ids
+    ]
+    replace_rows(session, dataset_id, PictureIssue, values)
+
+
+def marks_and_issues(
+    session: Session, pair_id: int
+) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+    """Both in one statement: the words that curators marked as wrong (characters start, end; in
+    caption order), and the issues of the pair's picture."""
+    marks = select(WordMark.start, WordMark.end, cast(null(), String)).where(
+        WordMark.pair_id == pair_id
+    )
+    if not may_know_pair(session, pair_id):
+        marks = marks.where(WordMark.author == reader_of(session))
+    issues = select(literal(0), literal(0), PictureIssue.issue).where(
+        PictureIssue.pair_id == pair_id
+    )
+    rows = session.execute(union_all(marks, issues)).all()
+    words = sorted({(int(start), int(end)) for start, end, issue in rows if issue is None})
+    return words, tuple(sorted(str(issue) for _, _, issue in rows if issue is not None))
+
+
+def all_issues(session: Session, dataset_id: int) -> dict[int, tuple[str, ...]]:
+    """The issues of all pairs of the dataset whose picture has any."""
+    issues: dict[int, list[str]] = {}
+    rows = session.execute(
+        select(PictureIssue.pair_id, PictureIssue.issue)
+        .join(Pair, Pair.id == PictureIssue.pair_id)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(PictureIssue.pair_id, PictureIssue.issue)
+    )
+    for pair_id, issue in rows:
+        issues.setdefault(pair_id, []).append(issue)
+    return {pair_id: tuple(names) for pair_id, names in issues.items()}
+
+
+def count_measured(session: Session, dataset_id: int) -> int:
+    query = (
+        select(func.count())
+        .select_from(PictureSignals)
+        .join(Pair, Pair.id == PictureSignals.pair_id)
+        .where(in_dataset(dataset_id))
+    )
+    return session.execute(query).scalar_one()

@@ -1,0 +1,147 @@
+"""Specificity of captions: the column of `pairs`, and the retrievals that it is computed from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy.orm import Session
+
+from db.blobs import decode_integers, encode_integers
+from db.models import Pair, Retrieval
+from db.queries.pairs import PairCaption, lock_pairs
+from db.queries.statements import check_number, in_dataset, insert_for, set_columns
+
+
+@dataclass(frozen=True)
+class RetrievalRow:
+    """`specificity`: log-probability, at most 0, higher is better; `rank`: of the pair's own
+    picture among `of` pictures, 1 is best; `likeness`: mean cosine of the others with it; `better`:
+    pairs whose pictures match the caption as well or better, best first."""
+
+    pair_id: int
+    run_id: int
+    specificity: float
+    rank: int
+    of: int
+    likeness: float
+    better: tuple[int, ...]
+
+
+def save_retrievals(session: Session, rows: Sequence[RetrievalRow]) -> None:
+    """Save retrievals and the specificity of their pairs; replaces the numbers of older runs."""
+    if not rows:
+        return
+    for row in rows:
+        check_number(row.specificity, f"the specificity of pair {row.pair_id}")
+        check_number(row.likeness, f"the likeness of pair {row.pair_id}")
+    lock_pairs(session, [row.pair_id for row in rows])
+    set_columns(session, {row.pair_id: {"specificity": row.specificity} for row in rows})
+    insert = insert_for(session, Retrieval)
+    columns = ("run_id", "rank", "of", "likeness", "better")
+    session.connection().execute(
+        insert.on_conflict_do_update(
+            index_elements=["pair_id"], set_={name: insert.excluded[name] for name in columns}
+        ),
+        [
+            {
+                "pair_id": row.pair_id,
+                **{name: getattr(row, name) for name in columns},
+                "better": encode_integers(row.better),
+            }
+            for row in rows
+        ],
+    )
+
+
+def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
+    """The retrieval behind a pair's specificity; None if it has not been measured."""
+    row = session.execute(
+        select(
+            Retrieval.pair_id, Retrieval.run_id, Pair.specificity, Retrieval.rank, Retrieval.of,
+            Retrieval.likeness, Retrieval.better,
+        )
+        .join(Pair, Pair.id == Retrieval.pair_id)
+        .where(Retrieval.pair_id == pair_id, Pair.specificity.is_not(None))
+    ).one_or_none()  # fmt: skip
+    if row is None:
+        return None
+    return RetrievalRow(**row._asdict() | {"better": decode_integers(row.better)})
+
+
+def unmeasured(
+    session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
+) -> list[PairCaption]:
+    """The next pairs after `after_id`, in import order, that this run has not measured."""
+    rows = session.execute(
+        select(Pair.id, Pair.image_path, Pair.caption)
+        .where(
+            in_dataset(dataset_id),
+            Pair.id > after_id,
+            ~exists().where(Retrieval.pair_id == Pair.id, Retrieval.run_id == run_id),
+        )
+        .order_by(Pair.id)
+        .limit(limit)
+    )
+    return [PairCaption(*row) for row in rows]
+
+
+def keep_only(session: Session, dataset_id: int, run_id: int) -> None:
+    """Delete the dataset's numbers of all other runs: different runs are not comparable."""
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id)
+    others = select(Retrieval.pair_id).where(
+        Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
+    )
+    unsynchronised = {"synchronize_session": False}
+    session.execute(
+        update(Pair).where(Pair.id.in_(others.scalar_subquery())).values(specificity=None),
+        execution_options=unsynchronised,
+    )
+    session.execute(
+        delete(Retrieval).where(
+            Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
+        ),
+        execution_options=unsynchronised,
+    )
+
+
+def pictures(session: Session, dataset_id: int, at_most: int) -> list[tuple[int, str]]:
+    """(pair, picture's name) of distinct pictures sampled at random, the same every time."""
+    rows = session.execute(
+        select(Pair.id, Pair.image_path)
+        .where(in_dataset(dataset_id))
+        .order_by(Pair.random_key, Pair.id)
+        .execution_options(yield_per=2000)
+    )
+    pair_of_picture: dict[str, int] = {}
+    for pair_id, name in rows:
+        if name not in pair_of_picture:
+            pair_of_picture[name] = pair_id
+            if len(pair_of_picture) == at_most:
+                break
+    return [(pair_id, name) for name, pair_id in pair_of_picture.items()]
+
+
+def count_pictures(session: Session, dataset_id: int) -> int:
+    """The number of distinct pictures in the dataset."""
+    query = select(func.count(Pair.image_path.distinct())).where(in_dataset(dataset_id))
+    return session.execute(query).scalar_one()
+
+
+def is_measured(session: Session, dataset_id: int) -> bool:
+    """Whether any pair of the dataset has a specificity."""
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.specificity.is_not(None))
+    return session.execute(query.limit(1)).one_or_none() is not None
+
+
+def summary(session: Session, run_id: int) -> tuple[int, int, float | None, int]:
+    """(number of pairs measured by the run, number of those that rank their own picture first, mean
+    likeness, maximum number of pictures that a caption was compared with)."""
+    count, first, likeness, most = session.execute(
+        select(
+            func.count(Retrieval.pair_id),
+            func.count(Retrieval.pair_id).filter(Retrieval.rank == 1),
+            func.avg(Retrieval.likeness),
+            func.coalesce(func.max(Retrieval.of), 0),
+        ).where(Retrieval.run_id == run_id)
+    ).one()
+    return int(count), int(first), None if likeness is None else float(likeness), int(most)

@@ -1,0 +1,664 @@
+"""Verdicts: the decisions of curators, as an append-only history of acts.
+
+Each act is a row of `verdicts`; the pair's row holds the current state. Both are written in one
+transaction, guarded by the version that the curator saw:
+
+    UPDATE pairs SET …, verdict_version = 4 WHERE id = 7 AND verdict_version = 3
+
+If someone else was faster, no row matches and nothing is written. `add_verdict`, `undo_last` and
+`redo_last` commit before they return: what they return is on disk.
+
+Verdicts given together share a batch id: one undo reverts all of them that are still in effect,
+one redo restores them.
+
+Undo walks back along the versions in effect. A pair decided *correct* (1), then *drop* (2):
+
+    version  act           decision  replaces  standing_version
+    1        correct       correct   0         1
+    2        drop          drop      1         2
+    3        undo of 2     correct   2         1
+    4        undo of 1     NULL      1         0        undecided again
+    5        redo of 1     correct   0         1
+
+A bulk edit (`rewrite`) says nothing about the picture, so it is not a verdict: an undecided pair
+stays undecided, with the edited text in `corrected_caption`; a pair that a person has judged
+correct, or corrected, keeps that decision and its author. Nor does a verdict without a text of its
+own (*unsure*, *abstract*, *drop*) take an edit back: `edited_texts` finds it below such a verdict.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CursorResult, Select, bindparam, func, insert, select, update
+from sqlalchemy.orm import Session, aliased
+
+from db.authors import EDIT, NEW_PICTURE, authors_of, edit_author, is_edit, is_label_file, is_rule
+from db.column_types import now
+from db.decisions import DECISIONS
+from db.errors import MissingRow, PairState, VersionConflict
+from db.models import Pair, Suggestion, Verdict
+from db.queries import opinions
+from db.queries.blind_review import may_know_pair, pair_columns
+from db.queries.pairs import lock_pairs
+from db.queries.statements import check_text, chunks, columns_of, record, table_of
+
+
+@dataclass(frozen=True)
+class Act:
+    """A verdict, an undo or a redo. `decision` is the one in effect after it (None: undecided).
+    `undoes` and `redoes` are the versions that an undo reverts and a redo restores."""
+
+    pair_id: int
+    version: int
+    decision: str | None
+    corrected_caption: str | None
+    suggestion_id: int | None
+    author: str
+    created_at: datetime
+    replaces: int
+    standing_version: int
+    undoes: int | None = None
+    redoes: int | None = None
+    batch: str | None = None
+    #: A boost was accepted: the original caption is not an error.
+    enriches: bool = False
+    #: The curator's note on the decision in effect after this act.
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictRow(Act):
+    """An act as stored."""
+
+    id: int
+    #: Number of acts in an undo or a redo: those of a batch are reverted or restored together.
+    together: int = 1
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The result of verdicts given together: pairs written, and pairs skipped because their version
+    had changed."""
+
+    written: tuple[int, ...]
+    passed_over: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """The new text of a pair, edited from its text at `version`."""
+
+    pair_id: int
+    version: int
+    text: str
+
+
+_COLUMNS = (Verdict.id, *columns_of(Verdict, Act))
+
+#: Pairs that a bulk edit reads per statement.
+_AT_ONCE = 1000
+#: On PostgreSQL another curator may intervene between finding an act and undoing it; then retry.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class _VerdictRequest:
+    """A requested verdict. An earlier request may have written it and lost its response."""
+
+    decision: str
+    corrected_caption: str | None
+    suggestion_id: int | None
+    author: str
+    note: str
+
+    def is_answered_by(self, act: VerdictRow) -> bool:
+        """Whether the act is the one that this request writes."""
+        if act.undoes is not None or act.redoes is not None:
+            return False
+        if (act.author, act.note, act.suggestion_id) != (
+            self.author, self.note, self.suggestion_id,
+        ):  # fmt: skip
+            return False
+        if self.decision == "correct" and act.decision == "correction":
+            # The caption had been edited in bulk, and was accepted with the edit.
+            return act.enriches and act.batch is None
+        return (act.decision, act.corrected_caption) == (self.decision, self.corrected_caption)
+
+
+def add_verdict(
+    session: Session,
+    pair_id: int,
+    expected_version: int,
+    decision: str,
+    corrected_caption: str | None = None,
+    suggestion_id: int | None = None,
+    *,
+    author: str,
+    settles: bool = False,
+    note: str = "",
+) -> VerdictRow:
+    """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
+
+    `settles`: an adjudicator ends a disagreement with it. Judging a pair *correct* whose caption
+    has been edited in bulk accepts the edit: a *correction* that enriches.
+
+    Idempotent: the same verdict by the same author on the same version returns the existing row.
+    Raises `VersionConflict` with the current state if the pair's version has changed, `MissingRow`
+    for an unknown pair or a suggestion of another pair, ValueError for an invalid decision. In all
+    these cases nothing is written.
+    """
+    _check(decision, corrected_caption, author, note)
+    pair = _pair(session, pair_id)
+    request = _VerdictRequest(decision, corrected_caption, suggestion_id, author, note)
+    edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
+    if edited is not None:
+        decision, corrected_caption = "correction", edited
+    if pair.verdict_version == expected_version:
+        kind = None
+        if suggestion_id is not None:
+            kind = _kind_of_suggestion(session, pair_id, suggestion_id)
+        version = expected_version + 1
+        act = _write(
+            session,
+            Act(
+                pair_id=pair_id,
+                version=version,
+                decision=decision,
+                corrected_caption=corrected_caption,
+                suggestion_id=suggestion_id,
+                author=author,
+                created_at=now(),
+                replaces=pair.standing_version,
+                standing_version=version,
+                enriches=edited is not None or (decision == "correction" and kind == "boost"),
+                note=note,
+            ),
+            settles=settles,
+        )
+        if act is not None:
+            return act
+    earlier = _version(session, pair_id, expected_version + 1)
+    if earlier is not None and request.is_answered_by(earlier):
+        return earlier
+    raise VersionConflict(expected_version, pair_state(session, pair_id))
+
+
+@dataclass(frozen=True)
+class NewVerdict:
+    """A verdict on a pair as seen at its version. `caption`: of a *correction*."""
+
+    pair_id: int
+    version: int
+    decision: str
+    caption: str | None = None
+    note: str = ""
+
+
+def add_verdicts(
+    session: Session,
+    versions: Sequence[tuple[int, int]],
+    decision: str,
+    *,
+    author: str,
+    note: str = "",
+) -> Decided:
+    """The same verdict for many pairs, each as seen at its version: (pair, version). Like `add_all`
+    otherwise."""
+    requests = [NewVerdict(pair_id, version, decision, note=note) for pair_id, version in versions]
+    return add_all(session, requests, author=author)
+
+
+def add_all(session: Session, requests: Sequence[NewVerdict], *, author: str) -> Decided:
+    """Give many verdicts in one transaction, with one undo. Commits.
+
+    Pairs whose version has changed are skipped; *correct* accepts bulk edits, as in `add_verdict`.
+    Raises MissingRow for an unknown pair and ValueError for an invalid verdict; then nothing is
+    written.
+    """
+    for request in requests:
+        _check(request.decision, request.caption, author, request.note)
+    batch, when = uuid.uuid4().hex, now()
+    lock_pairs(session, [request.pair_id for request in requests])
+    edited = edited_texts(session, [r.pair_id for r in requests if r.decision == "correct"])
+    written_ids: list[int] = []
+    passed_over: list[int] = []
+    for request in {request.pair_id: request for request in requests}.values():
+        pair = _pair(session, request.pair_id)
+        act = None
+        if pair.verdict_version == request.version:
+            is_edited = request.pair_id in edited
+            act = _write(
+                session,
+                Act(
+                    pair_id=request.pair_id,
+                    version=request.version + 1,
+                    decision="correction" if is_edited else request.decision,
+                    corrected_caption=edited.get(request.pair_id, request.caption),
+                    suggestion_id=None,
+                    author=author,
+                    created_at=when,
+                    replaces=pair.standing_version,
+                    standing_version=request.version + 1,
+                    batch=batch,
+                    enriches=is_edited,
+                    note=request.note,
+                ),
+                commit=False,
+            )
+        (written_ids if act is not None else passed_over).append(request.pair_id)
+    session.commit()
+    return Decided(tuple(written_ids), tuple(passed_over))
+
+
+def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decided:
+    """Edit the captions of many pairs, each as seen at its version. One transaction, one undo by
+    `author`; commits. Pairs whose version has changed are skipped, and so are those with a verdict
+    other than *correct* or *correction*. Raises ValueError for an empty text.
+    """
+    batch, when, who = uuid.uuid4().hex, now(), edit_author(author)
+    check_text(who, "The author's name", 255)
+    for edit in edits:
+        if not edit.text.strip():
+            raise ValueError("an edited caption is empty")
+        check_text(edit.text, "An edited caption")
+    lock_pairs(session, [edit.pair_id for edit in edits])
+    pairs, verdicts = table_of(Pair), table_of(Verdict)
+    changing = (
+        update(pairs)
+        .where(pairs.c.id == bindparam("pair_id"))
+        .values(
+            verdict_version=bindparam("version"),
+            standing_version=bindparam("version"),
+            decision=bindparam("said"),
+            corrected_caption=bindparam("text"),
+            enriches=bindparam("is_enriched"),
+        )
+    )
+    written_ids: list[int] = []
+    connection = session.connection()
+    for part in chunks(edits, _AT_ONCE):
+        acts = _rewritten(session, part)
+        if acts:
+            connection.execute(
+                changing,
+                [
+                    {"pair_id": act["pair_id"], "version": act["version"], "said": act["decision"],
+                     "text": act["corrected_caption"], "is_enriched": act["enriches"]}
+                    for act in acts
+                ],
+            )  # fmt: skip
+            rows = [{**act, "author": who, "created_at": when, "batch": batch} for act in acts]
+            connection.execute(insert(verdicts), rows)
+        written_ids += [int(act["pair_id"]) for act in acts]
+    session.commit()
+    done = set(written_ids)
+    return Decided(tuple(written_ids), tuple(e.pair_id for e in edits if e.pair_id not in done))
+
+
+def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any]]:
+    """The acts for those pairs whose version has not changed, as column values."""
+    states = {
+        row.id: row
+        for row in session.execute(
+            select(
+                Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
+                Pair.corrected_caption, Pair.enriches, Pair.note,
+            ).where(Pair.id.in_([edit.pair_id for edit in edits]))
+        )
+    }  # fmt: skip
+    acts = []
+    for edit in edits:
+        pair = states.get(edit.pair_id)
+        if pair is None or pair.verdict_version != edit.version:
+            continue
+        was_right = pair.decision == "correct" or pair.enriches
+        is_plain = edit.text == pair.caption
+        if pair.decision not in (None, "correct", "correction") or (
+            is_plain and pair.decision == "correction" and not was_right
+        ):
+            continue  # the original caption was judged wrong
+        decision = pair.decision and ("correct" if was_right and is_plain else "correction")
+        acts.append(
+            {
+                "pair_id": edit.pair_id,
+                "version": edit.version + 1,
+                "decision": decision,
+                "corrected_caption": None if is_plain else edit.text,
+                "suggestion_id": None,
+                "replaces": pair.standing_version,
+                "standing_version": edit.version + 1,
+                "enriches": decision == "correction" and was_right,
+                "note": pair.note,
+            }
+        )
+    return acts
+
+
+def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
+    """The texts that bulk edits in effect have given to pairs, by pair; the others are left out.
+
+    A verdict says nothing about the wording of such a text, so it is found below later verdicts as
+    well. An edit of a correction is part of the correction, and goes with it.
+    """
+    has_edit = select(Verdict.pair_id).where(Verdict.author.startswith(EDIT, autoescape=True))
+    texts: dict[int, str] = {}
+    for part in chunks(pair_ids, _AT_ONCE):
+        edited = has_edit.where(Verdict.pair_id.in_(part))
+        acts: dict[tuple[int, int], Any] = {
+            (row.pair_id, row.version): row
+            for row in session.execute(
+                select(
+                    Verdict.pair_id, Verdict.version, Verdict.replaces, Verdict.author,
+                    Verdict.decision, Verdict.corrected_caption, Verdict.enriches,
+                ).where(Verdict.pair_id.in_(edited))
+            )
+        }  # fmt: skip
+        standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited))
+        for pair_id, version in session.execute(standing).tuples():
+            act = acts.get((pair_id, version))
+            while act is not None and not _is_edit_of_right_caption(act):
+                act = acts.get((pair_id, act.replaces))
+            if act is not None and act.corrected_caption is not None:
+                texts[pair_id] = act.corrected_caption
+    return texts
+
+
+def _is_edit_of_right_caption(act: Any) -> bool:
+    return is_edit(act.author) and (act.decision != "correction" or act.enriches)
+
+
+def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
+    """The act that made the decision in effect at `act`, looking past bulk edits, which decide
+    nothing; None if there is no decision."""
+    while act is not None and is_edit(act.author):
+        act = _version(session, act.pair_id, act.replaces)
+    return act if act is not None and act.decision is not None else None
+
+
+def has_decided(session: Session, author: str) -> bool:
+    """Whether the person or the rule has ever given a verdict, in any dataset, even one that was
+    taken back or replaced. Bulk edits are not verdicts."""
+    query = select(Verdict.id).where(Verdict.author == author).limit(1)
+    return not is_edit(author) and session.execute(query).first() is not None
+
+
+def first_deciders(session: Session, at_most: int) -> list[str]:
+    """The people and rules of `has_decided`, in the database's order; one step in an index each,
+    however many verdicts there are."""
+    names: list[str] = []
+    last = ""
+    while len(names) < at_most:
+        query = select(Verdict.author).where(Verdict.author > last)
+        author = session.execute(query.order_by(Verdict.author).limit(1)).scalar()
+        if author is None:
+            break
+        last = author
+        if not is_edit(author):
+            names.append(author)
+    return names
+
+
+def undo_last(
+    session: Session, dataset_id: int, author: str, only_edits: bool = False
+) -> VerdictRow | None:
+    """Undo the newest act of `author` still in effect: a verdict, a bulk edit or a choice among
+    near duplicates. Repeated calls go further back. `only_edits`: undo bulk edits only.
+
+    The state before the act is restored. Acts that others have overridden are no longer in effect
+    and are skipped: an undo never changes another curator's decision. Returns the undo's own row,
+    None if there is nothing to undo. Commits; needs a `writing()` session.
+    """
+    standing = (
+        select(*_COLUMNS, Pair.verdict_version.label("current_version"))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Verdict.author.in_((edit_author(author),) if only_edits else authors_of(author)),
+            Verdict.undoes.is_(None),
+            Verdict.redoes.is_(None),
+            Verdict.version == Pair.standing_version,
+            Pair.dataset_id == dataset_id,
+        )
+        .order_by(Verdict.id.desc())
+    )
+    return _together(session, standing, _undone)
+
+
+def reopen(session: Session, pair_ids: Sequence[int]) -> None:
+    """Make these pairs undecided, because they have another picture. The history stays. Does not
+    commit; lock the pairs first."""
+    when = now()
+    for part in chunks(pair_ids, _AT_ONCE):
+        decided = select(Pair.id, Pair.verdict_version, Pair.standing_version).where(
+            Pair.id.in_(part), Pair.standing_version > 0
+        )
+        for pair_id, version, standing in session.execute(decided).tuples().all():
+            act = Act(
+                pair_id=pair_id,
+                version=version + 1,
+                decision=None,
+                corrected_caption=None,
+                suggestion_id=None,
+                author=NEW_PICTURE,
+                created_at=when,
+                replaces=standing,
+                standing_version=0,
+                undoes=standing,
+            )
+            _write(session, act, commit=False)
+
+
+def _undone(session: Session, act: Any, when: datetime) -> VerdictRow | None:
+    before = _version(session, act.pair_id, act.replaces)
+    decider = _decider(session, before)
+    return _write(
+        session,
+        Act(
+            pair_id=act.pair_id,
+            version=act.current_version + 1,
+            decision=before.decision if before else None,
+            corrected_caption=before.corrected_caption if before else None,
+            suggestion_id=before.suggestion_id if before else None,
+            author=act.author,
+            created_at=when,
+            replaces=act.version,
+            standing_version=act.replaces,
+            undoes=act.version,
+            batch=act.batch,
+            enriches=before.enriches if before else False,
+            note=before.note if before else "",
+        ),
+        decided_by=decider.author if decider else None,
+        decided_at=decider.created_at if decider else None,
+        commit=False,
+    )
+
+
+def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | None:
+    """Redo what `author` undid last, unless they have decided something new since then or someone
+    else has changed the pair. Returns None if there is nothing to redo. Commits."""
+    later = aliased(Verdict)
+    decided_pair = aliased(Pair)
+    newest_decision = (
+        select(func.coalesce(func.max(later.id), 0))
+        .join(decided_pair, decided_pair.id == later.pair_id)
+        .where(
+            later.author.in_(authors_of(author)),
+            later.undoes.is_(None),
+            later.redoes.is_(None),
+            decided_pair.dataset_id == dataset_id,
+        )
+        .scalar_subquery()
+    )
+    undone = (
+        select(*_COLUMNS, Pair.verdict_version.label("current_version"))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Verdict.author.in_(authors_of(author)),
+            Verdict.undoes.is_not(None),
+            Verdict.version == Pair.verdict_version,
+            Verdict.id > newest_decision,
+            Pair.dataset_id == dataset_id,
+        )
+        .order_by(Verdict.id.desc())
+    )
+    return _together(session, undone, _redone)
+
+
+def _redone(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
+    again = _version(session, undo.pair_id, undo.undoes)
+    assert again is not None, "an undo names an act that exists"
+    decider = _decider(session, again)
+    return _write(
+        session,
+        Act(
+            pair_id=undo.pair_id,
+            version=undo.version + 1,
+            decision=again.decision,
+            corrected_caption=again.corrected_caption,
+            suggestion_id=again.suggestion_id,
+            author=undo.author,
+            created_at=when,
+            replaces=undo.standing_version,
+            standing_version=again.version,
+            redoes=again.version,
+            batch=undo.batch,
+            enriches=again.enriches,
+            note=again.note,
+        ),
+        decided_by=decider.author if decider else None,
+        decided_at=decider.created_at if decider else None,
+        commit=False,
+    )
+
+
+def _together(
+    session: Session,
+    newest_first: Select[*tuple[Any, ...]],
+    write: Callable[[Session, Any, datetime], VerdictRow | None],
+) -> VerdictRow | None:
+    """Undo or redo, with `write`, the newest act and all others of its batch in one transaction.
+
+    Returns None if there is no such act; raises `VersionConflict` if others repeatedly write first.
+    """
+    for _ in range(_ATTEMPTS):
+        newest = session.execute(newest_first.limit(1)).one_or_none()
+        if newest is None:
+            return None
+        others: Sequence[Any] = ()
+        if newest.batch is not None:
+            others = session.execute(
+                newest_first.where(Verdict.batch == newest.batch, Verdict.id != newest.id)
+            ).all()
+            lock_pairs(session, [newest.pair_id, *(other.pair_id for other in others)])
+        when = now()
+        acts_written = [act for other in (newest, *others) if (act := write(session, other, when))]
+        session.commit()
+        if acts_written:
+            return replace(acts_written[0], together=len(acts_written))
+    assert newest is not None
+    raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
+
+
+def history(session: Session, pair_id: int) -> list[VerdictRow]:
+    """Every act on a pair, oldest first; none if the reader may not know them."""
+    if not may_know_pair(session, pair_id):
+        return []
+    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id).order_by(Verdict.version)
+    return [record(VerdictRow, row) for row in session.execute(query)]
+
+
+def pair_state(session: Session, pair_id: int) -> PairState:
+    """The current state of a pair as the reader sees it. Raises `MissingRow`."""
+    fields = (
+        "pair_id", "verdict_version", "decision", "corrected_caption", "decided_by", "decided_at",
+    )  # fmt: skip
+    query = select(*pair_columns(session, fields)).where(Pair.id == pair_id)
+    pair = session.execute(query).one_or_none()
+    if pair is None:
+        raise _missing(pair_id)
+    return PairState(*pair)
+
+
+def _write(
+    session: Session,
+    act: Act,
+    decided_by: str | None = None,
+    decided_at: datetime | None = None,
+    commit: bool = True,
+    settles: bool = False,
+) -> VerdictRow | None:
+    """Write the act and the pair's new state, commit, return the row. Returns None, with nothing
+    written, if the pair is no longer at the version before the act. `decided_*`: for an undo or a
+    redo, author and time of the decision that it restores; otherwise those of the act are used."""
+    is_original = act.undoes is None and act.redoes is None
+    updated = session.execute(
+        update(Pair)
+        .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
+        .values(
+            verdict_version=act.version,
+            standing_version=act.standing_version,
+            decision=act.decision,
+            corrected_caption=act.corrected_caption,
+            enriches=act.enriches,
+            note=act.note,
+            decided_by=act.author if is_original else decided_by,
+            decided_at=act.created_at if is_original else decided_at,
+        ),
+        execution_options={"synchronize_session": False},
+    )
+    assert isinstance(updated, CursorResult)
+    if updated.rowcount == 0:
+        return None
+    values = vars(act)
+    verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
+    if not is_rule(act.author) and not is_label_file(act.author):
+        # Agreement is measured between people.
+        opinions.keep(session, act.pair_id, act.author, settles)
+    if commit:
+        session.commit()
+    return VerdictRow(id=verdict_id, **values)
+
+
+def _pair(session: Session, pair_id: int) -> Any:
+    query = select(Pair.verdict_version, Pair.standing_version)
+    row = session.execute(query.where(Pair.id == pair_id)).one_or_none()
+    if row is None:
+        raise _missing(pair_id)
+    return row
+
+
+def _missing(pair_id: int) -> MissingRow:
+    return MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
+
+
+def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:
+    row = session.execute(
+        select(*_COLUMNS).where(Verdict.pair_id == pair_id, Verdict.version == version)
+    ).one_or_none()
+    return None if row is None else record(VerdictRow, row)
+
+
+def _check(decision: str, corrected_caption: str | None, author: str, note: str = "") -> None:
+    if decision not in DECISIONS:
+        raise ValueError(f"'{decision}' is not a decision; there are {', '.join(DECISIONS)}")
+    if (decision == "correction") != (corrected_caption is not None):
+        raise ValueError("a corrected caption belongs to the decision 'correction', and only there")
+    if corrected_caption is not None and not corrected_caption.strip():
+        raise ValueError("the corrected caption is empty; drop the pair instead")
+    if not author.strip():
+        raise ValueError("a verdict needs an author")
+    check_text(corrected_caption or "", "The corrected caption")
+    check_text(author, "The author's name", 255)
+    check_text(note, "The note")
+
+
+def _kind_of_suggestion(session: Session, pair_id: int, suggestion_id: int) -> str:
+    row = session.execute(
+        select(Suggestion.pair_id, Suggestion.kind).where(Suggestion.id == suggestion_id)
+    ).one_or_none()
+    if row is None or row.pair_id != pair_id:
+        raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
+    return str(row.kind)

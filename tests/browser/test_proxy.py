@@ -1,0 +1,167 @@
+"""Behind a real nginx, over https and under a path, and in a frame of another page."""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import (
+    PASSWORD,
+    ROOT,
+    Site,
+    environment_of,
+    free_port,
+    go_to,
+    wait_for,
+)
+from tests.fixtures import programs
+
+pytestmark = pytest.mark.browser
+#: The configuration that docs/places.md recommends.
+LOCATION = re.search(
+    r"```nginx\n(.*?)```", (ROOT / "docs/places.md").read_text(encoding="utf-8"), re.DOTALL
+)
+NGINX = """
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
+events {{}}
+http {{
+    access_log {folder}/access.log;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/1; uwsgi_temp_path {folder}/2; scgi_temp_path {folder}/3;
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {folder}/certificate.pem; ssl_certificate_key {folder}/key.pem;
+        {location}
+    }}
+}}
+"""
+
+
+@contextmanager
+def serving(folder: Path, scored: Path, *options: str, account: str = "") -> Iterator[Site]:
+    """A server with options on a copy of a scored state."""
+    shutil.copytree(scored / "state", folder / "state")
+    port = free_port()
+    site = Site(f"http://127.0.0.1:{port}", folder, scored / "pairs", environment_of(folder))
+    if account:
+        site.run("curators", "add", account)
+    log = folder / "server.log"
+    with log.open("w") as file:
+        words = ["app.py", "serve", "--data", str(site.pairs), "--port", str(port), *options]
+        server = programs.start(words, site.environment, stdout=file, stderr=file)
+        try:
+            wait_for(site.address + "/healthy", server, log)
+            yield site
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+@contextmanager
+def proxied(folder: Path, site: Site) -> Iterator[str]:
+    """The site's address behind nginx."""
+    if shutil.which("nginx") is None or shutil.which("openssl") is None:
+        pytest.skip("nginx and openssl are not installed: tests/system_packages.sh")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost",
+         "-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    assert LOCATION is not None
+    port = free_port()
+    location = LOCATION[1].replace("http://127.0.0.1:7860", site.address)
+    configuration = folder / "nginx.conf"
+    configuration.write_text(NGINX.format(folder=folder, port=port, location=location))
+    nginx = subprocess.Popen(["nginx", "-p", str(folder), "-c", str(configuration)],
+                             stderr=subprocess.DEVNULL)  # fmt: skip
+    try:
+        for _ in range(100):
+            if (folder / "pid").exists() or nginx.poll() is not None:
+                break
+            time.sleep(0.1)
+        assert nginx.poll() is None, (folder / "error.log").read_text()
+        yield f"https://localhost:{port}/curator/"
+    finally:
+        nginx.terminate()
+        nginx.wait(20)
+
+
+def test_everything_carries_the_path_of_the_proxy(
+    browser: Browser, scored_pairs: Path, tmp_path: Path
+) -> None:
+    """Login, pictures, verdicts, event streams, an upload and a download; nothing is asked for
+    outside the path."""
+    with (
+        serving(tmp_path, scored_pairs, "--root-path", "/curator", account="Ada") as site,
+        proxied(tmp_path, site) as address,
+    ):
+        profile = browser.new_context(ignore_https_errors=True)
+        page = profile.new_page()
+        outside: list[str] = []
+        failed: list[str] = []
+        page.on("request", lambda request: outside.append(request.url)
+                if not request.url.startswith((address, "data:", "blob:")) else None)  # fmt: skip
+        page.on("response", lambda answer: failed.append(f"{answer.status} {answer.url}")
+                if answer.status >= 400 else None)  # fmt: skip
+        page.goto(address)
+        expect(page).to_have_url(re.compile(r"/curator/login\?to="))
+        page.get_by_label("Name").fill("Ada")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+        (cookie,) = (c for c in profile.cookies() if c["name"] == "traced_login")
+        assert cookie["secure"]
+        picture = page.locator("#traced-stage .picture img").first
+        expect(picture).to_have_js_property("complete", True)
+        assert picture.evaluate("image => image.naturalWidth") > 100
+        shown = page.locator("#traced-stage [data-pair]").first.get_attribute("data-pair")
+        page.keyboard.press("a")
+        expect(page.locator(f"#traced-stage [data-pair='{shown}']")).to_have_count(0)
+        go_to(page, "progress")  # drawn by an event stream
+        expect(page.locator("[data-tab-id=progress]")).to_have_attribute("aria-selected", "true")
+        page.wait_for_timeout(2000)
+        upload_picture(page, site)
+        page.locator("#traced-who button").click()
+        expect(page).to_have_url(re.compile(r"/curator/login$"))
+        profile.close()
+    assert outside == []
+    assert failed == []
+
+
+def upload_picture(page: Page, site: Site) -> None:
+    """Give a picture to *Try one picture*."""
+    go_to(page, "playground")
+    picture = next(site.pairs.rglob("*.png"), None) or next(site.pairs.rglob("*.jpg"))
+    with page.expect_response(lambda answer: "/gradio_api/upload" in answer.url) as uploaded:
+        page.locator("#traced-playground input[type=file], input[type=file]").first.set_input_files(
+            str(picture)
+        )
+    assert uploaded.value.status == 200
+    page.keyboard.press("Escape")
+
+
+def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
+    browser: Browser, scored_pairs: Path, tmp_path: Path
+) -> None:
+    with serving(tmp_path, scored_pairs, "--frame", "http://frames.localhost") as site:
+        profile = browser.new_context()
+        page = profile.new_page()
+        inside = site.address.replace("127.0.0.1", "app.localhost")
+        frame = f"<iframe src='{inside}/' width=1200 height=800></iframe>"
+        page.route(
+            re.compile(r"^http://(frames|others)\.localhost/"),
+            lambda route: route.fulfill(body=frame, content_type="text/html"),
+        )
+        page.goto("http://frames.localhost/")
+        stage = page.frame_locator("iframe").locator("#traced-stage [data-pair]").first
+        expect(stage).to_be_visible(timeout=60_000)
+        page.goto("http://others.localhost/")
+        page.wait_for_timeout(2000)
+        assert page.frames[1].locator("#traced-stage").count() == 0
+        profile.close()

@@ -1,0 +1,143 @@
+"""Plug-ins of installed packages: a scorer in use, faulty ones that are named, and commands."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend import plugins
+from tests.datasets.folders import image_folder
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "tests/packaging/colour_scorer"
+
+
+def install(folder: Path, name: str, source: str, group: str, value: str) -> None:
+    """Write an importable package with the metadata of an installed distribution."""
+    (folder / f"{name}.py").write_text(source)
+    metadata = folder / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    entry = f"[traced_curator.{group}]\n{name} = {name}:{value}\n"
+    (metadata / "entry_points.txt").write_text(entry)
+
+
+def run(packages: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words], cwd=ROOT, check=False, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(packages), **environment},
+    )  # fmt: skip
+
+
+def test_commands_of_installed_packages_appear_and_faulty_ones_are_named(tmp_path: Path) -> None:
+    source = (
+        "def greet(name: str) -> None:\n    print('Hello', name)\nCOMMANDS = {'greet': greet}\n"
+    )
+    install(tmp_path, "greeting", source, "commands", "COMMANDS")
+    install(tmp_path, "broken", "raise RuntimeError('no such library')\n", "commands", "COMMANDS")
+    done = run(tmp_path, "app.py", "greet", "Ada")
+    assert (done.returncode, done.stdout) == (0, "Hello Ada\n"), done.stderr
+    assert "broken" in done.stderr
+    assert "no such library" in done.stderr
+
+
+def test_a_checkout_has_the_commands_of_research(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"noise", "evaluate", "bench", "captioner", "icc"}
+    assert names <= {name for commands in plugins.load("commands", dict) for name in commands}
+    monkeypatch.setattr(plugins, "_LOADED", {})
+    monkeypatch.setattr(plugins, "RESEARCH_FOLDER", ROOT / "nowhere")
+    assert plugins.load("commands", dict) == ()
+
+
+def test_an_installed_scorer_scores_and_a_faulty_one_is_left_out(tmp_path: Path) -> None:
+    """The example of docs/extending.md, installed by pip, on two pictures."""
+    packages = tmp_path / "packages"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
+         "--no-build-isolation", "--target", str(packages), str(EXAMPLE)],
+        check=True,
+    )  # fmt: skip
+    install(packages, "torn", "raise OSError('a torn file')\n", "scorers", "FAMILY")
+    install(packages, "odd", "FAMILY = 7\n", "scorers", "FAMILY")
+    image_folder(
+        tmp_path / "pairs",
+        [{"id": f"p{n}", "file_name": "a.png", "caption": f"a {colour} wall"}
+         for n, colour in enumerate(("red", "blue"))],
+        ("a.png",),
+    )  # fmt: skip
+    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1"}
+    out = tmp_path / "scores.jsonl"
+    scored = run(packages, "app.py", "score", str(tmp_path / "pairs"), "--model", "colours",
+                 "--captioner", "none", "--out", str(out), **state)  # fmt: skip
+    assert scored.returncode == 0, scored.stderr
+    assert "a torn file" in scored.stderr
+    scores = [json.loads(line)["s_0"] for line in out.read_text(encoding="utf-8").splitlines()]
+    assert len(scores) == 2
+    assert all(0 <= score <= 1 for score in scores)
+    assert scores[0] != scores[1]
+    report = json.loads(run(packages, "app.py", "doctor", "--json", **state).stdout)
+    findings = {finding["what"]: finding for finding in report["findings"]}
+    named = {name.split("'")[1]: finding for name, finding in findings.items() if "plug-in" in name}
+    assert {name: finding["state"] for name, finding in named.items()} == {
+        "colours": "ok", "odd": "warning", "torn": "warning",
+    }  # fmt: skip
+    shown = run(packages, "-c", PAGE, **state)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.split() == ["True", "colours"]
+
+
+#: The page of a pair, of the same data.
+PAGE = """
+from traced_curator import Workspace, load_settings
+from traced_ui.board import Post, answer
+from traced_ui.page_state import PageState
+from traced_ui.review_actions import OpenPage
+workspace = Workspace(load_settings())
+state = PageState(dataset=1, pair=1)
+drawn = answer(OpenPage(workspace, state, None), Post(state=state, redraw=True))
+print(len(drawn["parts"]) > 1, workspace.review.open_pair(1).scored_by.split()[0])
+workspace.store.close()
+"""
+
+
+def test_readers_and_captioners_come_by_the_same_door(tmp_path: Path) -> None:
+    source = (
+        "from backend.datasets.cells import TableRow\n"
+        "from backend.datasets.tables import TableReader\n"
+        "def rows(path):\n"
+        "    for number, line in enumerate(path.read_text().splitlines(), 1):\n"
+        "        name, caption = line.split('|')\n"
+        "        yield TableRow(number, {'image': name, 'caption': caption})\n"
+        "READER = TableReader(('.bar',), rows)\n"
+    )
+    install(tmp_path, "bars", source, "readers", "READER")
+    source = (
+        "from backend.engine.correction.captioner_loading import CaptionerFamily\n"
+        "FAMILY = CaptionerFamily(lambda model: model == 'echo', lambda *given: given)\n"
+    )
+    install(tmp_path, "echo", source, "captioners", "FAMILY")
+    image_folder(tmp_path / "pairs", [], ("a.png",))
+    (tmp_path / "pairs" / "captions.bar").write_text("a.png|a dog\n")
+    program = (
+        "from backend.engine.correction.captioner_loading import load_captioner\n"
+        "from backend.datasets.reading import read_dataset\n"
+        "from pathlib import Path\n"
+        f"reader = read_dataset(Path({str(tmp_path / 'pairs' / 'captions.bar')!r}))\n"
+        "print([pair.caption for pair in reader], load_captioner('echo'))\n"
+    )
+    done = run(tmp_path, "-c", program)
+    assert done.stdout == "['a dog'] ('echo', 'cpu', None)\n", done.stderr
+
+
+def test_the_package_says_which_folder_shadows_its_own(tmp_path: Path) -> None:
+    assert run(tmp_path, "-c", "from traced_curator import Workspace").returncode == 0
+    (tmp_path / "backend").mkdir()
+    (tmp_path / "backend" / "__init__.py").write_text("")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import traced_curator"
+    done = run(tmp_path, "-c", program)
+    assert done.returncode == 1
+    assert "ImportError" in done.stderr
+    assert str(tmp_path / "backend") in done.stderr

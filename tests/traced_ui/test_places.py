@@ -1,0 +1,123 @@
+"""Where the server may be shown, and under which name and path: as set, and nothing more."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from backend import settings
+from backend.errors import SettingsError
+from backend.settings import Settings, load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import malformed
+from tests.fixtures import programs
+from traced_ui.server import create_app
+
+PASSWORD = "a long password"
+FRAMED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
+SPACE = {"SPACE_ID": "me/captions", "SPACE_HOST": "me-captions.hf.space",
+         "GRADIO_SERVER_NAME": "0.0.0.0"}  # fmt: skip
+
+
+def client_of(folder: Path, base_url: str = "http://127.0.0.1", **chosen: object) -> TestClient:
+    workspace = Workspace(load_settings({"data_directory": str(folder / "state"), **chosen}, {}))
+    workspace.jobs.import_dataset(malformed(folder / "pairs"))
+    workspace.accounts.add("Ada", PASSWORD)
+    return TestClient(
+        create_app(workspace, 1, login=True), base_url=base_url, follow_redirects=False
+    )
+
+
+def test_by_default_no_other_page_may_frame_it(tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    headers = client.get("/login").headers
+    assert "frame-ancestors 'self'" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "SAMEORIGIN"
+    assert client.get("/login", headers=FRAMED).status_code == 403
+
+
+def test_a_page_that_was_named_may_frame_it(tmp_path: Path) -> None:
+    client = client_of(tmp_path, "https://127.0.0.1", frame=["https://huggingface.co"])
+    headers = client.get("/login", headers=FRAMED).headers
+    policy = headers["content-security-policy"]
+    assert policy.endswith("frame-ancestors 'self' https://huggingface.co")
+    assert "x-frame-options" not in headers
+    sent = {"username": "Ada", "password": PASSWORD}
+    cookies = client.post("/login", data=sent).headers.get_list("set-cookie")
+    assert len(cookies) == 2
+    assert all("SameSite=none" in cookie and "Secure" in cookie for cookie in cookies)
+    foreign = {**FRAMED, "Origin": "https://huggingface.co"}
+    assert client.post("/logout", headers=foreign).status_code == 403
+
+
+@pytest.mark.parametrize("is_stripped", [True, False])
+def test_redirects_and_cookies_carry_the_path(tmp_path: Path, is_stripped: bool) -> None:
+    client = client_of(tmp_path, root_path="/curator")
+    start = "" if is_stripped else "/curator"
+    answer = client.get(f"{start}/?pair=1", headers={"Accept": "text/html"})
+    assert answer.headers["location"] == "/curator/login?to=%2Fcurator%2F%3Fpair%3D1"
+    sent = {"username": "Ada", "password": PASSWORD, "page": "1", "to": "/curator/?pair=1"}
+    answer = client.post(f"{start}/login", data=sent)
+    assert answer.headers["location"] == "/curator/?pair=1"
+    assert "Path=/curator/login" in answer.headers["set-cookie"]
+    assert client.get(f"{start}/pictures/1").status_code == 200
+    assert client.get(f"{start}/config").json()["root"].endswith("/curator")
+    assert client.post(f"{start}/logout").headers["location"] == "/curator/login"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"frame": "*"}, {"frame": "https://a.example; script-src *"}, {"frame": "example.org"},
+     {"root_path": "curator"}, {"root_path": "//evil.example"}, {"root_path": "/a\n"}],
+)  # fmt: skip
+def test_what_would_open_more_than_meant_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(SettingsError):
+        load_settings(given, {})
+
+
+def test_a_space_names_itself() -> None:
+    of_space = load_settings({}, SPACE)
+    assert (of_space.host, of_space.allow_host, of_space.frame) == (
+        "0.0.0.0", ("me-captions.hf.space",), ("https://huggingface.co",),
+    )  # fmt: skip
+    assert load_settings({"host": "127.0.0.1"}, SPACE).host == "127.0.0.1"
+    assert load_settings({}, {"SPACE_HOST": "x"}).allow_host == Settings(Path()).allow_host
+
+
+def test_without_a_home_data_are_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.chdir(tmp_path)
+    assert settings.default_data_directory().parent == tmp_path
+    assert settings.user_file().parent == tmp_path
+
+
+def test_a_space_starts_only_once_it_is_said_who_may_give_verdicts(tmp_path: Path) -> None:
+    inherited = {k: v for k, v in os.environ.items() if k != "HOME"}
+    environment = {**inherited, **SPACE, "GRADIO_SERVER_PORT": "0", "HF_HUB_OFFLINE": "1",
+                   "TRACED_DATA_DIRECTORY": str(tmp_path)}  # fmt: skip
+    status, _, reported = programs.run(["app.py"], environment)
+    assert (status, "no accounts" in " ".join(reported.split())) == (2, True)
+    environment["TRACED_NO_LOGIN"] = "1"
+    server = programs.start(
+        ["app.py"], environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        lines = iter(server.stdout or ())
+        (port,) = next(m.groups() for line in lines if (m := re.search(r":(\d+)/", line)))
+        for name, status in (("me-captions.hf.space", 200), ("evil.example", 403)):
+            answer = httpx.get(
+                f"http://127.0.0.1:{port}/healthy", headers={"Host": name}, timeout=200
+            )
+            assert answer.status_code == status, name
+    finally:
+        server.kill()
+        server.wait()

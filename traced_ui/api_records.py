@@ -1,0 +1,230 @@
+"""What the API and MCP answer. Scores that were not measured are null."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import astuple
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+
+from backend.engine.detection.types import SuspectWord
+from backend.errors import SettingsError
+from backend.review.views import PairView, fingerprint_of
+from backend.workspace import Cursor, QueuePage
+
+
+class Record(BaseModel):
+    """Reads its fields from our dataclasses. `alias`: the field's name there."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Dataset(Record):
+    id: int
+    name: str
+    pairs: int = Field(validation_alias="total")
+    scored: int
+    reviewed: int
+    errors_found: int = Field(description="Captions found wrong so far.")
+
+
+class ErrorsRemaining(Record):
+    about: float = Field(validation_alias="errors")
+    low: float
+    high: float
+
+
+class Progress(Record):
+    pairs: int = Field(validation_alias="total")
+    reviewed: int
+    errors_found: int
+    precision_of_flagged: float | None
+    errors_remaining: ErrorsRemaining | None = Field(
+        validation_alias="remaining",
+        description="With a 95 % interval; null until pairs were decided in random order.",
+    )
+
+
+class Scored(Record):
+    """A pair's identity, its scores and the verdict on it."""
+
+    id: int = Field(validation_alias="pair_id")
+    external_id: str
+    caption: str
+    etag: str = Field(description="Names what a verdict is based on: version, caption, picture.")
+    verdict: str | None = Field(validation_alias="decision")
+    corrected_caption: str | None
+    enriches: bool = Field(description="Whether the verdict enriches a caption that was right.")
+    note: str
+    p_error: float | None = Field(description="Probability that the caption is wrong.")
+    s_0: float | None = Field(description="Image-text score of the caption.")
+    gain: float | None
+    icc: float | None = Field(description="Concreteness, 0 to 1.")
+    support: float | None = Field(description="Of its phrases by the image; low is hollow.")
+    weakest: float | None
+
+
+class QueueRow(Scored):
+    specificity: float | None = Field(description="Log-probability, at most 0; low is generic.")
+
+
+class Page(Record):
+    pairs: list[QueueRow]
+    next: str | None = Field(description="Pass it as `after`; null on the last page.")
+
+    @classmethod
+    def of(cls, page: QueuePage) -> Self:
+        place = page.next_cursor
+        rows = []
+        for row in page.rows:
+            fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
+            etag = etag_of(row.verdict_version, fingerprint)
+            rows.append(QueueRow.model_validate(vars(row) | {"etag": etag}))
+        return cls(pairs=rows, next=_PLACE.dump_json(astuple(place)).decode() if place else None)
+
+
+class Suspect(Record):
+    word: str
+    start: int
+    end: int
+    suspicion: float = Field(description="0 to 1.")
+
+
+class Phrase(Record):
+    phrase: str
+    start: int
+    end: int
+    kind: str
+    pas: float | None = Field(description="The drop in s when the phrase is made meaningless.")
+    spread: float | None
+
+
+class Specificity(Record):
+    log_probability: float = Field(validation_alias="log_share")
+    rank: int
+    of: int
+    fits_better: list[int] = Field(validation_alias="better", description="Pairs.")
+    judged_by: str = Field(validation_alias="by")
+
+
+class Step(Record):
+    step: int
+    s: float
+    c: float
+    caption: str
+
+
+class Suggestion(Record):
+    id: int
+    caption: str
+    made_by: str = Field(validation_alias="proposer")
+    s_before: float
+    s_after: float
+    p_before: float | None
+    p_after: float | None
+    words_changed: int
+    similarity: float | None
+
+
+class Pair(Scored):
+    picture: str = Field(description="Its address, from this server's page.")
+    guidelines: str = Field(description="Of the dataset, in Markdown.")
+    picture_issues: list[str]
+    suspects: list[Suspect]
+    trajectory: list[Step]
+    phrases: list[Phrase] | None
+    specificity: Specificity | None
+    suggestions: list[Suggestion]
+    enrichments: list[Suggestion]
+
+    @classmethod
+    def of(cls, view: PairView) -> Self:
+        caption, trajectory = view.caption, view.trajectory
+        return cls.model_validate(
+            vars(view)
+            | {
+                "etag": etag_of(view.version, view.fingerprint),
+                "picture": f"pictures/{view.pair_id}",
+                "suspects": suspects_of(caption, view.suspects),
+                "phrases": view.phrases
+                and [vars(p) | {"phrase": caption[p.start : p.end]} for p in view.phrases],
+                "trajectory": [
+                    Step(
+                        step=step,
+                        s=float(trajectory.scores[step]),
+                        c=float(trajectory.similarities[step]),
+                        caption=trajectory.caption_at(step),
+                    )
+                    for step in range(trajectory.steps + 1)
+                ]
+                if trajectory
+                else [],
+            }
+        )
+
+
+class CaptionScore(Record):
+    s: float
+    p_error: float | None
+    icc: float
+    suspects: list[Suspect]
+
+
+class Verdict(Record):
+    """The verdict in effect on a pair, and what the next one is based on. null: undecided."""
+
+    id: int = Field(validation_alias="pair_id")
+    etag: str
+    verdict: str | None = Field(validation_alias="decision")
+    enriches: bool
+    corrected_caption: str | None
+    note: str
+
+
+class Job(Record):
+    id: int
+    kind: str
+    subject: str
+    dataset: int | None = Field(validation_alias="dataset_id")
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    done: int
+    total: int
+    message: str
+    result: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+def suspects_of(caption: str, suspects: Iterable[SuspectWord]) -> list[Suspect]:
+    return [
+        Suspect(word=caption[s.start : s.end], start=s.start, end=s.end, suspicion=s.score)
+        for s in suspects
+    ]
+
+
+def cursor_of(after: str) -> Cursor | None:
+    """The place after a page, from its `next`; None for the first page. Raises SettingsError."""
+    try:
+        return Cursor(*_PLACE.validate_json(after, strict=True)) if after else None
+    except ValidationError:
+        raise SettingsError(
+            "'after' is not a queue position: pass the 'next' of the previous page."
+        ) from None
+
+
+def etag_parts(etag: str) -> tuple[int, str]:
+    """The version and the fingerprint that an entity tag names. Raises SettingsError."""
+    match = re.fullmatch(r'(?:W/)?"?(\d{1,9})-([0-9a-f]{16})"?', etag.strip())
+    if match is None:
+        raise SettingsError("This is not the 'etag' of a pair: pass that of the pair you judged.")
+    return int(match[1]), match[2]
+
+
+def etag_of(version: int, fingerprint: str) -> str:
+    """See `Scored.etag`."""
+    return f"{version}-{fingerprint}"
+
+
+#: A place in an order: the value there, and the pair.
+_PLACE = TypeAdapter(tuple[FiniteFloat | None, Annotated[int, Field(ge=0, lt=2**31)]])
