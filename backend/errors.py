@@ -43,6 +43,13 @@ class TracedError(Exception):
     #: Exit status of the command line (0 is success, 2 is a usage error, as in shells).
     exit_status = 1
 
+    def __init__(self, *args: object, terminal: str = "", page: str = "") -> None:
+        """`terminal`, `page`: what to do about it there; the message itself names neither commands
+        nor fields."""
+        super().__init__(*args)
+        if terminal or page:
+            self.remedies = {"terminal": terminal, "page": page}
+
 
 class DatasetError(TracedError):
     title = "This dataset cannot be used"

@@ -256,14 +256,14 @@ _CONNECTION_LOST = (
 _ADVICE = {
     "database is locked": "another program keeps writing to it. Close that program, or wait.",
     "readonly database": "it is not writable. Check the permissions of the file and of its folder, "
-    "or give another location with --db.",
+    "or give the database another location.",
     "unable to open database file": "its folder does not exist or is not accessible. Check the "
-    "path given with --db.",
+    "database's path.",
     "database or disk is full": "the disk is full. Free some space and try again; everything "
     "confirmed before is kept.",
     "no space left on device": "the disk of the server is full.",
     "disk i/o error": "the disk reports an error. Check it before you continue.",
-    "file is not a database": "the file exists but is not a database. Give another path with --db.",
+    "file is not a database": "the file exists but is not a database. Give another path.",
     "malformed": "the file is damaged. Restore a backup.",
     "connection refused": "there is no response from a PostgreSQL server. Start it, or check host "
     "and port.",
@@ -286,7 +286,7 @@ _ADVICE = {
 
 #: SQLite's messages for a file on a read-only disk, among other causes.
 _UNWRITABLE = ("readonly database", "unable to open database file")
-_READ_ONLY = "its disk is read-only. Make it writable, or give another location with --db."
+_READ_ONLY = "its disk is read-only. Make it writable, or give the database another location."
 
 
 #: PostgreSQL's numeric_value_out_of_range: a parameter that does not fit into INTEGER.

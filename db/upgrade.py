@@ -103,13 +103,13 @@ def _make_folder(path: Path, address: str) -> None:
     except OSError as error:
         raise StoreProblem(
             f"The folder of the database {address} cannot be created: {error.strerror}. Choose "
-            "another location with --db."
+            "another location for it."
         ) from error
     if not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
         # SQLite only says that it cannot open the file.
         raise StoreProblem(
             f"The database {address} cannot be created: its folder is not writable. The disk may "
-            "be read-only. Choose another location with --db."
+            "be read-only. Choose another location for it."
         )
 
 
@@ -128,15 +128,15 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
         raise NewerDatabase(
             f"The database {address} was created by a newer version of TRACED Curator (schema "
             f"'{revision}', this program supports up to '{head_revision()}'). Nothing was "
-            "changed. Update the program, or give another database with --db."
+            "changed. Update the program, or give another database."
         )
     if revision is None:
         foreign_tables = set(Base.metadata.tables) & set(inspect(connection).get_table_names())
         if foreign_tables:
             raise StoreProblem(
                 f"The database {address} belongs to another program: it has a table "
-                f"'{min(foreign_tables)}' that TRACED Curator did not create. Give another with "
-                "--db."
+                f"'{min(foreign_tables)}' that TRACED Curator did not create. Give another "
+                "one."
             )
     with _one_thread:
         command.upgrade(alembic_config(connection), "head")

@@ -123,8 +123,8 @@ def models_offered(
 ) -> gr.Dropdown:
     """The models to score the dataset with. `asks`: its model does not know its pictures, so
     another one is selected unless one is already `chosen`."""
-    pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
-    value = chosen
-    if asks and not chosen:
-        value = models_page.suggested(workspace.models.listed())
-    return gr.Dropdown(choices=models_page.choices(workspace, pairs), value=value)
+    summary = workspace.summary(dataset_id) if dataset_id is not None else None
+    pairs, is_new = (summary.total, not summary.scored) if summary is not None else (0, True)
+    recommended = models_page.suggested(workspace.models.listed()) if asks else ""
+    entries = models_page.choices(workspace, pairs, recommended, is_new)
+    return gr.Dropdown(choices=entries, value=chosen or recommended)

@@ -4,12 +4,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from backend.datasets.import_fields import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.jobs.reports import JobView
 from backend.progress import duration
 from traced_ui.jobs import job_html
 from traced_ui.messages import note
-from traced_ui.page_words import for_page
 
 
 def ended_html(job: JobView) -> Markup:
@@ -28,7 +28,7 @@ def support_message(result: dict[str, Any]) -> str:
     """The result of a support job, with its notes."""
     message = (
         f"{result['computed']} pairs measured now; {result['untested']} have no phrase to test. "
-        "Order the queue by 'hollow first'."
+        "Sort the queue by 'empty phrases first'."
     )
     return " ".join([message, *(f"Note: {line}." for line in result["notes"])])
 
@@ -79,12 +79,24 @@ def imported_note(imported: dict[str, Any]) -> Markup:
         f"there already, {imported['problems']} rows were left out. Find its errors next."
         + (f" Compared with the last import: {counts}." if counts else "")
     )
-    notes = [for_page(line) for line in imported["notes"]]
+    notes = [*imported["notes"], *_advice(imported)]
     if imported.get("asks_for_model"):
         notes.append(
             f"{imported['asks_for_model']} Choose another under 'Model', then find errors."
         )
     return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
+
+
+def _advice(imported: dict[str, Any]) -> list[str]:
+    """What another import could do about rows that changed or are gone."""
+    changes = imported.get("changes") or {}
+    differs = changes.get("changed") or imported.get("unproved")
+    entries = []
+    if differs and imported.get("update") != "take":
+        entries.append(f"To take the changes, tick “{TICKS[TAKE]}” and import again.")
+    if changes.get("gone") and not imported.get("hidden"):
+        entries.append(f"To hide what is gone, tick “{TICKS[HIDE]}” and import again.")
+    return entries
 
 
 _MESSAGES = {

@@ -21,7 +21,6 @@ from traced_ui.import_form import (
     element,
 )  # fmt: skip
 from traced_ui.messages import guarded
-from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
 
 PAGE = 50
@@ -202,7 +201,7 @@ def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> st
         return ""
     count = workspace.summary(dataset_id).problems
     listed = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
-    rows = [[p.file, "" if p.row is None else str(p.row), p.kind, for_page(p.message)]
+    rows = [[p.file, "" if p.row is None else str(p.row), p.kind, p.message]
             for p in listed]  # fmt: skip
     pages = (count + PAGE - 1) // PAGE
     return render(

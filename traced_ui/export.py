@@ -85,11 +85,11 @@ def _fields() -> tuple[Fields, gr.HTML]:
         False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
     )
     threshold = gr.Slider(
-        0, 1, 0.9, step=0.01, label="… above this probability of error", elem_id="threshold"
+        0, 1, 0.9, step=0.01, label="… above this chance of error", elem_id="threshold"
     )
-    dropped = gr.Radio(["leave out", "tag"], value="leave out", label="Decided wrong: drop")
-    abstract = gr.Radio(["leave out", "tag", "keep"], value="leave out", label="Decided abstract")
-    unsure = gr.Radio(["keep", "leave out"], value="keep", label="Decided unsure")
+    dropped = gr.Radio(["leave out", "tag"], value="leave out", label="Decided Remove")
+    abstract = gr.Radio(["leave out", "tag", "keep"], value="leave out", label="Decided Vague")
+    unsure = gr.Radio(["keep", "leave out"], value="keep", label="Decided Not sure")
     decided_only = gr.Checkbox(False, label="Only pairs with a verdict")
     captions = gr.Radio(
         [("as decided", "decided"), ("enriched where suggested", "enriched")],
@@ -127,12 +127,12 @@ def _stages() -> tuple[dict[str, Any], gr.HTML]:
         elem_id="stage-keep",
     )  # fmt: skip
     by = gr.Radio(
-        [("support (mean)", "support"), ("weakest phrase", "worst"),
+        [("backed by the picture (mean)", "support"), ("weakest phrase", "worst"),
          ("match alone", "alignment"), ("specificity", "specificity"),
          ("sampled at random", "random")],
         value="support", label="Stage two by",
         info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
-             "counted; hollow is not wrong.",
+             "counted; empty is not wrong.",
     )  # fmt: skip
     least = gr.Slider(
         0, 5, 0, step=1, label="Captions with fewer tested phrases go last",

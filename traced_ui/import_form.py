@@ -1,38 +1,24 @@
 """How a dataset is imported: the fields of the Datasets page, for a path and for an upload alike.
 
-Messages about an import name these fields by their labels (`traced_ui.page_words`).
+Errors of an import name these fields by their labels (`backend.datasets.import_fields`).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from backend.datasets.cells import text_problem
+from backend.datasets.import_fields import (
+    FIELDS,
+    HIDE,
+    INSIDE,
+    LABELS,
+    NO_IDS,
+    PER_LINE,
+    TAKE,
+    TICKS,
+)
 from backend.errors import SettingsError
 
-#: Fields with text, by the name of the import's argument. An empty one is detected.
-LABELS = {
-    "name": "Name in this app",
-    "image_column": "Column with image paths",
-    "caption_column": "Column with captions",
-    "id_column": "Column with ids",
-    "split_column": "Column with splits",
-    "image_root": "Folder that image paths are relative to",
-    "encoding": "Encoding",
-    "delimiter": "Delimiter",
-    "subset": "Subset",
-    "language": "Language of captions",
-}
-#: Fields to be ticked.
-NO_IDS, INSIDE, PER_LINE = "no_id_column", "captions_inside", "captions_per_line"
-TAKE, HIDE = "take_changes", "hide_gone"
-TICKS = {
-    NO_IDS: "No column contains ids",
-    INSIDE: "Captions are embedded in the images",
-    PER_LINE: "Each line of a caption file is a caption",
-    TAKE: "Take rows that changed since the last import",
-    HIDE: "Hide pairs whose rows are gone",
-}
-FIELDS = (*LABELS, *TICKS)
 #: Characters that are hard to type or to see, as people call them.
 _DELIMITERS = {
     "tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|",

@@ -15,7 +15,6 @@ from backend.workspace import Workspace
 from traced_ui.events import event_value
 from traced_ui.login import seen_by
 from traced_ui.messages import guarded
-from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
@@ -32,7 +31,7 @@ _NAMES = {
     "quality": "Checking the pictures of",
     "duplicates": "Finding near duplicates in",
     "map": "Drawing the map of",
-    "train": "Training a classifier for",
+    "train": "Learning to find errors in",
     "adopt": "Ranking",
     "export": "Exporting",
     "download": "Downloading the model",
@@ -106,7 +105,7 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
     if job.status == "done":
         return "Done"
     if job.has_ended:
-        return for_page(job.message) or job.status.capitalize()
+        return job.message or job.status.capitalize()
     if job.is_cancelling:
         return "Cancelling: it stops at its next step."
     if job.status == "queued":

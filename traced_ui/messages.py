@@ -9,7 +9,6 @@ import gradio as gr
 from markupsafe import Markup
 
 from backend.errors import SettingsError, TracedError, explain
-from traced_ui.page_words import for_page
 from traced_ui.templates import part
 
 T = TypeVar("T")
@@ -26,10 +25,10 @@ def explained(error: BaseException) -> str:
     """One sentence about the error; unexpected errors are logged with their traceback."""
     if isinstance(error, SettingsError):
         # Users of a page have changed no settings: show only the advice, without a prefix.
-        return for_page(str(error))
+        return f"{error} {error.remedies.get('page', '')}".rstrip()
     if not isinstance(error, TracedError):
         log.error("unexpected error on a page", exc_info=error)
-    return for_page(explain(error, "page"))
+    return explain(error, "page")
 
 
 def guarded(handler: Callable[..., Any]) -> Callable[..., Any]:

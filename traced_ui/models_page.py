@@ -23,6 +23,8 @@ from traced_ui.jobs import Started, followed, job_html
 from traced_ui.messages import guarded, note
 from traced_ui.templates import render
 
+_OWN = "the dataset's own model"
+
 
 def build(workspace: Workspace) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
@@ -191,22 +193,31 @@ def captioner_offer(workspace: Workspace) -> str:
     more = duration(CAPTIONER_CORE_SECONDS / threads.cores())
     return (
         "For models whose own captioner the page Model does not name: three of the nine signs of "
-        "the detector, the strongest sign for suspect words, replacements that read well and new "
-        f"descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
+        "the error finder, the strongest sign for suspect words, replacements that read well and "
+        f"new descriptions, in English. {CAPTIONER.name}: {download}roughly {more} more for 1,000 "
         "pairs."
     )
 
 
-def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:
+def choices(
+    workspace: Workspace, pairs: int, recommended: str | None = None, is_new: bool = False
+) -> list[tuple[str, str]]:
     """Dropdown entries (label, model) for scoring `pairs` pairs: the dataset's own model first,
-    then each model with its download and its time, measured ("about") or not ("roughly")."""
-    known = [("the dataset's own model", "")]
-    return known + [(_offer(view, pairs), view.name) for view in workspace.models.listed()]
+    then each model with its download and its time, measured ("about") or not ("roughly").
+    `recommended`: one of them; `is_new`: the dataset's own model is the default one."""
+    views = workspace.models.listed()
+    default = next((view for view in views if view.is_default and is_new), None)
+    own_label = _OWN if default is None else _offer(default, pairs, _OWN)
+    entries = [(own_label, ""), *((_offer(view, pairs), view.name) for view in views)]
+    return [
+        (f"{label} · recommended" if name == recommended else label, name)
+        for label, name in entries
+    ]
 
 
-def _offer(view: ModelView, pairs: int) -> str:
+def _offer(view: ModelView, pairs: int, name: str = "") -> str:
     """A model's cost, with the noisy copies that the first detector is trained on."""
-    parts = [view.name]
+    parts = [name or view.name]
     if not view.is_here:
         parts.append(f"{size(view.download)} to download" if view.download else "to download")
     if view.seconds is not None and pairs:

@@ -243,8 +243,11 @@ def regions_html(view: PlaneView, dataset_id: int) -> Markup:
 def thresholds_html(view: PlaneView, dataset_id: int) -> str:
     """The thresholds for each precision, with links to the queues beyond them."""
     kinds = [
-        ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "p of", "or more")),
-        ("vague captions", *_lines(view.abstract, dataset_id, "icc_to", "ICC of", "or less")),
+        ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "chance of", "or more")),
+        (
+            "vague captions",
+            *_lines(view.abstract, dataset_id, "icc_to", "concrete–vague of", "or less"),
+        ),
     ]
     if view.measured:
         generic = _lines(

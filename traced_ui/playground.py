@@ -18,7 +18,7 @@ from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import models_page
 from traced_ui.abstractness import explained_abstractness
-from traced_ui.differences import difference
+from traced_ui.differences import readable
 from traced_ui.events import event_value
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.jobs import job_html
@@ -291,7 +291,7 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
         picture=picture,
         caption=highlighted_caption(result.caption, result.suspects, words_read, gains),
         suggestions=[
-            (suggestion, difference(result.caption, suggestion.caption))
+            (suggestion, readable(result.caption, suggestion.caption))
             for suggestion in result.suggestions
         ],
         phrases=phrase_chips(result.caption, result.phrases) if result.phrases else None,

@@ -139,7 +139,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
     )  # fmt: skip
     figure.update_xaxes(range=[0, 1])
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    return quiet(figure, "probability of error, as shown", "share that people judged wrong")
+    return quiet(figure, "chance of error, as shown", "share that people judged wrong")
 
 
 def tables_html(view: ProgressView) -> str:

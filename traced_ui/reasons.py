@@ -19,8 +19,8 @@ _LEAST = 0.05
 _MOST = 6
 EXACT = "The probability is computed from these signs; a longer bar weighs more."
 BACKBONE = (
-    "These signs can be explained; the detector in use considers more of them, and may weigh them "
-    "differently."
+    "These signs can be explained; the error finder in use considers more of them, and may weigh "
+    "them differently."
 )
 
 

@@ -652,7 +652,7 @@ class OpenPage:
         shown: Parts = {"chart": "", "steps": ""}
         if view is None:
             if counts.total and counts.reviewed == counts.total:
-                stage = review_page.empty("All reviewed", "Continue with Retrain or Export.")
+                stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
                 stage = review_page.empty("Nothing to show", "No pair fits these filters.")
             shown["stage"] = stage

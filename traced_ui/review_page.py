@@ -29,7 +29,6 @@ from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
 from traced_ui.markup import percent
-from traced_ui.page_words import for_page
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import phrases_section
 from traced_ui.templates import part, render
@@ -166,7 +165,7 @@ def queue(
         pictures={"": "any", **{issue: issue.replace("_", " ") for issue in PICTURE_ISSUES}},
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
-        limits=for_page(limits),
+        limits=limits,
     )
 
 
@@ -228,11 +227,11 @@ def stage(view: PairView) -> Markup:
 
 #: What a row of the queue shows of the column that orders it; p is always shown.
 _BY_ORDER: dict[str, Callable[[Any], str]] = {
-    "s_0": lambda row: f"s {row.s_0:.3f}",
+    "s_0": lambda row: f"match {row.s_0:.3f}",
     "gain": lambda row: f"gain {row.gain:.3f}",
-    "icc": lambda row: f"ICC {row.icc:.2f}",
+    "icc": lambda row: f"concrete {row.icc:.2f}",
     "disagreement": lambda row: f"disagree {row.disagreement:.2f}",
-    "support": lambda row: f"support {row.support:+.2f}",
+    "support": lambda row: f"backed {row.support:+.2f}",
     "weakest": lambda row: f"weakest {row.weakest:+.2f}",
     "specificity": lambda row: f"share {percent(math.exp(row.specificity))}",
 }
@@ -391,7 +390,7 @@ def not_scored(job: JobView | None) -> Markup:
             "It was imported after the last scoring, or left out of it: the rows left "
             "out are listed under Add data, with the reason.",
         )
-    return empty("Not scored", for_page(job.message) or "Score it under Add data.")
+    return empty("Not scored", job.message or "Score it under Add data.")
 
 
 def empty(title: str, text: str) -> Markup:

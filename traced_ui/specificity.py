@@ -55,10 +55,10 @@ def _facts(suggestion: SuggestionView) -> list[str]:
     if suggestion.ranks is not None:
         before, after, of = suggestion.ranks
         facts.append(f"{ordinal(before)} → {ordinal(after)} of {of}")
-    facts.append(f"s {suggestion.s_before:.3f} → {suggestion.s_after:.3f}")
+    facts.append(f"match {suggestion.s_before:.3f} → {suggestion.s_after:.3f}")
     if suggestion.p_before is not None and suggestion.p_after is not None:
-        facts.append(f"p {percent(suggestion.p_before)} → {percent(suggestion.p_after)}")
+        facts.append(f"{percent(suggestion.p_before)} → {percent(suggestion.p_after)} likely wrong")
     if suggestion.icc is not None:
         before_icc, after_icc = suggestion.icc
-        facts.append(f"ICC {before_icc:.2f} → {after_icc:.2f}")
+        facts.append(f"concrete–vague {before_icc:.2f} → {after_icc:.2f}")
     return [*facts, *suggestion.notes]

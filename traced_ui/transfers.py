@@ -24,7 +24,6 @@ from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
 from traced_ui.import_form import import_options
 from traced_ui.login import seen_by
-from traced_ui.page_words import for_page
 
 #: Batch size for reading rows left out from the store.
 _ROWS = 500
@@ -124,7 +123,7 @@ def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
     while True:
         rows = workspace.problems(dataset_id, offset, _ROWS)
         for row in rows:
-            cells: list[Any] = [row.file, row.row, row.external_id, row.kind, for_page(row.message)]
+            cells: list[Any] = [row.file, row.row, row.external_id, row.kind, row.message]
             writer.writerow([escaped("" if cell is None else cell) for cell in cells])
         yield buffer.getvalue()
         buffer.seek(0)
@@ -146,4 +145,4 @@ def _attachment(name: str) -> dict[str, str]:
 
 def _refused(problem: TracedError) -> JSONResponse:
     status = 404 if isinstance(problem, NotFound) else 400
-    return JSONResponse({"detail": for_page(explain(problem, "page"))}, status)
+    return JSONResponse({"detail": explain(problem, "page")}, status)

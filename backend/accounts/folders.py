@@ -41,7 +41,7 @@ class Folders:
         exists, or holds exports, and SettingsError if it is not a path."""
         resolved = typed_path(path)
         if not any(resolved.is_relative_to(folder) for folder in self.imports):
-            raise UnsafePath(_refusal("imports", path, self.imports, "--import-root"))
+            raise _refusal("import", path, self.imports)
         # Exports belong to those who started them: they may hold verdicts hidden from others.
         for folder in self.exports:
             if resolved.is_relative_to(folder) or folder.is_relative_to(resolved):
@@ -55,7 +55,7 @@ class Folders:
         """The absolute path. Raises UnsafePath unless it is below one of the folders."""
         resolved = typed_path(path)
         if not any(folder in resolved.parents for folder in self.exports):
-            raise UnsafePath(_refusal("exports", path, self.exports, "--export-root"))
+            raise _refusal("export", path, self.exports)
         return resolved
 
     def checked(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -75,9 +75,11 @@ def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
     return tuple(Path(folder).expanduser().resolve() for folder in folders)
 
 
-def _refusal(what: str, path: str | Path, folders: Sequence[Path], option: str) -> str:
+def _refusal(what: str, path: str | Path, folders: Sequence[Path]) -> UnsafePath:
     folder_list = ", ".join(str(folder) for folder in folders)
-    return (
-        f"If login is enabled, {what} from the page are limited to {folder_list}; '{path}' lies "
-        f"outside. The administrator can allow more folders with {option}, or use the command line."
+    return UnsafePath(
+        f"If login is enabled, {what}s from the page are limited to {folder_list}; '{path}' lies "
+        "outside.",
+        terminal=f"The administrator can allow more folders with --{what}-root.",
+        page="The server's administrator can allow more folders.",
     )

@@ -247,6 +247,10 @@ def import_(
         report = replace(report, asks_for_model=refusal)
         for note in report.notes:
             console.print(f"[cyan]note[/] {escape(note)}")
+        if report.update != "take" and (report.changes.changed or report.unproved):
+            console.print("To take the changes, import again with --update take.")
+        if report.changes.gone and not report.hidden:
+            console.print("To hide what is gone, import again with --gone hide.")
         for problem in report.first_problems:
             row = f", row {problem.row}" if problem.row is not None else ""
             console.print(f"[yellow]left out[/] {escape(problem.file)}{row}: "

@@ -261,13 +261,13 @@ def _loaded(engine: Engine, whose: str, advice: str) -> Iterator[Finding]:
         info = engine.scorer.info
         yield Finding(f"scorer{whose}", "ok", f"{info.kind} · {info.model} on {info.device}")
     except Exception as problem:  # whatever fails becomes a finding
-        yield Finding(f"scorer{whose}", "problem", explain(problem), advice)
+        yield Finding(f"scorer{whose}", "problem", explain(problem, "terminal"), advice)
         return
     try:
         captioner = engine.captioner
         message = engine.captioner_problem
     except Exception as problem:
-        captioner, message = None, explain(problem)
+        captioner, message = None, explain(problem, "terminal")
     if message:
         instead = "Choose another with --captioner."
         yield Finding(f"captioner{whose}", "warning", message, instead)
@@ -277,6 +277,6 @@ def _loaded(engine: Engine, whose: str, advice: str) -> Iterator[Finding]:
         engine.concreteness(["A dog"])
     except Exception as problem:
         instead = "Choose another with --concreteness."
-        yield Finding(f"concreteness{whose}", "problem", explain(problem), instead)
+        yield Finding(f"concreteness{whose}", "problem", explain(problem, "terminal"), instead)
     else:
         yield Finding(f"concreteness{whose}", "ok", engine.settings.concreteness or "embedded")

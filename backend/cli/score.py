@@ -1,5 +1,6 @@
 """`score`, `train`, `progress`: compute probabilities of error and report the review's progress."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,8 +27,9 @@ from backend.cli.options import (
     spending_limits,
 )
 from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
-from backend.errors import NotScored, SettingsError
+from backend.errors import DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
@@ -43,14 +45,17 @@ if TYPE_CHECKING:
         TrainReport,
     )
     from backend.jobs.workers import Devices
+    from backend.workspace import Workspace
 
 
 def score(
     dataset: Annotated[str, typer.Argument(help="Name in the database, or a path to import.")],
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help="Also write one row per pair (id, s_0, p_error, icc, specificity, "
-                     "suspects) to this .jsonl, .parquet or .csv file."),
+                     "suspects) to this .jsonl, .parquet or .csv file. A folder (with a / at the "
+                     "end): score the shards of a path one by one, one Parquet file for each; "
+                     "nothing enters the database."),
     ] = None,
     features: Annotated[
         Path | None,
@@ -202,7 +207,11 @@ def score(
         share = _share(second_opinion, top)
         cluster = _cluster(engine, devices, ray_address, workers, shared_folder)
         workspace = open_workspace(settings)
-        for file in (out, features):
+        if out is not None and out.endswith(("/", os.sep)):
+            _score_shards(workspace, dataset, Path(out), cluster, anyway, as_json)
+            return
+        table = Path(out) if out is not None else None
+        for file in (table, features):
             if file is not None:
                 export_scores.check(file)
         dataset_id = workspace.find_or_import(dataset)
@@ -242,21 +251,48 @@ def score(
                 opinion = second_opinions.ask(
                     workspace.store, dataset_id, server, share, at_once, update
                 )
-        if out is not None:
-            rows = export_scores.write(workspace.store, dataset_id, out)
+        if table is not None:
+            rows = export_scores.write(workspace.store, dataset_id, table)
         if features is not None:
             export_scores.write_features(workspace.store, dataset_id, features)
         result = ScoreResult(
             **vars(report), support=supported, specificity=specific, second_opinion=opinion,
             rows_written=rows,
         )  # fmt: skip
-        emit(result, as_json, score_summary(result, out))
+        emit(result, as_json, score_summary(result, table))
         if result.unreadable and not result.scored + result.skipped:
             console.print(
                 "No picture could be read. If they were moved: python app.py datasets relocate "
                 f"{escape(dataset)} FOLDER."
             )
             raise typer.Exit(NotScored.exit_status)
+
+
+def _score_shards(
+    workspace: "Workspace",
+    source: str,
+    out: Path,
+    devices: "Cluster | Devices",
+    anyway: bool,
+    as_json: bool,
+) -> None:
+    from backend.jobs.shard_scores import score_shards
+    from backend.jobs.workers import Devices
+
+    if not isinstance(devices, Devices):
+        raise SettingsError("Shards are scored by --engine local.")
+    with progress("Scoring") as update:
+        report = score_shards(
+            workspace.engine, typed_path(source), typed_path(out), update, devices, anyway
+        )
+    lines = [
+        f"{report.scored_now} of {report.shards} shards scored now; {report.pairs:,} pairs in "
+        f"{report.out}, {report.left_out} left out.",
+        *(f"Left out: {failure}" for failure in report.failed),
+    ]
+    emit(report, as_json, "\n".join(lines))
+    if report.failed:
+        raise typer.Exit(DatasetFormatError.exit_status)
 
 
 def train(

@@ -191,18 +191,18 @@ def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
 
 WHERE = (
     "Supported are: dataset_coco.json and dataset_flickr30k.json of Karpathy's splits "
-    "(cs.stanford.edu/people/karpathy/deepimagesent, with --image-root naming the folder of COCO's "
-    "train2014 and val2014, or of Flickr30k's images), and COCO's captions_*.json "
-    "(cocodataset.org, with --image-root naming the folder of its images)."
+    "(cs.stanford.edu/people/karpathy/deepimagesent, with the folder of COCO's train2014 and "
+    "val2014, or of Flickr30k's images), and COCO's captions_*.json "
+    "(cocodataset.org, with the folder of its images)."
 )
 #: Words in a path, and instructions for getting the dataset that they name.
 _WHERE_TO_GET = {
     "coco": "COCO: images (train2014, val2014) from cocodataset.org into one folder, "
     "dataset_coco.json from cs.stanford.edu/people/karpathy/deepimagesent anywhere; then "
-    "give dataset_coco.json and --image-root FOLDER.",
+    "give dataset_coco.json and that folder.",
     "flickr30": "Flickr30k: images on request from shannon.cs.illinois.edu/DenotationGraph into "
     "one folder, dataset_flickr30k.json from cs.stanford.edu/people/karpathy/deepimagesent "
-    "anywhere; then give dataset_flickr30k.json and --image-root FOLDER.",
+    "anywhere; then give dataset_flickr30k.json and that folder.",
     "imdb": "MM-IMDb: mmimdb.tar.gz from archive.org/details/mmimdb, unpacked; then give the "
     "folder that holds `dataset/` with a .json and a .jpeg per film.",
 }

@@ -54,9 +54,7 @@ def _field(value: dict[Any, Any], language: str | None) -> Any:
         raise BadCell(f"it holds fields ({first_names}), and none of them is named like a caption")
     if language is None and len(value) == 1:
         return next(iter(value.values()))
-    raise BadCell(
-        f"it holds captions in several languages ({first_names}). Choose one with --language"
-    )
+    raise BadCell(f"it holds captions in several languages ({first_names}). Choose the language")
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class TextReader:
             ending = PurePosixPath(name).suffix.lower()
             self.note(
                 f"Some '*{shown(ending)}' have several lines, which are read as one caption. If "
-                "each line is a caption, import with --captions-per-line."
+                "each line is a caption, say so and import again."
             )
         return text
 

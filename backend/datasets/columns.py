@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.datasets.cells import shown
+from backend.datasets.import_fields import where_to_state
 from backend.errors import DatasetFormatError
 
 #: Common names of the image column.
@@ -57,10 +58,10 @@ def find_columns(
             image = next(iter(embedded))
     captions = [name for name in names if name not in embedded or name == caption]
     return Columns(
-        _find(images, file, image, IMAGE_NAMES, "image path", "--image-column") or "",
-        _find(captions, file, caption, CAPTION_NAMES, "caption", "--caption-column") or "",
-        _find(names, file, id, ID_NAMES, None, "--id-column"),
-        _find(names, file, split, _SPLIT, None, "--split-column"),
+        _find(images, file, image, IMAGE_NAMES, "image path", "image_column") or "",
+        _find(captions, file, caption, CAPTION_NAMES, "caption", "caption_column") or "",
+        _find(names, file, id, ID_NAMES, None, "id_column"),
+        _find(names, file, split, _SPLIT, None, "split_column"),
     )
 
 
@@ -80,7 +81,7 @@ def _find(
     column: str | None,
     usual: tuple[str, ...],
     needed: str | None,
-    option: str,
+    field: str,
 ) -> str | None:
     headings = ", ".join(f"'{shown(name)}'" for name in names[:50]) or "none"
     if column == "" and needed is None:
@@ -89,13 +90,14 @@ def _find(
         if column in names:
             return column
         raise DatasetFormatError(
-            f"'{file}' has no column '{column}' ({option}). Its columns: {headings}."
+            f"'{file}' has no column '{column}'. Its columns: {headings}.",
+            **where_to_state(field),
         )
     if name := usual_name(names, usual):
         return name
     if needed is None:
         return None
     raise DatasetFormatError(
-        f"'{file}' has no column that looks like the {needed}. Its columns: {headings}. "
-        f"Name it with {option}."
+        f"'{file}' has no column that looks like the {needed}. Its columns: {headings}.",
+        **where_to_state(field),
     )

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.datasets.cells import shown
+from backend.datasets.import_fields import where_to_state
 from backend.datasets.regular_files import open_within, read_within
 from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
 
@@ -83,7 +84,7 @@ def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
     if not configs:
         if subset is not None:
             raise DatasetFormatError(
-                f"'{shown(folder.name)}' has no subset '{shown(subset)}' (--subset): no README.md "
+                f"'{shown(folder.name)}' has no subset '{shown(subset)}': no README.md "
                 "in it lists any."
             )
         return None
@@ -153,7 +154,9 @@ def _chosen(folder: Path, configs: dict[str, dict[str, Any]], subset: str | None
         return subset
     names = ", ".join(shown(name) for name in configs)
     what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
-    raise DatasetFormatError(f"'{shown(folder.name)}' {what}. Choose one with --subset: {names}.")
+    raise DatasetFormatError(
+        f"'{shown(folder.name)}' {what}. Choose one: {names}.", **where_to_state("subset")
+    )
 
 
 def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[str]]:

@@ -68,8 +68,8 @@ def look_up(name: str, format: str, public: bool) -> HubDataset:
     if public == private:
         now, wanted = ("private", "public") if private else ("public", "private")
         raise SettingsError(
-            f"{url} already exists and is {now}; this would be {wanted}. Choose another name, or "
-            f"{'leave out --public' if private else 'add --public'}."
+            f"{url} already exists and is {now}; this would be {wanted}. Choose another name.",
+            terminal=f"Or {'leave out --public' if private else 'add --public'}.",
         )
     return HubDataset(name, url, True, private, len(info.siblings or ()))
 

@@ -97,8 +97,8 @@ class ImagePaths:
                 "dataset's folder. Put the image itself there."
             )
         return (
-            f"'{shown(path)}' lies outside the dataset's folder. Move the image into it, or give "
-            "their common parent folder with --image-root."
+            f"'{shown(path)}' lies outside the dataset's folder. Move the image into it, or name "
+            "their common parent folder as the one that image paths are relative to."
         )
 
     def hint(self, missing: Path) -> str:

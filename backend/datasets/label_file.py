@@ -165,10 +165,10 @@ def label_columns(
     key = key or ids or pictures
     if not key or not verdict:
         missing = "verdict" if key else "pair's id or picture"
-        option = "--verdict-column" if key else "--id-column"
         raise DatasetFormatError(
-            f"'{file}' has no column that looks like the {missing}. {_listed(names)} Name it with "
-            f"{option}."
+            f"'{file}' has no column that looks like the {missing}. {_listed(names)}",
+            terminal=f"Name it with --{'verdict' if key else 'id'}-column.",
+            page="Name it above.",
         )
     rest = [name for name in names if name not in (key, verdict)]
     right = verdict.lower() in _SAY_RIGHT if one_means is None else one_means == "right"

@@ -68,12 +68,11 @@ class ReadOptions:
         """Raise DatasetFormatError for a delimiter or a caption source that cannot be."""
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DatasetFormatError(
-                f"Cells cannot be separated by '{shown(self.delimiter)}' (--delimiter): give one "
-                "character."
+                f"Cells cannot be separated by '{shown(self.delimiter)}': give one character."
             )
         if self.caption_from not in (None, *CAPTIONS_FROM):
             raise DatasetFormatError(
-                f"Captions cannot be read from '{shown(str(self.caption_from))}' (--caption-from). "
+                f"Captions cannot be read from '{shown(str(self.caption_from))}'. "
                 f"There is: {', '.join(CAPTIONS_FROM)}."
             )
 

@@ -186,7 +186,7 @@ class DatasetReader:
             kind = "duplicate id"
             message = (
                 f"The id '{pair.id[:80]}' was used before. Give every pair an id of its own, or "
-                "read without ids (--no-id-column)."
+                "import again and say that no column contains ids."
             )
         self._report(pair.file, pair.row, kind, message, pair.id)
 
@@ -276,7 +276,7 @@ class DatasetReader:
         if repeated > (0 if weak else _REPEATED * len(values)):
             self._note(
                 f"'{name}': values of '{columns.id}' repeat, so they are not ids; ids are derived "
-                f"from image and caption. (To use them anyway: --id-column {columns.id}.)"
+                "from image and caption. (To use them anyway, name that column as the ids'.)"
             )
             return replace(columns, id=None)
         return columns
@@ -407,7 +407,9 @@ def read_dataset(
     if options.image_root is not None:
         root = typed_path(options.image_root)
         if not os.path.isdir(root):
-            raise DatasetNotFound(f"There is no folder '{root}' (--image-root).")
+            raise DatasetNotFound(
+                f"There is no folder '{root}', which image paths are to be relative to."
+            )
         if text_problem(str(root)):
             raise DatasetFormatError(
                 f"The path '{shown(str(root), 1000)}' is not UTF-8. Rename it."
@@ -428,8 +430,8 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
         if resolved not in folders and not any(resolved.is_relative_to(f) for f in folders):
             raise UnsafePath(
                 f"'{shown(table.name)}' is a link that leads outside the dataset's folder, to "
-                f"'{shown(str(resolved), 500)}'. Give that file itself, with --image-root if its "
-                "images lie here."
+                f"'{shown(str(resolved), 500)}'. Give that file itself; if its images lie here, "
+                "name this folder as the one that image paths are relative to."
             )
 
 
@@ -476,7 +478,7 @@ def _folder_of_captions(path: Path) -> Path:
     if not path.is_dir():
         raise DatasetFormatError(
             f"'{path.name}' is not a folder: for captions that are written in the images "
-            "(--caption-from metadata) give the folder of the images."
+            "give the folder of the images."
         )
     return path
 

@@ -387,7 +387,7 @@ def _zip_tables(
     if not by_folder:
         raise DatasetFormatError(
             f"'{path.name}' holds no metadata.jsonl or metadata.csv. Give the table of the "
-            f"captions, and the zip with --image-root."
+            "captions, and the zip as the folder that image paths are relative to."
         )
     for tables in by_folder.values():
         table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))

@@ -270,7 +270,7 @@ def not_a_dataset(folder: Path) -> str:
         saw = (
             f"images ({few}{more}) without captions: there is no metadata.jsonl or metadata.csv, "
             "and no a.txt or a.caption next to an a.jpg. Captions embedded in the images are read "
-            "with --caption-from metadata"
+            "if you say so"
         )
     else:
         saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"

@@ -19,6 +19,7 @@ from typing import IO
 
 from charset_normalizer import from_bytes
 
+from backend.datasets.import_fields import where_to_state
 from backend.datasets.regular_files import open_regular, open_within, read_regular
 from backend.errors import DatasetError, DatasetFormatError
 
@@ -119,8 +120,8 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
     marks = [mark for mark, other in _MARKS if other == encoding != "utf-8-sig"]
     if marks and not head.startswith(tuple(marks)):
         raise DatasetFormatError(
-            f"'{name}' has no byte order mark: state with --encoding whether it is "
-            f"{encoding}-le or {encoding}-be."
+            f"'{name}' has no byte order mark: is it {encoding}-le or {encoding}-be?",
+            **where_to_state("encoding"),
         )
     return encoding
 
@@ -219,10 +220,7 @@ _TOO_LONG = f"This line is longer than {LONGEST_LINE // 10**6} megabytes."
 
 def _not_decodable(what: str, encoding: str, place: str = "") -> str:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    return (
-        f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding with "
-        "--encoding."
-    )
+    return f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding."
 
 
 def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
@@ -264,8 +262,7 @@ def known_encoding(name: str) -> str:
         "".encode(name)  # LookupError for a codec of bytes, such as hex
     except (LookupError, ValueError) as problem:
         raise DatasetFormatError(
-            f"There is no encoding '{name}' (--encoding). Usual ones: utf-8, cp1252, latin-1, "
-            "utf-16, shift_jis."
+            f"There is no encoding '{name}'. Usual ones: utf-8, cp1252, latin-1, utf-16, shift_jis."
         ) from problem
     return "utf-8-sig" if codec.name == "utf-8" else codec.name
 
@@ -308,8 +305,8 @@ def _guessed(sample: _Sampled, name: str) -> Encoding:
     matches = list(from_bytes(sample.strange))
     if not matches:
         raise DatasetFormatError(
-            f"'{name}' is not text in any known encoding. Save it as UTF-8, or name its encoding "
-            "with --encoding."
+            f"'{name}' is not text in any known encoding. Save it as UTF-8, or name its encoding.",
+            **where_to_state("encoding"),
         )
     best = min(matches, key=lambda match: (match.chaos, -match.coherence))
     rivals = [
@@ -325,12 +322,13 @@ def _guessed(sample: _Sampled, name: str) -> Encoding:
         )
         raise DatasetFormatError(
             f"'{name}' is not UTF-8, and its encoding is uncertain: {samples}. Save it as UTF-8, "
-            "or name its encoding with --encoding, such as --encoding cp1252."
+            "or name its encoding.",
+            **where_to_state("encoding", "cp1252"),
         )
     return Encoding(
         best.encoding,
         f"'{name}' is not UTF-8; it is read as {best.encoding} (“{_shown(str(best))}”). If that is "
-        "wrong, delete the dataset and name the encoding with --encoding.",
+        "wrong, delete the dataset and name the encoding.",
     )
 
 

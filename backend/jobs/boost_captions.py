@@ -155,8 +155,9 @@ class BoostWork:
         with store.reading() as session:
             if not specificity_queries.is_measured(session, dataset_id):
                 raise NotScored(
-                    "Specificity has not been measured yet. Run: python app.py score NAME "
-                    "--specificity"
+                    "Specificity has not been measured yet.",
+                    terminal="Run: python app.py score NAME --specificity",
+                    page="Measure it under Add data: “Measure how specific its captions are”.",
                 )
         self.corrector = PairCorrector(store, engine, dataset_id, None)
         self.judge = Judge(store, engine, dataset_id)
@@ -344,7 +345,8 @@ def booster(
         blends = Engine(settings, spending=engine.spending).language_model()
     if (sees is None and set(kinds) != {"blend"}) or blends is None:
         raise SettingsError(
-            "Name a vision-language model: --vlm NAME. Blends alone need only a language model: "
-            "--llm."
+            "No vision-language model is named.",
+            terminal="Name one: --vlm NAME. Blends alone need only a language model: --llm.",
+            page="The server's administrator can add one.",
         )
     return Booster(sees, blends, tuple(kinds))  # checked above  # pyrefly: ignore[bad-argument-type]

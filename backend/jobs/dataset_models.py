@@ -197,6 +197,8 @@ def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRo
     if (run.scorer_kind, run.revision) != (info.kind, info.revision):
         raise NotScored(
             f"'{dataset.name}' was scored with {run.scorer_kind} {run.model}, this session uses "
-            f"{info.kind} {info.model}. Start with --model {run.model}, or score it again."
+            f"{info.kind} {info.model}.",
+            terminal=f"Start with --model {run.model}, or score it again.",
+            page="Score it again under Add data, or ask the server's administrator for that model.",
         )
     return run

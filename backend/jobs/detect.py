@@ -129,9 +129,9 @@ def check_detector(store: Store, dataset_id: int) -> None:
         name = dataset_queries.get_dataset(session, dataset_id).name
     if active is not None and active.basis != "injected":
         raise SettingsError(
-            f"'{name}' is ranked by '{active.name}', which has learnt from verdicts. To train "
-            f"another detector on them, run: train '{name}' --detector NAME --adopt. To score new "
-            "pairs with the classifier in use, leave out --detector."
+            f"'{name}' is ranked by '{active.name}', which has learnt from verdicts.",
+            terminal=f"To train another detector on them, run: train '{name}' --detector NAME "
+            "--adopt. To score new pairs with the classifier in use, leave out --detector.",
         )
 
 

@@ -138,8 +138,8 @@ def _wanted(
             continue
         if names is None:
             names = (
-                _column(row.values, url_column, _ADDRESS_NAMES, "address", "--url-column"),
-                _column(row.values, caption_column, CAPTION_NAMES, "caption", "--caption-column"),
+                _column(row.values, url_column, _ADDRESS_NAMES, "address"),
+                _column(row.values, caption_column, CAPTION_NAMES, "caption"),
             )
         try:
             yield _values(row, *names)
@@ -164,15 +164,13 @@ def _values(row: TableRow, url_name: str, caption_name: str) -> dict[str, Any]:
     }
 
 
-def _column(
-    values: dict[str, Any], wanted: str | None, usual: tuple[str, ...], what: str, option: str
-) -> str:
+def _column(values: dict[str, Any], wanted: str | None, usual: tuple[str, ...], what: str) -> str:
     lower = {name.strip().lower(): name for name in reversed(list(values))}
     column = wanted if wanted in values else next((lower[n] for n in usual if n in lower), None)
     if column is None or (wanted is not None and wanted not in values):
         raise DatasetFormatError(
-            f"The table has no column with the {what}. Its columns: {', '.join(values)}. "
-            f"Name it with {option}."
+            f"The table has no column with the {what}. Its columns: {', '.join(values)}.",
+            terminal=f"Name it with --{'url' if what == 'address' else what}-column.",
         )
     return column
 

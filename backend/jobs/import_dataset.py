@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from backend.datasets import hub_datasets, source_tables
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import relative_name
+from backend.datasets.import_fields import where_to_state
 from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
 from backend.datasets.regular_files import typed_path
@@ -87,7 +88,9 @@ def import_dataset(
     """
     if update not in UPDATES or gone not in GONE:
         raise SettingsError(
-            f"--update is one of ask, {', '.join(UPDATES)}; --gone is one of {', '.join(GONE)}."
+            f"Changed rows: one of ask, {', '.join(UPDATES)}; rows that are gone: one of "
+            f"{', '.join(GONE)}.",
+            terminal="Options: --update, --gone.",
         )
     data_directory = data_directory or default_data_directory()
     fetched = data_directory / "fetched"
@@ -103,7 +106,7 @@ def import_dataset(
     )
     name = (name or (source.name if source.is_dir() else plain)).strip()
     if not name:
-        raise SettingsError("A dataset needs a name: give one with --name.")
+        raise SettingsError("A dataset needs a name.", **where_to_state("name"))
     if source_tables.gzipped_tars(source) and not (source.is_dir() and any(source.glob("*.tar"))):
         progress(0, 0, f"Unpacking {source.name}")
         source = source_tables.unpack(source, fetched)
@@ -136,8 +139,13 @@ def import_dataset(
                 progress(done, total, f"Reading {name}")
             if not added_count and not already_there and target.is_new:
                 is_upload = data_directory in source.parents
-                advice = "" if is_upload else _other_root(source, reader.missing)
-                raise DatasetFormatError(_nothing(name, bad) + advice)
+                root = None if is_upload else _other_root(source, reader.missing)
+                if root is None:
+                    raise DatasetFormatError(_nothing(name, bad))
+                raise DatasetFormatError(
+                    f"{_nothing(name, bad)} The pictures are in another folder.",
+                    **where_to_state("image_root", quote(str(root))),
+                )
             bad.save()
             hidden = comparison.gone if gone == "hide" else []
             target.write(lambda session, _: change_queries.set_hidden(session, hidden, True))
@@ -218,8 +226,7 @@ def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
         )
     elif changes.changed:
         notes.append(
-            f"{changes.changed:,} rows changed in the source; their pairs stay as they were. "
-            "To take the changes, import again with --update take."
+            f"{changes.changed:,} rows changed in the source; their pairs stay as they were."
         )
     if comparison.replaced and takes:
         notes.append(
@@ -238,8 +245,7 @@ def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
             + (
                 "They count as what they are now; verdicts stay. Score the dataset again."
                 if takes
-                else "Check that they are still the same. To accept them and score them again, "
-                "import again with --update take."
+                else "Check that they are still the same."
             )
         )
     if changes.moved:
@@ -253,8 +259,7 @@ def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
         )
     elif changes.gone:
         notes.append(
-            f"{changes.gone:,} pairs are gone from the source and stay. To hide them from queue "
-            "and export, import again with --gone hide."
+            f"{changes.gone:,} pairs are gone from the source and stay in queue and export."
         )
     return notes
 
@@ -287,15 +292,15 @@ def _nothing(name: str, bad: "_BadRows") -> str:
     return f"No row of '{name}' could be imported ({bad.count:,} were left out).{examples}"
 
 
-def _other_root(source: Path, names: Sequence[str]) -> str:
-    """Advice to name the folder in which the missing images are, if it is near the source: one
-    level above, below or beside it; "" if there is none."""
+def _other_root(source: Path, names: Sequence[str]) -> Path | None:
+    """The folder in which the missing images are, if it is near the source: one level above, below
+    or beside it."""
     near = source if source.is_dir() else source.parent
     folders = [near.parent, *(f for around in (near, near.parent) for f in _folders_in(around))]
     for folder in folders:
         if names and all((folder / name).is_file() for name in names):
-            return f" The pictures are in another folder: give --image-root {quote(str(folder))}."
-    return ""
+            return folder
+    return None
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -336,8 +341,8 @@ class _Target:
             reason = "" if checked and not missing else f"and not to this one. {example}"
         if reason:
             raise SettingsError(
-                f"The name '{self._name}' belongs to a dataset in {dataset.root}, {reason} "
-                "Choose another name with --name."
+                f"The name '{self._name}' belongs to a dataset in {dataset.root}, {reason}",
+                **where_to_state("name"),
             )
         with self._store.writing() as session:
             dataset_queries.move_dataset(session, dataset.id, str(self._source), str(self._root))

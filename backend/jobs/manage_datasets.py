@@ -63,7 +63,8 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
     except OSError as problem:
         raise SettingsError(
             f"The verdicts cannot be saved in {target}: {problem.strerror or problem}. Nothing was "
-            "deleted. Name another folder with --keep."
+            "deleted.",
+            terminal="Name another folder with --keep.",
         ) from problem
     return Deletion(
         going.dataset_id, going.name, going.root, going.pairs, going.scored, going.reviewed, acts,

@@ -232,7 +232,7 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as problem:
-        raise missing_extra("--engine ray", "ray") from problem
+        raise missing_extra("A Ray cluster", "ray") from problem
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     # The newer reader of Parquet starts 32 processes to read the footers of a few small shards.

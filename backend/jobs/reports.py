@@ -47,6 +47,19 @@ class ImportReport:
 
 
 @dataclass(frozen=True)
+class ShardsReport:
+    """Scores in files: all `shards` of a source, those scored by this command, and their pairs.
+    `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason."""
+
+    shards: int
+    scored_now: int
+    pairs: int
+    left_out: int
+    failed: tuple[str, ...]
+    out: str
+
+
+@dataclass(frozen=True)
 class Deletion:
     """Extent of the deletion of a dataset. `reviewed` pairs have a verdict; `acts`: number
     of verdicts, undos and redos on its pairs, all of them saved in `verdict_file`."""

@@ -77,8 +77,8 @@ def share_of(text: str) -> float:
         share = math.nan
     if not text.strip().endswith("%") or not 0 < share <= 1:
         raise SettingsError(
-            f"'{text}' is not a share of the pairs; give one like 20%. (gcd's replacements per "
-            "position: --replacements.)"
+            f"'{text}' is not a share of the pairs; give one like 20%.",
+            terminal="(gcd's replacements per position: --replacements.)",
         )
     return share
 
@@ -99,8 +99,8 @@ def open_server(
         if len(names) != 1:
             names_shown = ", ".join(sorted(names)[:10]) or "none"
             raise SettingsError(
-                f"The server {url} serves {len(names)} models ({names_shown}). Choose one: "
-                "--second-model NAME."
+                f"The server {url} serves {len(names)} models ({names_shown}).",
+                terminal="Choose one: --second-model NAME.",
             )
         model = names[0]
     return ChatEndpoint(url, model, timeout=seconds, spending=spending)

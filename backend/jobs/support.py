@@ -67,7 +67,11 @@ def measure_support(
         dataset = dataset_queries.get_dataset(session, dataset_id)
         total, scored = pair_queries.totals(session, dataset_id)
     if not scored:
-        raise SettingsError(f"Score it first: python app.py score {dataset.name} --support")
+        raise SettingsError(
+            f"'{dataset.name}' has no scores yet.",
+            terminal=f"Score it first: python app.py score {dataset.name} --support",
+            page="Score it under Add data first.",
+        )
     check_scorer(engine.scorer)
     pools, other_languages, notes = _pools_for(store, engine, dataset_id, total)
     run = _run(store, engine, dataset_id, pools, other_languages)

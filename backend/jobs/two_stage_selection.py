@@ -102,9 +102,8 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     takes_part, edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
     by_support = choice.by in ("support", "worst") and not choice.scores
     needs_phrases = by_support or choice.least_phrases > 0
-    advice = f"Score it first: python app.py score {name}" + " --support" * needs_phrases
     if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
-        raise SettingsError(advice)
+        raise _not_measured(name, needs_phrases)
     if int(takes_part.sum()) < FEWEST:
         raise SettingsError(
             f"A selection needs at least {FEWEST} undecided pairs; there are "
@@ -123,7 +122,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     if np.isnan(values[takes_part]).all() and choice.scores:
         raise SettingsError(f"No undecided pair has a score in '{choice.scores}'.")
     if np.isnan(values[takes_part]).all():
-        raise SettingsError(_no_value(choice, run, advice))
+        raise _no_value(choice, run, name, needs_phrases)
     if choice.least_phrases and run is not None:
         few = phrase_counts(store, run.id, columns.ids) < choice.least_phrases
         values = np.where(few, np.nan, values)
@@ -164,13 +163,23 @@ def _scores_of(
     return values
 
 
-def _no_value(choice: TwoStage, run: RunRow | None, advice: str) -> str:
+def _not_measured(name: str, needs_phrases: bool) -> SettingsError:
+    what = "The support of its phrases has" if needs_phrases else "Its pairs have"
+    return SettingsError(
+        f"'{name}': {what} not been measured completely.",
+        terminal=f"Score it first: python app.py score {name}" + " --support" * needs_phrases,
+        page="Score it under Add data"
+        + (", then click “Measure the support of its phrases” there." if needs_phrases else "."),
+    )
+
+
+def _no_value(
+    choice: TwoStage, run: RunRow | None, name: str, needs_phrases: bool
+) -> SettingsError:
     """Why no participating pair has a value for the second stage, and what to do."""
-    if choice.by not in ("support", "worst"):
-        return advice
-    if run is not None and run.status == "running":
-        return f"Support has not been measured completely. {advice}"
-    return (
+    if choice.by not in ("support", "worst") or (run is not None and run.status == "running"):
+        return _not_measured(name, needs_phrases)
+    return SettingsError(
         f"None of the pairs has a value to select by ({choice.by}): "
         "no caption has a phrase that could be tested."
     )

@@ -111,7 +111,9 @@ def stored_images(store: Store, engine: Engine, run: RunRow | None) -> VectorFil
     if path is None or width is None or not width.exists():
         raise SettingsError(
             "Pictures cannot be compared: the dataset has not been scored by this version, or its "
-            "scorer has no vectors. Run: python app.py score NAME"
+            "scorer has no vectors.",
+            terminal="Run: python app.py score NAME",
+            page="Score it under Add data.",
         )
     return VectorFile(path, int(width.read_text(encoding="ascii")))
 

@@ -251,7 +251,9 @@ class Jobs:
         engine = self.engines.of_dataset(filter.dataset_id)
         if engine.corrector is None:
             raise SettingsError(
-                "Set a vision-language model: --vlm NAME. A dry run shows only requests to one."
+                "A dry run shows requests to a vision-language model, and none is set up.",
+                terminal="Set one: --vlm NAME.",
+                page="The server's administrator can add one.",
             )
         return correct_queue.dry_run(self.store, engine, filter, engine.corrector, count)
 

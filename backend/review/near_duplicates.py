@@ -127,7 +127,9 @@ def chosen(group: DuplicateGroup, way: str) -> DuplicatePicture:
         return min(candidates, key=lambda picture: (_doubt(picture), *_blur(picture)))
     if any(picture.sharpness is None for picture in candidates):
         raise SettingsError(
-            "The sharpness of the pictures has not been measured. Run: python app.py quality NAME"
+            "The sharpness of the pictures has not been measured.",
+            terminal="Run: python app.py quality NAME",
+            page="Measure it under Add data.",
         )
     return min(candidates, key=_blur)
 

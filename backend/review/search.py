@@ -138,8 +138,9 @@ class PairSearch:
             is_of_dataset = pair_queries.get_pair(session, pair_id).dataset_id == dataset_id
         if retrieval is None or not is_of_dataset:
             raise SettingsError(
-                "The specificity of this caption has not been measured. Run: python app.py score "
-                "NAME --specificity"
+                "The specificity of this caption has not been measured.",
+                terminal="Run: python app.py score NAME --specificity",
+                page="Measure it under Add data: “Measure how specific its captions are”.",
             )
         return (pair_id, *retrieval.better)
 

@@ -2,7 +2,8 @@
 
 It is an ordinary imagefolder with pictures and `metadata.jsonl`. Half of the captions are wrong, in
 three ways; some are abstract. The ground truth is in `truth.jsonl`, which only the evaluation
-reads. The demo is then scored and packed for the first start of the program
+reads. Three pictures are there twice, saved again more coarsely: near duplicates. The demo is then
+scored and packed for the first start of the program
 (`backend.jobs.scored_demo`); `--scores-only` keeps the existing pictures and does only that.
 """
 
@@ -27,6 +28,9 @@ from research.scenes.world import Scene, make_scene
 #: Does not overlap with the seeds of training and evaluation.
 SEED = 2_000_000_000
 PICTURE_SIZE = 384
+#: Pictures that are there twice, and the quality of their files.
+COPIES = 3
+_QUALITY, _QUALITY_OF_COPIES = 90, 55
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,32 @@ def _swapped(other: Description, original: str, noise: str) -> DemoPair:
     return DemoPair(other.text, original, noise, ((0, len(other.text)),))
 
 
-def write(folder: Path, count: int, abstract: int, size: int, seed: int = SEED) -> None:
+def plant_copies(scenes: list[Scene], pairs: list[DemoPair], copies: int, seed: int) -> set[int]:
+    """Give the last right pairs the scenes of the first ones, with a caption of their own; returns
+    which pairs have one."""
+    rng = random.Random(seed - 1)
+    right = [n for n, pair in enumerate(pairs) if pair.noise is None and not pair.is_abstract]
+    copied = right[len(right) - copies :]
+    for original, copy in zip(right, copied, strict=False):
+        text = describe(scenes[original], rng).text
+        scenes[copy], pairs[copy] = scenes[original], DemoPair(text, text, None, ())
+    return set(copied)
+
+
+def write(
+    folder: Path, count: int, abstract: int, size: int, seed: int = SEED, copies: int = 0
+) -> None:
     """Write pictures, metadata.jsonl and truth.jsonl; deletes the previous contents of `folder`."""
     scenes, pairs = make_pairs(count, abstract, seed)
+    copied = plant_copies(scenes, pairs, copies, seed)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "images").mkdir(parents=True)
     metadata, truth = [], []
     for index, (scene, pair) in enumerate(zip(scenes, pairs, strict=True)):
         identity = f"scene-{index:04d}"
         name = f"images/{identity}.webp"
-        render(scene, size).save(folder / name, "WEBP", quality=90, method=4)
+        quality = _QUALITY_OF_COPIES if index in copied else _QUALITY
+        render(scene, size).save(folder / name, "WEBP", quality=quality, method=4)
         metadata.append({"file_name": name, "id": identity, "caption": pair.caption})
         truth.append(
             {
@@ -111,7 +131,8 @@ def score(archive: Path = ARCHIVE) -> None:
         # Of the pictures that the model knows, one in a hundred is not recognised.
         workspace.jobs.score(dataset_id, _show, anyway=True)
         workspace.jobs.run("support", dataset_id, _show)
-        workspace.jobs.run("specificity", dataset_id, _show)
+        for kind in ("specificity", "duplicates", "map"):
+            workspace.jobs.run(kind, dataset_id, _show)
         pack(workspace.store, workspace.settings.data_directory, archive)
         workspace.store.close()
 
@@ -127,7 +148,7 @@ def main() -> None:
     parser.add_argument("--scores-only", action="store_true", help="keep the pictures")
     args = parser.parse_args()
     if not args.scores_only:
-        write(DEMO, args.pairs, args.abstract, PICTURE_SIZE)
+        write(DEMO, args.pairs, args.abstract, PICTURE_SIZE, copies=COPIES)
         size = sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file())
         print(f"{args.pairs} pairs in {DEMO}, {size / 1e6:.1f} MB")
     score()

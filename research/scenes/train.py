@@ -28,8 +28,8 @@ from research.scenes.other_models import train_captioner, train_clip
 from research.scenes.training import Schedule, train_retrieval
 
 LIMITS = (
-    "This model only knows drawn scenes such as those of the demo. For photographs choose another "
-    "with --model, for example --model Salesforce/blip-itm-base-coco."
+    "This model only knows drawn scenes such as those of the demo. For photographs choose another, "
+    "for example Salesforce/blip-itm-base-coco."
 )
 
 

@@ -1,11 +1,10 @@
-"""How long a curator waits, in a real browser: `python -m tests.browser.latency [--pairs 100000]`
+"""How long a curator waits, in a real browser: `python -m tests.browser.latency`
 
-Generates a store of that size, opens it in Chromium, and measures the time from a key to its effect
-on the page: a verdict (which shows the next pair at once and is committed in the background), next,
-previous, and a step. Medians and 95th percentiles in milliseconds. --soak then gives that many
-verdicts in one page, and reports the memory growth of server and page and whether each verdict is
-in the database exactly once. --job measures while the same server scores that many drawn pairs of
-another dataset.
+Serves the embedded demo, opens it in Chromium, and prints each mark with its goal: a verdict key to
+the next picture, a held arrow key, a cold start, layout shifts, presses of Tab, an example, and the
+way from *Add data* to the first ranked pair. --pairs 100000 measures keys in a generated store of
+that size instead, --job while the same server scores that many drawn pairs of another dataset.
+--soak then gives that many verdicts in two pages, see `tests.browser.soak`.
 """
 
 import argparse
@@ -13,22 +12,20 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Page, expect, sync_playwright
-from sqlalchemy import select
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from backend.settings import load_settings
 from backend.store import open_database
-from db.models import Verdict
 from research.bench.generated_store import generate
-from research.bench.load import memory_of
 from research.scenes import demo
+from tests.browser import marks
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, go_to, wait_for
+from tests.browser.soak import soak
 
 #: The time from the key to the first frame after the page shows another pair or step.
 _MEASURE = """([key, what]) => new Promise((done) => {
@@ -48,11 +45,9 @@ _MEASURE = """([key, what]) => new Promise((done) => {
   document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
   setTimeout(() => { watch.disconnect(); done(-1); }, 5000);
 })"""
-_PAIR = "() => document.querySelector('#traced-stage [data-pair]').dataset.pair"
-#: Parts of a soak, which are reported separately.
-SHARES = 8
 #: Whether the picture was already loaded when its pair was shown.
 _PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete"
+STAGE = "#traced-stage [data-pair]"
 
 
 def measure(page: Page, key: str, what: str, times: int, pause: int = 250) -> list[float]:
@@ -63,96 +58,83 @@ def measure(page: Page, key: str, what: str, times: int, pause: int = 250) -> li
     return [value for value in milliseconds if value >= 0]
 
 
-def report(name: str, times: list[float]) -> None:
+def report(name: str, times: list[float], goal: str = "") -> None:
     if times:
         low, high = np.percentile(times, [50, 95])
-        print(f"{name:28} p50 {low:6.0f} ms   p95 {high:6.0f} ms   ({len(times)} times)")
+        figures = f"p50 {low:6.0f} ms   p95 {high:6.0f} ms   ({len(times)} times)"
+        print(f"{name:28} {figures}" + (f"   goal {goal}" if goal else ""))
     else:
         print(f"{name:28} no effect seen")
 
 
-def soak(page: Page, server: int, verdicts: int, database_url: str) -> bool:
-    """Give verdicts as fast as the page accepts them and print the memory after each eighth.
-    Returns whether the database contains each verdict exactly once and no others."""
-    given: Counter[int] = Counter()
-    refused = 0
-    before = stored(database_url)
-    for _ in range(SHARES):
-        milliseconds: list[float] = []
-        while len(milliseconds) < verdicts // SHARES:
-            pair = int(page.evaluate(_PAIR))
-            waited = float(page.evaluate(_MEASURE, ["a", "pair"]))
-            if waited < 0:
-                refused += 1
-                if refused > verdicts // 100:
-                    print(f"{refused} keys had no effect: given up")
-                    return False
-                continue
-            given[pair] += 1
-            milliseconds.append(waited)
-        report(
-            f"server {memory_of(server):.0f} MiB, page {page_memory(page):.0f} MiB after",
-            milliseconds,
-        )
-    page.wait_for_function("(sessionStorage.getItem('traced-unsent') ?? '[]') === '[]'")
-    kept = stored(database_url) - before
-    lost, extra = given - kept, kept - given
-    print(
-        f"{given.total()} verdicts given, {lost.total()} lost, {extra.total()} doubled or on pairs "
-        f"that were not shown; {refused} keys without effect"
-    )
-    return not lost and not extra
+class Server:
+    """The program, serving the folder's data on one port; it can be restarted."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._folder, self._arguments, self._port = folder, arguments, free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        log = self._folder / "server.log"
+        with log.open("a") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "app.py", "serve", "--port", str(self._port), *self._arguments],
+                cwd=ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": str(self._folder)},
+                stdout=file, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        wait_for(f"{self.address}/healthy", self._process, log)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
 
 
-def stored(database_url: str) -> Counter[int]:
-    """The number of verdicts of each pair."""
-    store = open_database(database_url)
-    try:
-        with store.reading() as session:
-            return Counter(session.scalars(select(Verdict.pair_id)))
-    finally:
-        store.close()
+@contextmanager
+def served(folder: Path, *arguments: str) -> Iterator[tuple[Server, Browser]]:
+    """A server of the data in the folder, and a Chromium without a page."""
+    server = Server(folder, *arguments)
+    with sync_playwright() as playwright:
+        try:
+            server.start()
+            browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+            yield server, browser
+            browser.close()
+        finally:
+            server.stop()
 
 
-def page_memory(page: Page) -> float:
-    """MiB of the page's JavaScript heap after a garbage collection."""
-    browser = page.context.new_cdp_session(page)
-    browser.send("HeapProfiler.collectGarbage")
-    used = browser.send("Runtime.getHeapUsage")["usedSize"]
-    browser.detach()
-    return float(used) / 2**20
+def opened(browser: Browser, server: Server) -> Page:
+    """The review page in a window of its own."""
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.goto(f"{server.address}/")
+    page.wait_for_selector(STAGE, timeout=60_000)
+    page.wait_for_timeout(1500)
+    return page
 
 
 @contextmanager
 def served_page(folder: Path) -> Iterator[tuple[Page, int]]:
     """The review page of the generated dataset in Chromium, and the server's process id."""
-    with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
-        port, log = free_port(), Path(made) / "server.log"
-        with log.open("w") as file:
-            server = subprocess.Popen(
-                [sys.executable, "app.py", "serve", "--data", "generated", "--port", str(port)],
-                cwd=ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": str(folder)},
-                stdout=file, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-        try:
-            wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
-            browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-            page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-            page.goto(f"http://127.0.0.1:{port}/")
-            page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
-            page.wait_for_timeout(1500)
-            yield page, server.pid
-            browser.close()
-        finally:
-            server.terminate()
-            server.wait()
+    with served(folder, "--data", "generated") as (server, browser):
+        yield opened(browser, server), server.pid
 
 
 @contextmanager
 def generated(pairs: int, data: Path | None) -> Iterator[tuple[Path, str]]:
     """The folder and the database of a generated store: `data`, or a new one."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = data or Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = data or Path(temporary)
         url = load_settings({"data_directory": str(folder)}).database_url
         if data is None:
             generate(open_database(url), pairs)
@@ -164,49 +146,75 @@ def score_meanwhile(page: Page, folder: Path, pairs: int) -> Page:
     demo.write(folder / "drawn", pairs, pairs // 10, 192, seed=11)
     other = page.context.new_page()
     other.goto(page.url)
-    other.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    other.wait_for_selector(STAGE, timeout=60_000)
     go_to(other, "datasets")
     other.locator("#import-path").locator("input, textarea").fill(str(folder / "drawn"))
     other.locator("#import-start").click()
     expect(other.locator("#import-status")).to_contain_text("Find its errors next", timeout=120_000)
     other.locator("#score-start").click()
-    expect(other.locator("#import-status")).to_contain_text("Caption trajectories", timeout=60_000)
+    expect(other.locator("#job-status")).to_contain_text("Comparing", timeout=60_000)
     page.bring_to_front()
     return other
 
 
+def measure_keys(page: Page, times: int) -> None:
+    measure(page, "j", "pair", 5)  # warm-up
+    report("next pair", measure(page, "j", "pair", times))
+    report("previous pair", measure(page, "k", "pair", times // 2))
+    report("verdict and next pair", measure(page, "a", "pair", times), "p95 60 ms")
+    report("undo", measure(page, "z", "pair", times // 2))
+    report("step of the trajectory", measure(page, "ArrowRight", "step", 8))
+    on_page = []
+    for _ in range(20):
+        measure(page, "j", "pair", 1)
+        on_page.append(bool(page.evaluate(_PICTURE)))
+    print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
+
+
+def measure_demo(times: int) -> None:
+    """Every mark, on the embedded demo in a new folder."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        with served(folder) as (server, browser):
+            marks.cold_start(browser, server.address)  # compiles the program's own pages
+            print(marks.cold_start(browser, server.address))
+            page = opened(browser, server)
+            measure_keys(page, times)
+            for mark in (marks.held_key, marks.shifts, marks.presses_of_tab, marks.example):
+                print(mark(page))
+            print(marks.first_ranked_pair(page, folder))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=100_000)
+    parser.add_argument("--pairs", type=int, default=0, help="in a generated store of this size")
     parser.add_argument("--times", type=int, default=40)
-    parser.add_argument("--data", type=Path, default=None, help="a store made before")
+    parser.add_argument("--data", type=Path, default=None, help="a generated store of before")
     parser.add_argument(
         "--soak", type=int, default=0, metavar="VERDICTS",
-        help="afterwards so many verdicts in a row, with the memory of server and page",
+        help="so many verdicts in two pages, with held keys, reloads and restarts of the server",
     )  # fmt: skip
     parser.add_argument(
         "--job", type=int, default=0, metavar="PAIRS",
         help="let the server score so many drawn pairs meanwhile",
     )  # fmt: skip
     args = parser.parse_args()
-    with generated(args.pairs, args.data) as (folder, url), served_page(folder) as (page, server):
-        job = score_meanwhile(page, folder, args.job) if args.job else None
-        measure(page, "j", "pair", 5)  # warm-up
-        report("next pair", measure(page, "j", "pair", args.times))
-        report("previous pair", measure(page, "k", "pair", args.times // 2))
-        report("verdict and next pair", measure(page, "a", "pair", args.times))
-        report("undo", measure(page, "z", "pair", args.times // 2))
-        report("step of the trajectory", measure(page, "ArrowRight", "step", 8))
-        on_page = []
-        for _ in range(20):
-            measure(page, "j", "pair", 1)
-            on_page.append(bool(page.evaluate(_PICTURE)))
-        print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
-        if job is not None:
-            shown = " ".join(job.locator("#import-status").inner_text().split())
-            print(f"the job at the end: {shown[:100]}")
-        is_sound = not args.soak or soak(page, server, args.soak, url)
-    return 0 if is_sound else 1
+    if args.pairs or args.data:
+        with generated(args.pairs, args.data) as (folder, _), served_page(folder) as (page, _):
+            job = score_meanwhile(page, folder, args.job) if args.job else None
+            measure_keys(page, args.times)
+            if job is not None:
+                shown = " ".join(job.locator("#job-status").inner_text().split())
+                print(f"the job at the end: {shown[:100]}")
+    elif not args.soak:
+        measure_demo(args.times)
+    if not args.soak:
+        return 0
+    with (
+        generated(3 * args.soak, None) as (folder, url),
+        served(folder, "--data", "generated") as (server, browser),
+    ):
+        return 0 if soak(browser, server, args.soak, url) else 1
 
 
 if __name__ == "__main__":

@@ -183,17 +183,34 @@ def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> N
     expect(page.locator("#traced-help")).to_be_hidden()
 
 
-def test_the_playground_shows_probability_warning_and_words_of_an_example(page: Page) -> None:
+def test_the_playground_shows_chance_warning_and_words_of_a_wrong_example(
+    page: Page, site: Site
+) -> None:
+    """The first example is already answered; one with a wrong caption answers by a click."""
+    truth = (json.loads(line) for line in (site.pairs / "truth.jsonl").read_text().splitlines())
+    wrong = {row["id"] for row in truth if row["is_error"]}
+    rows = (json.loads(line) for line in (site.pairs / "metadata.jsonl").read_text().splitlines())
+    captions = {row["caption"] for row in rows if row["id"] in wrong}
     go_to(page, "playground")
-    page.locator(".gallery-item:visible, tbody tr:visible").first.click()
-    # The example is loaded when both its fields are filled.
-    field = page.locator("#playground-caption textarea, #playground-caption input")
-    expect(field).not_to_have_value("")
-    page.wait_for_selector(".image-frame img, [data-testid=image] img, .image-container img")
-    page.locator("#playground-run").click()
-    expect(page.locator("#playground-result")).to_contain_text("likely wrong")
-    expect(page.locator("#playground-result")).to_contain_text("only knows drawn scenes")
-    expect(page.locator("#playground-result .word").first).to_be_visible()
+    result, field = page.locator("#playground-result"), page.locator("#playground-caption textarea")
+    expect(result.locator(".for")).to_be_visible()
+    answered = result.locator(".for").inner_text()
+    shown = field.input_value()
+    examples = page.locator("#traced-try tbody tr:visible")
+    for example in examples.all():
+        caption = example.locator("td").last.inner_text().strip()
+        if caption in captions and caption != shown:
+            break
+    else:
+        pytest.fail("no example has a wrong caption")
+    example.click()
+    expect(field).to_have_value(caption)
+    expect(result.locator(".for")).not_to_have_text(answered)
+    expect(result.locator(".chance")).to_contain_text("likely wrong")
+    expect(result).to_contain_text("only knows drawn scenes")
+    expect(result).not_to_contain_text("--model")
+    expect(result.locator(".word.suspect").first).to_be_visible()
+    page.keyboard.press("Escape")
 
 
 def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(

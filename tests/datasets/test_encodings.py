@@ -114,7 +114,7 @@ def test_another_encoding_is_refused_with_what_to_do(
         assert pairs == []
         (message,) = [problem.message for problem in reader.problems]
     assert f"is not {saw}" in message
-    assert "--encoding" in message
+    assert "name its encoding" in message
     assert "codec" not in message
     assert "dataset_coco" not in message
     assert any(f"'{name}' is not" in message for name in NAMES)

@@ -148,5 +148,5 @@ def test_a_folder_with_other_content_is_left_untouched(server: str, tmp_path: Pa
     with pytest.raises(SettingsError, match="another table"):
         download(other, tmp_path / "out", INSIDE)
     other.write_text('{"address": "x", "TEXT": "y"}\n')
-    with pytest.raises(DatasetFormatError, match="--url-column"):
+    with pytest.raises(DatasetFormatError, match="with the address"):
         download(other, tmp_path / "new", INSIDE)

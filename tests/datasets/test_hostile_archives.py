@@ -86,6 +86,7 @@ def test_links_and_names_that_lead_out_reach_nothing(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("ending", ["tar", "zip"])
 def test_a_hundred_thousand_entries_are_read(
     workspace: Workspace, tmp_path: Path, ending: str

@@ -286,7 +286,7 @@ def test_lines_are_captions_where_that_is_wanted(tmp_path: Path, form: str) -> N
         source = tar(tmp_path / "t.tar", {"a.png": image, "a.txt": text.encode()})
     (pair,), reader = read(source)
     assert pair[1].strip() == text.strip()
-    assert "--captions-per-line" in reader.notes[0]
+    assert "several lines" in reader.notes[0]
     pairs, reader = read(source, captions_per_line=True)
     assert ([caption for _, caption in pairs], reader.notes) == (["A dog.", "A brown dog."], [])
 

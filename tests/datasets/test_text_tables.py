@@ -111,7 +111,7 @@ def test_an_ambiguous_encoding_is_refused_until_it_is_named(
     tmp_path: Path, captions: list[str], encoding: str
 ) -> None:
     path = table(tmp_path, [f'a.png,"{caption}"' for caption in captions], encoding)
-    with pytest.raises(DatasetFormatError, match="--encoding"):
+    with pytest.raises(DatasetFormatError, match="its encoding"):
         read(path)
     pairs, reader = read(path, encoding=encoding)
     assert ([pair.caption for pair in pairs], reader.notes) == (captions, [])

@@ -51,7 +51,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dataset = workspace.find_or_import(str(base / "pairs"))
     workspace.jobs.score(dataset, suggestions=False)
     named = opened(base / "state", corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
-    with pytest.raises(NotScored, match="--specificity"):
+    with pytest.raises(NotScored, match="not been measured"):
         named.jobs.boost(everything(), named.jobs.booster(["blend"]))
     named.store.close()
     workspace.jobs.run("specificity", dataset)
@@ -211,7 +211,7 @@ def test_a_dry_run_sends_nothing_and_invalid_options_are_refused(state: Path) ->
             workspace.jobs.booster(["longer"])
     workspace.store.close()
     without_models = opened(state)
-    with pytest.raises(SettingsError, match="--vlm NAME"):
+    with pytest.raises(SettingsError, match="No vision-language model"):
         without_models.jobs.booster(["blend"])
     without_models.store.close()
 

@@ -189,7 +189,7 @@ def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
     assert (preview.pairs, len(preview.questions)) == (PAIRS, 2)
     assert "<suspects>" in preview.questions[0].user
     assert preview.questions[0].image_bytes > 500
-    with pytest.raises(SettingsError, match="--vlm"):
+    with pytest.raises(SettingsError, match="none is set up"):
         opened().jobs.dry_run(everything())
 
 

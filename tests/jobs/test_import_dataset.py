@@ -260,8 +260,9 @@ def test_the_folder_of_images_that_are_elsewhere_is_named(
     images = [{"id": n, "file_name": f"{name}.png"} for n, name in enumerate("ab")]
     notes = [{"id": n, "image_id": n, "caption": f"A dog {n}"} for n in range(2)]
     table.write_text(json.dumps({"images": images, "annotations": notes}))
-    with pytest.raises(DatasetFormatError, match=r"--image-root \S+/data/images\."):
+    with pytest.raises(DatasetFormatError, match="in another folder") as refused:
         workspace.jobs.import_dataset(table)
+    assert f"--image-root {tmp_path / 'data/images'}." in refused.value.remedies["terminal"]
     options = ReadOptions(image_root=tmp_path / "data/images")
     workspace.jobs.import_dataset(table, options=options)
     with workspace.store.reading() as session:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from backend.bundled import DEMO
+from backend.datasets.cells import split_proof
 from backend.datasets.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.trajectories.driver import run_trajectories
@@ -77,7 +78,7 @@ def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> Non
         )
     info = engine.scorer.info
     assert run.revision == info.revision, "the models have changed: run `make demo`"
-    images = [load_image(DEMO / pair.image_path) for pair in pairs]
+    images = [load_image(DEMO / split_proof(pair.image_path)[0]) for pair in pairs]
     encoded = list(
         zip(engine.encode(images), (Caption.parse(pair.caption) for pair in pairs), strict=True)
     )

@@ -351,7 +351,7 @@ def test_the_servers_model_and_address_are_checked() -> None:
     with chat_server(lambda body: (200, YES)) as served:
         assert open_server(served.url, None).name == "small"
         served.models = ["a", "b"]
-        with pytest.raises(SettingsError, match=r"a, b.*--second-model"):
+        with pytest.raises(SettingsError, match="a, b"):
             open_server(served.url, None)
         assert open_server(served.url, "b").name == "b"
     with pytest.raises(SettingsError, match="password"):

@@ -176,7 +176,7 @@ def test_missing_measurements_and_vectors_are_reported(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     assert workspace.review.open_pair(1).specificity is None
-    with pytest.raises(SettingsError, match="score NAME --specificity"):
+    with pytest.raises(SettingsError, match="has not been measured"):
         workspace.review.search(1, like="confused:1")
     for file in (workspace.settings.data_directory / "search").rglob("*.width"):
         file.unlink()

@@ -68,7 +68,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
     state = tmp_path_factory.mktemp("scored") / "state"
     opened = open_workspace(state)
     dataset = opened.find_or_import(str(folder))
-    with pytest.raises(SettingsError, match=r"Score it first: python app.*score pairs --support"):
+    with pytest.raises(SettingsError, match="no scores yet"):
         opened.jobs.run("support", dataset)
     opened.jobs.score(dataset, suggestions=False)
     opened.store.close()

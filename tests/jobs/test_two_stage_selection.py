@@ -278,7 +278,7 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
         assert run is not None
         if not is_measured:
             run_queries.finish_run(session, run.id, "running")
-    with pytest.raises(SettingsError, match="phrase" if is_measured else "--support"):
+    with pytest.raises(SettingsError, match="phrase" if is_measured else "not been measured"):
         workspace.review.two_stage(1, TwoStage())
 
 

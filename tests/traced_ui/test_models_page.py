@@ -115,11 +115,13 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
         return models_offered(workspace, 1, last is not None and last.asks_for_model)
 
     assert offered().value == ""
+    assert [name for label, name in offered().choices if "recommended" in label] == [""]
     with workspace.store.writing() as session:
         job = job_queries.create_job(session, "score", 1)
         refusal = explain(UnknownPictures("12 of 12 pictures."), "page")
         job_queries.update_job(session, job.id, status="failed", message=refusal)
     assert offered().value == "fast"
+    assert [name for label, name in offered().choices if "recommended" in label] == ["fast"]
     assert ("embedded", "embedded") in offered().choices
     jobs_of_page = DatasetJobs(workspace)
     for chosen in ("somebody/clip", ""):  # "": the dataset's own model, scored with anyway

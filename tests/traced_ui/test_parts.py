@@ -9,8 +9,8 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from tests.traced_ui.samples import classifiers, pair, suggestion, trajectory
-from traced_ui import picture_map, retrain, review_page
+from tests.traced_ui.samples import classifiers, pair, played, suggestion, trajectory
+from traced_ui import picture_map, playground, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS, key_table
@@ -210,3 +210,13 @@ def test_a_candidate_is_recommended_if_it_ranks_the_verdicts_clearly_better(
 def test_an_invalid_region_is_refused(line: object) -> None:
     with pytest.raises(SettingsError, match="not a region"):
         picture_map._line(line)
+
+
+def test_a_new_description_in_the_playground_is_a_sentence_and_no_word_difference() -> None:
+    result = replace(
+        played("A red dog"),
+        suggestions=(suggestion("A red dog", caption="On a bench at the lake, two men talk."),),
+    )
+    shown = playground.result_html(result, "a.png")
+    assert "On a bench at the lake, two men talk." in shown
+    assert "<del>" not in shown

@@ -242,7 +242,6 @@ def test_unscored_pairs_say_so(workspace: Workspace) -> None:
     [
         ("running", "", "Scores appear once the job has finished."),
         ("failed", "This model does not know it. Choose another.", "not know it. Choose another."),
-        ("failed", "Give another with --model NAME.", "server's administrator"),
         ("cancelled", "Cancelled at 3 of 9.", "Cancelled at 3 of 9."),
         ("done", "", "imported after the last scoring, or left out"),
     ],

@@ -45,7 +45,7 @@ CLIPS = {
     "metaclip_2": ("MetaClip2Model", "MetaClip2VisionModelWithProjection"),
 }
 _TOWERS = {"clip_vision_model": "clip", "metaclip_2_vision_model": "metaclip_2"}
-_FOLDER_ADVICE = "Train it again: python app.py captioner DATASET --out DIR"
+_FOLDER_ADVICE = "Train the captioner again."
 
 
 class ClipCapModel(nn.Module):

@@ -20,7 +20,7 @@ from backend.engine.scoring.protocol import Scorer
 from backend.engine.scoring.vqa.name import PREFIX as VQA
 from backend.errors import ModelMismatch
 
-_ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-image-captioning-base."
+_ADVICE = "Name a directory or hub name such as Salesforce/blip-image-captioning-base."
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def load_chat_captioner(name: str, device: str, scorer: Scorer | None = None) ->
     if not chat.shares_prefixes:
         raise ModelMismatch(
             f"'{name}' cannot be the captioner: it reads each text by itself, which is too slow. "
-            "Choose another captioner, or --captioner none."
+            "Choose another captioner, or none."
         )
     description = Description()
     text = chat.processor.apply_chat_template(description.turns(probe(), "Traced caption"))

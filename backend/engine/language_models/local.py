@@ -49,7 +49,7 @@ class TextProcessor:
         for turn in turns:
             if any(part["type"] != "text" for part in turn["content"]):
                 raise ModelMismatch(
-                    f"'{self.name}' has no vision: it can join captions (boost --llm), but not "
+                    f"'{self.name}' has no vision: it can join captions, but not "
                     f"look at pictures. {_ADVICE}"
                 )
             text = "\n\n".join(part["text"] for part in turn["content"])

@@ -19,11 +19,11 @@ def quantised(quantisation: Quantisation, device: str) -> Any:
         from transformers import BitsAndBytesConfig
     except ImportError as problem:
         raise ModelUnavailable(
-            "Quantised models need the package bitsandbytes: pip install bitsandbytes. Or leave "
-            "out --quantise."
+            "Quantised models need the package bitsandbytes: pip install bitsandbytes. Or do "
+            "without quantisation."
         ) from problem
     if device == "cpu":
-        raise ModelUnavailable("Quantised models need an accelerator: leave out --quantise.")
+        raise ModelUnavailable("Quantised models need an accelerator.")
     return BitsAndBytesConfig(
         load_in_4bit=quantisation == "4bit",
         load_in_8bit=quantisation == "8bit",

@@ -43,7 +43,7 @@ def check_scorer(scorer: Scorer) -> None:
     """Raise SettingsError for a scorer whose s depends on other pairs."""
     if scorer.info.compares_pairs:
         raise SettingsError(
-            "LEMoN compares pairs; phrases need a scorer that does not: --scorer clip"
+            "LEMoN compares pairs; phrases need a scorer that does not, such as CLIP."
         )
 
 

@@ -66,7 +66,7 @@ def limits_of(model: str) -> str:
 
 
 ADVICE = (
-    "Give --model a preset such as fast or thorough, a directory, a hub name such as "
+    "Name a preset such as fast or thorough, a directory, a hub name such as "
     "Salesforce/blip-itm-base-coco, open_clip:ARCHITECTURE@PRETRAINED, a .pth of LAVIS, "
     "lavis:NAME, or vqa:NAME_OR_DIR for a vision-language model."
 )

@@ -79,7 +79,9 @@ class LemonScorer(InSessions):
         if self.bank is None or len(self.bank) < 3:
             raise SettingsError(
                 "LEMoN compares a pair with the others in its dataset, and here there are none, or "
-                "too few. Score a dataset with it: python app.py score DATASET --scorer lemon."
+                "too few.",
+                terminal="Score a dataset with it: python app.py score DATASET --scorer lemon.",
+                page="Choose another model.",
             )
         return self.bank
 

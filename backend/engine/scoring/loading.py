@@ -82,8 +82,8 @@ def choose_precision(device: str, precision: str | None = None) -> str:
         raise SettingsError(f"There is no precision '{precision}'; use {', '.join(PRECISIONS)}.")
     if precision in QUANTISATIONS and device == "cpu":
         raise SettingsError(
-            f"--precision {precision} needs an accelerator; this machine computes on its CPU. Use "
-            "float32, or a smaller model."
+            f"The precision {precision} needs an accelerator; this machine computes on its CPU. "
+            "Use float32, or a smaller model."
         )
     return precision or ("bfloat16" if hub.native_bfloat16(device) else "float32")
 
@@ -106,7 +106,7 @@ def load_scorer(
     family = _family_of(model)
     if request.precision in QUANTISATIONS and family.kinds != ("vqa",):
         raise SettingsError(
-            f"--precision {request.precision} is for vision-language models (vqa:NAME_OR_DIR); "
+            f"The precision {request.precision} is for vision-language models (vqa:NAME_OR_DIR); "
             f"'{model}' is none. Use float32 or bfloat16."
         )
     if kind in BUILT_ON_EMBEDDINGS and family.embedding is not None:

@@ -134,7 +134,7 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
     loaded = load_checkpoint(path)
     scorer_kind = kind or ("blip-itm" if loaded.has_matching_head else "blip-itc")
     if scorer_kind == "blip-itm" and not loaded.has_matching_head:
-        raise ModelMismatch(f"'{model}' has no matching head; use --scorer blip-itc.")
+        raise ModelMismatch(f"'{model}' has no matching head.", terminal="Use --scorer blip-itc.")
     vocabulary = path.parent if (path.parent / "vocab.txt").is_file() else "bert-base-uncased"
     try:
         tokenizer = hub.load(BertTokenizerFast, vocabulary)

@@ -154,8 +154,8 @@ def check_memory(
         raise OutOfMemory(
             f"'{name}' has {parameters / 1e9:.1f} billion parameters: {needed / 1e9:.1f} GB in "
             f"{precision}, and {free / 1e9:.1f} GB are free on {device}. Choose a smaller model, "
-            f"--precision {'8bit or 4bit' if device != 'cpu' else 'bfloat16'}, or a card with more "
-            "memory."
+            f"{'8bit or 4bit' if device != 'cpu' else 'bfloat16'} as precision, or a card with "
+            "more memory."
         )
 
 

@@ -102,7 +102,7 @@ def test_quantised_weights_need_a_share_of_the_memory(
     monkeypatch.setattr(vqa_checkpoints, "free_memory", lambda device: 1.5 * weights)
     for precision in ("8bit", "4bit"):
         vqa_checkpoints.check_memory(str(qwen), model_class, configuration, "cuda", precision)
-    with pytest.raises(OutOfMemory, match=r"in bfloat16, and .* --precision 8bit or 4bit"):
+    with pytest.raises(OutOfMemory, match=r"in bfloat16, and .* 8bit or 4bit as precision"):
         vqa_checkpoints.check_memory(str(qwen), model_class, configuration, "cuda", "bfloat16")
 
 

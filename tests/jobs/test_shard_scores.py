@@ -1,0 +1,150 @@
+"""Shards are scored one by one into files, without the database; a kill loses nothing."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from backend.errors import DatasetNotFound, SettingsError
+from backend.jobs import shard_scores
+from backend.jobs.workers import Devices
+from backend.loaded_models import Engine
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from tests.checkpoints import drawn_pairs
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARDS, PAIRS = 3, 16
+HERE = Devices()
+
+
+def write_shards(folder: Path) -> Path:
+    folder.mkdir()
+    for number in range(SHARDS):
+        with tarfile.open(folder / f"{number:05d}.tar", "w") as tar:
+            for row, (picture, caption) in enumerate(drawn_pairs(PAIRS, seed=number)):
+                content = io.BytesIO()
+                picture.save(content, "PNG")
+                for ending, data in (("png", content.getvalue()), ("txt", caption.encode())):
+                    member = tarfile.TarInfo(f"{number}-{row:04d}.{ending}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_shards(tmp_path_factory.mktemp("shards") / "source")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("state")
+    workspace = Workspace(load_settings({"data_directory": str(folder)}, {}))
+    yield workspace.engine
+    assert workspace.datasets() == []
+    workspace.store.close()
+
+
+@pytest.fixture(scope="module")
+def scored(engine: Engine, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("results") / "out"
+    report = shard_scores.score_shards(engine, source, out, devices=HERE)
+    assert (report.shards, report.pairs, report.left_out) == (SHARDS, SHARDS * PAIRS, 0)
+    return out
+
+
+def rows(out: Path, number: int) -> list[dict[str, object]]:
+    return list(pq.read_table(out / f"{number:05d}.tar.parquet").to_pylist())
+
+
+def test_every_pair_has_its_row_and_nothing_else_remains(scored: Path, source: Path) -> None:
+    assert sorted(path.name for path in scored.iterdir()) == sorted(
+        ["detector", "run.json", *(f"{number:05d}.tar.parquet" for number in range(SHARDS))]
+    )
+    captions = [caption for _, caption in drawn_pairs(PAIRS, seed=1)]
+    table = rows(scored, 1)
+    assert [row["caption"] for row in table] == captions
+    assert len({row["id"] for row in table}) == PAIRS
+    assert all(0 <= float(str(row["p_error"])) <= 1 for row in table)
+
+
+def test_a_shard_has_the_scores_of_a_dataset(
+    scored: Path, source: Path, engine: Engine, tmp_path: Path
+) -> None:
+    settings = {"data_directory": str(tmp_path), "trajectories": "first-step"}
+    workspace = Workspace(load_settings(settings, {}))
+    dataset = workspace.jobs.import_dataset(source / "00002.tar").dataset_id
+    workspace.jobs.score(dataset, suggestions=False)
+    expected = {r.caption: r.s_0 for r in workspace.review.queue_page(QueueFilter(dataset)).rows}
+    workspace.store.close()
+    in_shard = {row["caption"]: row["s_0"] for row in rows(scored, 2)}
+    assert in_shard == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_same_command_has_nothing_left_to_do(
+    scored: Path, source: Path, engine: Engine
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in scored.iterdir()}
+    report = shard_scores.score_shards(engine, source, scored, devices=HERE)
+    assert (report.scored_now, report.pairs) == (0, SHARDS * PAIRS)
+    assert {path: path.stat().st_mtime_ns for path in scored.iterdir()} == before
+
+
+def test_a_changed_shard_is_scored_again_and_a_broken_one_is_named(
+    engine: Engine, tmp_path: Path
+) -> None:
+    source, out = write_shards(tmp_path / "source"), tmp_path / "out"
+    shard_scores.score_shards(engine, source, out, devices=HERE)
+    (source / "00000.tar").replace(source / "00002.tar")
+    (source / "00001.tar").write_bytes(b"no tar")
+    report = shard_scores.score_shards(engine, source, out, devices=HERE)
+    assert (report.shards, report.scored_now) == (2, 1)
+    assert len(report.failed) == 1
+    assert report.failed[0].startswith("00001.tar")
+    assert [row["caption"] for row in rows(out, 2)] == [
+        caption for _, caption in drawn_pairs(PAIRS, seed=0)
+    ]
+
+
+def test_results_of_another_run_are_refused(scored: Path, source: Path, engine: Engine) -> None:
+    with pytest.raises(SettingsError, match="another run"):
+        shard_scores.score_shards(engine, source, scored, devices=HERE, seed=7)
+    with pytest.raises(SettingsError, match="lies in the source"):
+        shard_scores.score_shards(engine, source, source / "out", devices=HERE)
+    with pytest.raises(SettingsError, match="not empty"):
+        shard_scores.score_shards(engine, scored, source, devices=HERE)
+    with pytest.raises(DatasetNotFound):
+        shard_scores.score_shards(engine, source / "nowhere", scored, devices=HERE)
+
+
+def test_a_killed_command_continues(scored: Path, source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "app.py", "score", str(source), "--out", f"{out}/", "--devices", "cpu",
+        "--json",
+    ]  # fmt: skip
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    first = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    while not list(out.glob("*.parquet")):
+        assert first.poll() is None
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    second = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250, check=True
+    )
+    report = json.loads(second.stdout)
+    assert (report["pairs"], report["failed"]) == (SHARDS * PAIRS, [])
+    # The tests' own process trains its detectors on fewer noisy copies: probabilities differ.
+    for number in range(SHARDS):
+        for row, same in zip(rows(out, number), rows(scored, number), strict=True):
+            assert all(row[name] == same[name] for name in ("id", "caption", "s_0", "icc"))
+            assert row["gain of step 1"] == same["gain of step 1"]
