@@ -126,6 +126,24 @@ def test_results_of_another_run_are_refused(scored: Path, source: Path, engine: 
         shard_scores.score_shards(engine, source / "nowhere", scored, devices=HERE)
 
 
+def test_an_interrupted_run_continues(
+    scored: Path, source: Path, engine: Engine, tmp_path: Path
+) -> None:
+    def interrupt(done: int, total: int, message: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        shard_scores.score_shards(engine, source, out, interrupt, HERE)
+    assert len(list(out.glob("*.parquet"))) == 2
+    report = shard_scores.score_shards(engine, source, out, devices=HERE)
+    assert (report.scored_now, report.pairs) == (1, SHARDS * PAIRS)
+    for number in range(SHARDS):
+        assert rows(out, number) == rows(scored, number)
+
+
+@pytest.mark.nightly
 def test_a_killed_command_continues(scored: Path, source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [
