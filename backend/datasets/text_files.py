@@ -120,7 +120,7 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
     marks = [mark for mark, other in _MARKS if other == encoding != "utf-8-sig"]
     if marks and not head.startswith(tuple(marks)):
         raise DatasetFormatError(
-            f"'{name}' has no byte order mark: is it {encoding}-le or {encoding}-be?",
+            f"'{name}' has no byte order mark: state whether it is {encoding}-le or {encoding}-be.",
             **where_to_state("encoding"),
         )
     return encoding

@@ -80,10 +80,16 @@ OTHERS = {"--help", "--pip-args", "--rm", "--times", "--soak", "--pairs", "--no-
 def test_options_in_the_text_exist() -> None:
     known = {option for command in COMMANDS.values() for option in reference.options(command)}
     known |= set(reference.global_options())
-    known |= OTHERS | _of_modules()
+    known |= OTHERS | _of_modules() | _removed()
     for page in PAGES:
         mentioned = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(code(page))))
         assert sorted(mentioned - known) == [], page.name
+
+
+def _removed() -> set[str]:
+    """Options that the change log says are gone."""
+    parts = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("### Removed\n")[1:]
+    return set(re.findall(r"--[a-z][\w-]*", " ".join(part.split("\n### ")[0] for part in parts)))
 
 
 def _of_modules() -> set[str]:
