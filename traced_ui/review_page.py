@@ -242,7 +242,7 @@ def by_order(row: Any, order: str) -> str:
 
     >>> from types import SimpleNamespace
     >>> by_order(SimpleNamespace(support=-0.4321), "support")
-    'support -0.43'
+    'backed -0.43'
     >>> by_order(SimpleNamespace(support=None), "support"), by_order(None, "random")
     ('', '')
     """

@@ -144,7 +144,8 @@ def _check_scorer(engine: Engine) -> None:
     if engine.scorer.info.compares_pairs:
         raise SettingsError(
             f"'{engine.scorer.info.kind}' compares the pairs of a whole dataset, and shards are "
-            "scored one by one. Choose another --scorer."
+            "scored one by one.",
+            terminal="Choose another --scorer.",
         )
 
 

@@ -130,8 +130,9 @@ def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
 
 def test_lemon_without_a_dataset_says_what_to_do(state: Path, model: Path) -> None:
     opened = open_workspace(state, model, kind="lemon")
-    with pytest.raises(SettingsError, match="score DATASET"):
+    with pytest.raises(SettingsError, match="compares") as raised:
         opened.review.playground(drawn_pairs(1)[0][0], "A dog")
+    assert "score DATASET" in raised.value.remedies["terminal"]
     opened.store.close()
 
 

@@ -107,7 +107,7 @@ def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, wa
     workspace.jobs.run("duplicates", 1, threshold=0.995)
     groups = pictures(workspace)
     if way == "sharpest":
-        with pytest.raises(SettingsError, match="quality"):
+        with pytest.raises(SettingsError, match="has not been measured"):
             workspace.review.keep_in_all(1, way)
         workspace.jobs.run("quality", 1)
     planned = workspace.review.keep_in_all(1, way, dry_run=True)
@@ -198,6 +198,7 @@ def test_a_dataset_without_vectors_must_be_scored_first(tmp_path: Path) -> None:
     workspace = opened(tmp_path / "state")
     workspace.find_or_import(str(tmp_path / "pairs"))
     for kind in ("duplicates", "map"):
-        with pytest.raises(SettingsError, match="score NAME"):
+        with pytest.raises(SettingsError, match="not been scored") as raised:
             workspace.jobs.run(kind, 1)
+        assert "score NAME" in raised.value.remedies["terminal"]
     workspace.store.close()

@@ -353,7 +353,7 @@ def test_a_folder_with_other_pictures_is_not_the_moved_one(
     picture(other / "a.png", (33, 10))
     with pytest.raises(SettingsError, match="Nothing was changed"):
         workspace.relocate_dataset(first.dataset_id, other)
-    with pytest.raises(SettingsError, match="Choose another name"):
+    with pytest.raises(SettingsError, match="and not to this one"):
         workspace.jobs.import_dataset(other, name="d")
     assert workspace.summary(first.dataset_id).root == str(tmp_path / "d")
 

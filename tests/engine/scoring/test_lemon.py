@@ -155,8 +155,9 @@ def test_trajectories_and_gradients_work_with_lemon(scorer: LemonScorer, pairs: 
 
 
 def test_a_missing_dataset_is_reported_with_what_to_do(scorer: LemonScorer) -> None:
-    with pytest.raises(SettingsError, match="score DATASET"):
+    with pytest.raises(SettingsError, match="compares") as raised:
         LemonScorer(scorer.base, PARAMETERS).open_session()
+    assert "score DATASET" in raised.value.remedies["terminal"]
 
 
 def test_a_scorer_without_embeddings_is_refused(tmp_path: Path) -> None:
