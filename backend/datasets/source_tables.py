@@ -15,6 +15,7 @@ from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import shown
 from backend.datasets.export_row import MARK
+from backend.datasets.import_fields import INSIDE, TICKS
 from backend.datasets.read_options import SOURCES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import named_split, saved_tables, shards_of
@@ -126,7 +127,13 @@ def tables_of(folder: Path, subset: str | None) -> SourceTables:
         tables = [path for path in clone.tables if not _is_in_export(path, folder)]
         if tables:
             return SourceTables(tables, clone.splits, _notes(folder, []))
-    raise DatasetFormatError(not_a_dataset(folder))
+    advice = {}
+    if has_images(folder):
+        advice = {
+            "terminal": "Captions inside the images: --caption-from metadata.",
+            "page": f"Captions inside the images: tick “{TICKS[INSIDE]}”.",
+        }
+    raise DatasetFormatError(not_a_dataset(folder), **advice)
 
 
 def _notes(folder: Path, unread: list[Path]) -> tuple[str, ...]:
@@ -269,8 +276,7 @@ def not_a_dataset(folder: Path) -> str:
     elif has_images(folder):
         saw = (
             f"images ({few}{more}) without captions: there is no metadata.jsonl or metadata.csv, "
-            "and no a.txt or a.caption next to an a.jpg. Captions embedded in the images are read "
-            "if you say so"
+            "and no a.txt or a.caption next to an a.jpg"
         )
     else:
         saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"

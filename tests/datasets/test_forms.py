@@ -336,7 +336,7 @@ def test_captions_in_image_metadata_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "saw"),
     [
-        ({"a.jpg": None, "b.jpg": None}, ["'a.jpg', 'b.jpg'", "a.txt", "read if you say so"]),
+        ({"a.jpg": None, "b.jpg": None}, ["'a.jpg', 'b.jpg'", "a.txt", "metadata.csv"]),
         ({"notes.docx": b"x"}, ["'notes.docx'", "metadata.jsonl"]),
         ({"x.tar.gz": b"x"}, ["compressed tars"]),
         ({}, ["holds nothing"]),

@@ -350,7 +350,7 @@ def test_a_row_of_the_queue_shows_the_number_that_orders_it(workspace: Workspace
         pair = next(iter(pair_queries.iterate_pairs(session, 1))).id
         phrase_scores.save_support(session, {pair: (-1.234, -2.5)})
     shown = {order: queue_of(workspace, order) for order in ("support", "weakest", "p_error")}
-    assert shown["support"].count("support -1.23") == 1  # the others have not been measured
+    assert shown["support"].count("backed -1.23") == 1  # the others have not been measured
     assert "weakest -2.50" in shown["weakest"]
     assert "-1.23" not in shown["p_error"]
 
