@@ -12,6 +12,8 @@ QUANTISATIONS: tuple[Quantisation, ...] = get_args(Quantisation)
 def quantised(quantisation: Quantisation, device: str) -> Any:
     """The `quantization_config` for transformers. Raises ModelUnavailable without bitsandbytes, or
     without an accelerator."""
+    if device == "cpu":
+        raise ModelUnavailable("Quantised models need an accelerator.")
     import torch
 
     try:
@@ -22,8 +24,6 @@ def quantised(quantisation: Quantisation, device: str) -> Any:
             "Quantised models need the package bitsandbytes: pip install bitsandbytes. Or do "
             "without quantisation."
         ) from problem
-    if device == "cpu":
-        raise ModelUnavailable("Quantised models need an accelerator.")
     return BitsAndBytesConfig(
         load_in_4bit=quantisation == "4bit",
         load_in_8bit=quantisation == "8bit",
