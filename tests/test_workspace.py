@@ -36,7 +36,7 @@ def test_another_folder_of_the_same_name_gets_a_different_name(
     ids = [workspace.find_or_import(str(path)) for path in paths]
     assert [workspace.summary(i).name for i in ids] == ["pairs", "pairs-2", "pairs-3"]
     assert [workspace.find_or_import(str(path)) for path in paths] == ids
-    with pytest.raises(SettingsError, match="Choose another name"):
+    with pytest.raises(SettingsError, match="still there"):
         workspace.jobs.import_dataset(paths[1], name="pairs")
 
 

@@ -170,8 +170,8 @@ def test_a_label_takes_no_pair_out_of_the_export(workspace: Workspace, tmp_path:
     ("name", "text", "options", "message"),
     [
         ("none.csv", "", {}, "no rows|is empty"),
-        ("other.csv", "id,mood\np0,fine\n", {}, "--verdict-column"),
-        ("nameless.csv", "mood,verdict\nfine,ok\n", {}, "--id-column"),
+        ("other.csv", "id,mood\np0,fine\n", {}, "looks like the verdict"),
+        ("nameless.csv", "mood,verdict\nfine,ok\n", {}, "looks like the pair.s id"),
         ("labels.csv", "id,verdict\np0,ok\n", {"verdict": "mood"}, "no column 'mood'"),
         ("labels.txt", "p0 ok", {}, "must end in"),
         ("object.json", '{"p0": 1}', {}, "JSON array"),
