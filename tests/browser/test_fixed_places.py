@@ -114,6 +114,8 @@ def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
     profile: BrowserContext, site: Site
 ) -> None:
     with opened_page(profile, site) as page:
+        page.evaluate("localStorage.clear()")  # pages of other tests share the profile
+        page.reload()
         hints, session = page.locator(".first-hints p").first, page.locator(".session")
         expect(hints).to_be_visible()
         expect(session).to_be_empty()

@@ -13,13 +13,14 @@ let wanted = "";
 export function showPage(name, shown = () => {}) {
   if (name === "playground") { opener()?.click(); name = "review"; }
   wanted = name;
-  const look = () => {
-    const tab = one(`${TAB}[data-tab-id="${CSS.escape(name)}"]`), isUnknown = !tab && one(TAB);
-    if (wanted !== name || isUnknown || isChosen(tab)) { mark(); shown(); return; }
+  const look = (tries) => {
+    const tab = one(`${TAB}[data-tab-id="${CSS.escape(name)}"]`);
+    if (wanted !== name || !tries || isChosen(tab)) { mark(); shown(); return; }
     tab?.click();
-    setTimeout(look, 50);
+    // Gradio draws its tabs anew while it measures them: one that is missing now may come.
+    setTimeout(() => look(tab || !one(TAB) ? tries : tries - 1), 50);
   };
-  look();
+  look(100);
 }
 
 function mark() {
