@@ -11,6 +11,7 @@ from PIL import Image, ImageFilter
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.conftest import opened_page, served
+from tests.browser.test_verdicts import wait_until_ready
 from tests.checkpoints import random_clip
 
 pytestmark = pytest.mark.browser
@@ -62,6 +63,7 @@ def test_five_clicks_and_three_minutes_to_the_first_verdict(page: Page, tmp_path
     # Review opens by itself once the pairs are ranked.
     expect(page.locator("#traced-stage .verdicts")).to_be_visible(timeout=MOST_SECONDS * 1000)
     expect(page.locator("#traced-stage .traced-caption").first).to_contain_text("Clouds over hill")
+    wait_until_ready(page)
     page.keyboard.press("d")
     expect(page.locator("#traced-queue")).to_contain_text(f"1 of {PICTURES} reviewed")
     assert clicks <= MOST_CLICKS
