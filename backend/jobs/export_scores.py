@@ -16,7 +16,7 @@ phrase is replaced by nonsense). Unknown values are null.
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from backend.store import Store
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
+from db.queries.detections import DetectionRow
 from db.queries.phrase_scores import PhraseRow
 
 _SCHEMA = pa.schema(
@@ -90,7 +91,7 @@ def write_features(store: Store, dataset_id: int, out: Path) -> int:
 
 def _write(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> int:
     check(out)
-    writers = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
+    writers = {".jsonl": _jsonl, ".csv": _csv, ".parquet": write_parquet}
     try:
         with replacement(out) as part:
             return writers[out.suffix](rows, schema, part)
@@ -110,14 +111,13 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
             phrases = phrase_queries.phrases_of_many(session, dataset_id, ids)
             for pair in pairs:
                 detection = detections.get(pair.id)
-                suspects = detection.suspects if detection is not None else ()
                 yield {
                     "id": pair.external_id,
                     "s_0": pair.s_0,
                     "p_error": pair.p_error,
                     "icc": pair.icc,
                     "specificity": pair.specificity,
-                    "suspects": [[start, end, round(score, 4)] for start, end, score in suspects],
+                    "suspects": suspect_cells(detection),
                     "support": pair.support,
                     "weakest": pair.weakest,
                     "phrases": _phrases(phrases.get(pair.id)),
@@ -129,9 +129,20 @@ def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """All scored pairs in order of import, as dictionaries of `id` and the features."""
     for pairs, trajectories in latest_batches(store, dataset_id):
         for pair, values in zip(pairs, feature_matrix(trajectories).tolist(), strict=True):
-            # NaN, beyond the end of a trajectory, is the only value that differs from itself.
-            cells = (value if value == value else None for value in values)
-            yield {"id": pair.external_id, **dict(zip(NAMES, cells, strict=True))}
+            yield {"id": pair.external_id, **feature_cells(values)}
+
+
+def feature_cells(values: Sequence[float]) -> dict[str, float | None]:
+    """A row of `feature_matrix` by the features' names."""
+    # NaN, beyond the end of a trajectory, is the only value that differs from itself.
+    cells = (value if value == value else None for value in values)
+    return dict(zip(NAMES, cells, strict=True))
+
+
+def suspect_cells(detection: DetectionRow | None) -> list[list[float]]:
+    """The pair's suspect words as [start, end, score]."""
+    suspects = detection.suspects if detection is not None else ()
+    return [[start, end, round(score, 4)] for start, end, score in suspects]
 
 
 def _phrases(rows: list[PhraseRow] | None) -> list[dict[str, Any]] | None:
@@ -167,7 +178,8 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list) else escaped(value)
 
 
-def _parquet(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:
+def write_parquet(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:
+    """Write the rows in groups; returns their number."""
     count = 0
     with pq.ParquetWriter(path, schema) as writer:
         while group := list(islice(rows, _ROW_GROUP)):

@@ -16,7 +16,6 @@ import random
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from backend.datasets.regular_files import replacement
 from backend.datasets.shards import shards_of
 from backend.engine.detection.features import NAMES, feature_matrix
 from backend.errors import DatasetError, DatasetNotFound, SettingsError, TrainingError
+from backend.jobs.export_scores import feature_cells, suspect_cells, write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
 from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
@@ -45,7 +45,6 @@ _FACTS = b"traced_curator"
 _RUN, _DETECTOR, _WORK = "run.json", "detector", ".work"
 #: The detector is trained on the largest of so many shards drawn at random.
 _DRAWN = 8
-_ROW_GROUP = 5_000
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()), ("caption", pa.string()), ("split", pa.string()),
@@ -281,18 +280,15 @@ def _rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]
         with store.reading() as session:
             detections = detection_queries.detections_of(session, ids)
         for pair, values in zip(batch, feature_matrix(trajectories).tolist(), strict=True):
-            suspects = detections[pair.id].suspects if pair.id in detections else ()
-            features = {n: v if v == v else None for n, v in zip(NAMES, values, strict=True)}
-            yield features | {
+            yield feature_cells(values) | {
                 "id": pair.external_id, "caption": pair.caption, "split": pair.split,
                 "p_error": pair.p_error, "s_0": pair.s_0, "icc": pair.icc, "model": model,
-                "suspects": [[start, end, round(score, 4)] for start, end, score in suspects],
+                "suspects": suspect_cells(detections.get(pair.id)),
             }  # fmt: skip
 
 
 def _write(rows: Iterator[dict[str, Any]], facts: dict[str, Any], file: Path) -> None:
     schema = _SCHEMA.with_metadata({_FACTS: json.dumps(facts, default=str)})
     file.parent.mkdir(parents=True, exist_ok=True)
-    with replacement(file) as part, pq.ParquetWriter(part, schema) as writer:
-        while group := list(islice(rows, _ROW_GROUP)):
-            writer.write_table(pa.Table.from_pylist(group, schema))
+    with replacement(file) as part:
+        write_parquet(rows, schema, part)

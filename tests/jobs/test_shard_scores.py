@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
+from tests.datasets.test_shards import make_tar
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARDS, PAIRS = 3, 16
@@ -29,14 +29,13 @@ HERE = Devices()
 def write_shards(folder: Path) -> Path:
     folder.mkdir()
     for number in range(SHARDS):
-        with tarfile.open(folder / f"{number:05d}.tar", "w") as tar:
-            for row, (picture, caption) in enumerate(drawn_pairs(PAIRS, seed=number)):
-                content = io.BytesIO()
-                picture.save(content, "PNG")
-                for ending, data in (("png", content.getvalue()), ("txt", caption.encode())):
-                    member = tarfile.TarInfo(f"{number}-{row:04d}.{ending}")
-                    member.size = len(data)
-                    tar.addfile(member, io.BytesIO(data))
+        members: dict[str, bytes] = {}
+        for row, (picture, caption) in enumerate(drawn_pairs(PAIRS, seed=number)):
+            content = io.BytesIO()
+            picture.save(content, "PNG")
+            members[f"{number}-{row:04d}.png"] = content.getvalue()
+            members[f"{number}-{row:04d}.txt"] = caption.encode()
+        make_tar(folder / f"{number:05d}.tar", members)
     return folder
 
 
