@@ -26,7 +26,7 @@ from traced_ui.messages import explained, note
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
-COLOURS = {"probability of error": "p_error", "ICC": "icc", "verdict": "verdict"}
+COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
 #: Number of pictures shown of a region.
 SHOWN = 12
 #: Maximum number of points in a line sent by the browser.
@@ -43,7 +43,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             empty = gr.HTML(elem_id="map-empty")
             chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):
-            colour = gr.Radio(list(COLOURS), value="probability of error", label="Colour",
+            colour = gr.Radio(list(COLOURS), value="chance of error", label="Colour",
                               elem_id="map-colour")  # fmt: skip
             hint = gr.HTML(elem_id="map-hint")
             region = gr.HTML(elem_id="map-region")
@@ -146,7 +146,8 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
         values = view.p_error if colour == "p_error" else view.icc
         loudness = values if colour == "p_error" else -values
         known = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
-        title = "probability of error" if colour == "p_error" else "ICC"
+        title = next(name for name, column in COLOURS.items() if column == colour)
+        ends = ["0 %", "50 %", "100 %"] if colour == "p_error" else ["vague", "", "concrete"]
         scale = _CALM_TO_LOUD if colour == "p_error" else [
             (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
         ]  # fmt: skip
@@ -157,6 +158,7 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
                 "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
                 "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 4, "y": 1,
                 "yanchor": "bottom", "ypad": 2, "outlinewidth": 0, "tickvals": [0, 0.5, 1],
+                "ticktext": ends,
             },
         }  # fmt: skip
         unknown = {"color": _UNKNOWN, "symbol": "circle-open", "size": size}

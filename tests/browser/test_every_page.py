@@ -1,0 +1,131 @@
+"""What holds on every page: focus rings, nothing wider than the window, whole words on a phone, and a
+header that stays where it is."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import SIZE, Site, go_to, opened_page
+from tests.browser.screenshots import PAGES
+
+pytestmark = pytest.mark.browser
+PHONE = (390, 844)
+#: A name and an address without a space to break at.
+LONG = "a" * 120
+#: Fields and buttons on the screen whose focus cannot be seen.
+WITHOUT_RING = """() => [...document.querySelectorAll("input, textarea, select, button, summary")]
+  .filter((field) => field.checkVisibility() && !field.disabled && field.tabIndex >= 0)
+  .filter((field) => {
+    field.focus({ preventScroll: true });
+    if (document.activeElement !== field) return false;
+    const { outlineStyle, outlineWidth, boxShadow, opacity } = getComputedStyle(field);
+    // A file field is invisible on its button, which has the ring.
+    const shown = opacity === "0" ? getComputedStyle(field.parentElement) : { outlineStyle };
+    return (shown.outlineStyle === "none" || parseFloat(outlineWidth) === 0) && boxShadow === "none";
+  }).map((field) => field.outerHTML.slice(0, 200))"""
+#: What reaches beyond the window's right edge, unless it lies in something that scrolls.
+TOO_WIDE = """() => {
+  const isScrolled = (part) => part && (getComputedStyle(part).overflowX !== "visible"
+    || isScrolled(part.parentElement));
+  const wide = [...document.querySelectorAll("body *")].filter((part) => part.checkVisibility()
+    && part.getBoundingClientRect().right > innerWidth + 1 && !isScrolled(part.parentElement));
+  const page = document.documentElement.scrollWidth > innerWidth + 1 ? ["the page"] : [];
+  return [...page, ...wide.map((part) => part.outerHTML.slice(0, 160))];
+}"""
+#: Headings and buttons with a word that is broken over two lines.
+BROKEN_WORDS = """() => [...document.querySelectorAll("h1, h2, h3, h4, th, button, label > span, summary")]
+  .filter((part) => part.checkVisibility()).flatMap((part) => {
+    const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT), broken = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      for (const { index, 0: word } of node.data.matchAll(/[\\p{L}]+/gu)) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + word.length);
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+        if (lines.size > 1 && word.length < 40) broken.push(`${word}: ${part.outerHTML.slice(0, 120)}`);
+      }
+    }
+    return broken;
+  })"""
+#: Charts in which the bar of buttons covers the legend or the colour scale.
+COVERED_LEGENDS = """() => [...document.querySelectorAll(".js-plotly-plot")]
+  .filter((chart) => chart.checkVisibility()).flatMap((chart) => {
+    const bar = chart.querySelector(".modebar-container .modebar")?.getBoundingClientRect();
+    return [...chart.querySelectorAll(".legend, .colorbar")].filter((legend) => {
+      const box = legend.getBoundingClientRect();
+      return bar?.width && box.left < bar.right - 1 && bar.left < box.right - 1
+        && box.top < bar.bottom - 1 && bar.top < box.bottom - 1;
+    }).map((legend) => `${chart.closest("[id]").id}: ${legend.getAttribute("class")}`);
+  })"""
+#: Top of what is below the header, and the header's height.
+PLACES = """() => ["#traced-header", "#traced-pages", "#traced-tabs"].map((name) => {
+  const { top, height } = document.querySelector(name).getBoundingClientRect();
+  return [Math.round(top + scrollY), name === "#traced-header" ? Math.round(height) : 0];
+})"""
+
+
+@pytest.fixture(scope="module")
+def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
+    """The page of a dataset with a long name, opened once; its map is drawn."""
+    separate_site.run("datasets", "rename", "pairs", LONG)
+    separate_site.run("map", LONG)
+    with opened_page(profile, separate_site) as opened:
+        yield opened
+
+
+def show(page: Page, name: str) -> None:
+    """Open a page and wait until its chart, if it has one, is drawn."""
+    go_to(page, name)
+    if name in ("map", "plane"):
+        expect(page.locator(f"#{name}-chart .js-plotly-plot .main-svg").first).to_be_visible()
+
+
+def test_every_field_and_button_shows_where_the_focus_is(page: Page) -> None:
+    page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    found = {}
+    for name in PAGES:
+        show(page, name)
+        page.keyboard.press("Tab")  # rings are for those who use keys
+        if without := page.evaluate(WITHOUT_RING):
+            found[name] = without
+        page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Escape")
+    assert found == {}
+
+
+def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) -> None:
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    found = {}
+    for name in PAGES:
+        show(page, name)
+        if name == "datasets":
+            page.locator("#import-path").locator("input, textarea").fill(f"/{LONG}/{LONG}")
+            page.locator("#import-start").click()
+            expect(page.locator("#import-status")).to_contain_text("There is no file or folder")
+        for rule in (TOO_WIDE, BROKEN_WORDS, COVERED_LEGENDS):
+            if wrong := page.evaluate(rule):
+                found[name] = [*found.get(name, []), *wrong]
+    page.keyboard.press("Escape")
+    assert found == {}
+
+
+def test_the_header_stays_where_it_is_while_a_job_runs(page: Page) -> None:
+    for size in (SIZE, PHONE):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        show(page, "map")
+        before = page.evaluate(PLACES)
+        page.evaluate(
+            """() => {
+              const look = () => (new Set(window.headerPlaces)).add(JSON.stringify((%s)()));
+              window.headerPlaces = [];
+              window.watchHeader = setInterval(() => { window.headerPlaces = [...look()]; }, 30);
+            }"""
+            % PLACES
+        )
+        page.locator("#map-start").click()
+        summary = page.locator("#traced-jobs-button [role=status]")
+        expect(summary).to_contain_text("Map")
+        expect(page.locator("#map-status .traced-note")).to_have_count(0)
+        seen = page.evaluate("() => { clearInterval(window.watchHeader); return headerPlaces; }")
+        assert {str(before).replace(" ", "")} == set(seen)
