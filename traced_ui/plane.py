@@ -43,9 +43,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
              ("generic below, specific above", "specificity")],
             value="icc", label="Upwards", scale=2, elem_id="plane-up",
         )  # fmt: skip
-        colour = gr.Radio([("verdict", "verdict"), ("how specific", "specificity"), ("backed by the picture", "support")],
-                          value="verdict", label="Colour",
-                          elem_id="plane-colour")  # fmt: skip
+        colour = gr.Radio(
+            [("verdict", "verdict"), ("how specific", "specificity"),
+             ("backed by the picture", "support")],
+            value="verdict", label="Colour", elem_id="plane-colour",
+        )  # fmt: skip
         most = gr.Slider(0, 1, 1, step=0.05, label="Only captions at most this specific",
                          elem_id="plane-most")  # fmt: skip
     gr.HTML(render("plane/hint.html"))

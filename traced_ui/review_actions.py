@@ -354,7 +354,8 @@ class OpenPage:
         start, end = Caption.parse(view.caption).spans[act.word]
         message = "is marked as wrong" if is_marked else "is no longer marked"
         toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
-        return {"stage": drawn_pair(view)["stage"], "toast": toast}
+        is_sampled = view.pair_id in self.state.sampled
+        return {"stage": drawn_pair(view, is_sampled=is_sampled)["stage"], "toast": toast}
 
     @on("undo")
     def _undo(self, act: Act) -> Parts | None:
@@ -614,7 +615,7 @@ class OpenPage:
     def _neighbour(self, way: str) -> int | None:
         """The next or the previous pair that no other curator has on screen."""
         step = self.review.next_pair if way == "next" else self.review.previous_pair
-        filter, pair = self.filter(), self.state.pair
+        filter, pair = self.filter(), self.state.place
         while pair is not None:
             pair = step(filter, pair)
             if pair is None or self._hold(pair):
@@ -661,7 +662,8 @@ class OpenPage:
             shown["stage"] = review_page.grid(page.rows, suspects)
             shown["steps"] = review_page.guidelines(view)
         else:
-            shown = drawn_pair(view, self.workspace.jobs.last_scoring)
+            is_sampled = view.pair_id in state.sampled
+            shown = drawn_pair(view, self.workspace.jobs.last_scoring, is_sampled)
         return {"queue": left, **shown, "toast": self.toast}
 
     def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
@@ -675,14 +677,13 @@ class OpenPage:
         left = review_page.queue(
             page.rows, state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), self._like(),
-            state.limits,
+            state.limits, self.review.errors_left(counts), state.is_mixed,
         )  # fmt: skip
         return left, page, counts
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
         """The number of pairs in the queue, counted only up to a limit so that no key waits."""
-        if filter == QueueFilter(counts.dataset_id, "unreviewed", order=filter.order,
-                                 descending=filter.descending):  # fmt: skip
+        if is_plain(filter):
             return f"{counts.total - counts.reviewed:,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
@@ -702,10 +703,20 @@ _OPENING = ("visit", "dataset")
 _PAGE_OF = {"next": "next-page", "previous": "first-page"}
 
 
-def drawn_pair(view: PairView, scoring: Callable[[int], JobView | None] | None = None) -> Parts:
+def is_plain(filter: QueueFilter) -> bool:
+    """Whether the queue has all undecided pairs of the dataset."""
+    plain = QueueFilter(filter.dataset_id, "unreviewed")
+    return filter == replace(plain, order=filter.order, descending=filter.descending)
+
+
+def drawn_pair(
+    view: PairView,
+    scoring: Callable[[int], JobView | None] | None = None,
+    is_sampled: bool = False,
+) -> Parts:
     """Stage, chart and steps of a pair. `scoring`: the newest scoring job of a dataset, asked about
-    a pair without scores."""
-    parts: Parts = {"stage": review_page.stage(view), "chart": ""}
+    a pair without scores. `is_sampled`: it was mixed into the queue at random."""
+    parts: Parts = {"stage": review_page.stage(view, is_sampled), "chart": ""}
     if view.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:

@@ -10,12 +10,14 @@ from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_kinds import WORD_KINDS
+from backend.engine.statistics.stopping import ENOUGH
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.queue_form import RANGES, as_query
 from backend.review.views import (
     CaptionCheck,
     EditView,
+    ErrorsLeft,
     PairView,
     SuggestionView,
     VerdictView,
@@ -136,10 +138,12 @@ def queue(
     views: Mapping[str, dict[str, str]],
     like: str = "",
     limits: str = "",
+    left: ErrorsLeft | None = None,
+    is_mixed: bool = True,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
-    scores."""
+    scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in."""
     return render(
         "review/queue.html",
         rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
@@ -166,6 +170,9 @@ def queue(
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
         limits=limits,
+        left=left,
+        enough=ENOUGH,
+        is_mixed=is_mixed,
     )
 
 
@@ -192,8 +199,9 @@ SUGGESTIONS_SHOWN = 3
 LEAST_CHANGE = 0.05
 
 
-def stage(view: PairView) -> Markup:
-    """Picture, caption, verdicts and suggestions of one pair."""
+def stage(view: PairView, is_sampled: bool = False) -> Markup:
+    """Picture, caption, verdicts and suggestions of one pair. `is_sampled`: it was mixed into the
+    queue at random."""
     trajectory = view.trajectory
     # Only word elimination deletes words; in other trajectories a step replaces them.
     deletes = trajectory is not None and trajectory.captions is None
@@ -222,6 +230,7 @@ def stage(view: PairView) -> Markup:
         weak=[card for card in cards if _is_weak(card[1])],
         why=[view.caption[word.start : word.end] for word in named],
         because=_because(view),
+        is_sampled=is_sampled,
     )  # fmt: skip
 
 

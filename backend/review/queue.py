@@ -11,15 +11,16 @@ from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
-from backend.review.charts import check_region
+from backend.review.charts import check_region, errors_left
 from backend.review.pair_selection import check_values
 from backend.review.search import PairSearch
+from backend.review.views import ErrorsLeft
 from backend.settings import Settings
 from backend.store import Store
 from db.queries import pair_queue as queue_queries
 from db.queries import pair_tags as view_queries
 from db.queries import pairs as pair_queries
-from db.queries import verdict_queries
+from db.queries import probabilities, verdict_queries
 from db.queries.pair_queue import QueueFilter, QueuePage, QueueRow
 from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
@@ -30,15 +31,17 @@ MOST_COUNTED = 10_000
 #: From this many pairs on, a dataset's total is cached for this many seconds, because every key
 #: press needs it.
 LARGE, TOTALS_HOLD = 50_000, 3.0
+ESTIMATED_EVERY = 10
 
 
 @dataclass(frozen=True)
 class QueueCaches:
     """What all readers share: results of searches, and for each dataset when its pairs were counted
-    and their number."""
+    and their number; the errors that are left, by what they were estimated from."""
 
     search: PairSearch
     totals: dict[int, tuple[float, int]] = field(default_factory=dict)
+    left: dict[tuple[Any, ...], ErrorsLeft] = field(default_factory=dict)
 
 
 class Queue:
@@ -175,6 +178,22 @@ class Queue:
         if not is_known:
             self._caches.totals[dataset_id] = (time.monotonic(), counts.total)
         return counts
+
+    def errors_left(self, counts: ReviewCounts) -> ErrorsLeft:
+        """The errors that are left, estimated anew after every `ESTIMATED_EVERY` verdicts and for a
+        new ranking: every key press needs them."""
+        dataset_id, undecided = counts.dataset_id, counts.total - counts.reviewed
+        with self._store.reading() as session:
+            ranking = probabilities.ranking_of(session, dataset_id)
+            progress = (counts.total, counts.reviewed // ESTIMATED_EVERY, undecided == 0)
+            key = (self._store.reader, dataset_id, ranking, *progress)
+            left = self._caches.left.get(key)
+            if left is None:
+                left = errors_left(session, dataset_id, undecided)
+                for other in [other for other in self._caches.left if other[:2] == key[:2]]:
+                    self._caches.left.pop(other, None)
+                self._caches.left[key] = left
+        return left
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
         """Named queues, shared by everyone who works on the dataset."""
