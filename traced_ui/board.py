@@ -151,13 +151,13 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     has_more, rows = len(rows) > DEPTH, rows[:DEPTH]
     rows, sampled = with_random_pairs(page, filter, rows)
     if page.is_team:
-        taken = page.workspace.accounts.claim_each(
+        held_pairs = page.workspace.accounts.claim_each(
             [state.pair, *(row.pair_id for row in rows)], page.author, state.held
         )
-        state.held = list(taken)
-        if state.pair not in taken:
+        state.held = list(held_pairs)
+        if state.pair not in held_pairs:
             page.toast += note(OPEN_ELSEWHERE)
-        rows = tuple(row for row in rows if row.pair_id in taken)
+        rows = tuple(row for row in rows if row.pair_id in held_pairs)
     scoring = functools.cache(page.workspace.jobs.last_scoring)
     drawn = {}
     for row in rows:
@@ -187,10 +187,10 @@ def with_random_pairs(
         return rows, set()
     if page.review.counts(filter.dataset_id).total < LEAST_MIXED:
         return rows, set()
-    shown = {state.pair, state.place, *(row.pair_id for row in rows)}
+    listed_pairs = {state.pair, state.place, *(row.pair_id for row in rows)}
     in_random_order = replace(filter, order="random", descending=False)
-    drawn = page.review.queue_page(in_random_order, None, wanted + len(shown)).rows
-    fresh = [row for row in drawn if row.pair_id not in shown][:wanted]
+    drawn = page.review.queue_page(in_random_order, None, wanted + len(listed_pairs)).rows
+    fresh = [row for row in drawn if row.pair_id not in listed_pairs][:wanted]
     mixed, waiting = [], iter(fresh)
     if before and before[0] % MIXED_EVERY == 0:
         mixed.extend(islice(waiting, 1))

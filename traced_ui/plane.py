@@ -186,10 +186,13 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
         )  # fmt: skip
     named: dict[str, list[Any]] = {}
     if scale := _SCALES.get(colour):
-        shown = [(point, value) for point in points if (value := scale.value(point)) is not None]
-        values = [value for _, value in shown]
+        valued_points = [
+            (point, value) for point in points if (value := scale.value(point)) is not None
+        ]
+        values = [value for _, value in valued_points]
         figure.add_scattergl(
-            x=[point.p_error for point, _ in shown], y=[height(point) for point, _ in shown],
+            x=[point.p_error for point, _ in valued_points],
+            y=[height(point) for point, _ in valued_points],
             mode="markers",
             name=scale.label, customdata=values,
             marker={"color": values, "cmin": scale.low, "cmax": scale.high, "size": 6,
@@ -267,15 +270,15 @@ def _lines(
     field: str,
     of: str,
     side: str,
-    shown: Callable[[float], float] = float,
+    format_value: Callable[[float], float] = float,
     **fields: str,
 ) -> _Lines:
-    """Rows of the table, and (address, text) of the links below it. `shown`: how a threshold is
-    displayed; `fields`: of the queue, in addition to `field`."""
+    """Rows of the table, and (address, text) of the links below it. `format_value`: how a threshold
+    is displayed; `fields`: of the queue, in addition to `field`."""
     rows = [
         [
             percent(threshold.wanted),
-            f"{of} {shown(threshold.at):.2f} {side}",
+            f"{of} {format_value(threshold.at):.2f} {side}",
             f"{percent(threshold.precision)} of {threshold.decided} decided "
             f"({percent(threshold.low)} to {percent(threshold.high)})",
             percent(threshold.recall),

@@ -159,9 +159,9 @@ class OpenPage:
         """Open the dataset, the queue and the pair named in an address, or the first pair of the
         default queue. `act.dataset`: the dataset if the address names none."""
         state, address = self.state, act.address
-        known = {summary.id for summary in self.workspace.datasets()}
+        known_ids = {summary.id for summary in self.workspace.datasets()}
         named = id_in(address.get("dataset", ""))
-        wanted = next((id for id in (named, act.dataset, state.dataset) if id in known), None)
+        wanted = next((id for id in (named, act.dataset, state.dataset) if id in known_ids), None)
         state.dataset, state.grid, state.came_from = wanted, False, None
         self._follow(address)
         pair = id_in(address.get("pair", ""))
@@ -263,12 +263,12 @@ class OpenPage:
         if act.suggestion is not None or act.action in DECISIONS:
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
-        listed = self.review.suggestions(
+        suggestions = self.review.suggestions(
             act.pair or 0, "boost" if kind == "enrich" else "correction"
         )
-        if not 0 < int(number or 0) <= len(listed):
+        if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
-        return listed[int(number) - 1].id
+        return suggestions[int(number) - 1].id
 
     @on(*_VERDICTS)
     def _decide(self, act: Act) -> Parts | None:
@@ -650,21 +650,21 @@ class OpenPage:
                 self._say(OPEN_ELSEWHERE)
             state.limits, state.waiting = view.limits[:2000], view.p_error is None
         left, page, counts = self.draw_queue()
-        shown: Parts = {"chart": "", "steps": ""}
+        parts: Parts = {"chart": "", "steps": ""}
         if view is None:
             if counts.total and counts.reviewed == counts.total:
                 stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
                 stage = review_page.empty("Nothing to show", "No pair fits these filters.")
-            shown["stage"] = stage
+            parts["stage"] = stage
         elif state.grid:
             suspects = self.review.suspects_of([row.pair_id for row in page.rows])
-            shown["stage"] = review_page.grid(page.rows, suspects)
-            shown["steps"] = review_page.guidelines(view)
+            parts["stage"] = review_page.grid(page.rows, suspects)
+            parts["steps"] = review_page.guidelines(view)
         else:
             is_sampled = view.pair_id in state.sampled
-            shown = drawn_pair(view, self.workspace.jobs.last_scoring, is_sampled)
-        return {"queue": left, **shown, "toast": self.toast}
+            parts = drawn_pair(view, self.workspace.jobs.last_scoring, is_sampled)
+        return {"queue": left, **parts, "toast": self.toast}
 
     def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
         """The left column, with the page of pairs and the counts that it shows."""

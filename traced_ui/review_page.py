@@ -164,7 +164,7 @@ def queue(
         groups=_GROUPS,
         labels=_CHIPS,
         chips=[(key, f"{name}: {filter[key]}") for key, name in _CHIPS.items() if filter.get(key)],
-        verdicts={"": "any", **{key: shown[2:] for key, shown in SHORT.items()}},
+        verdicts={"": "any", **{key: label[2:] for key, label in SHORT.items()}},
         kinds={"": "any", **{kind: kind for kind in WORD_KINDS}},
         pictures={"": "any", **{issue: issue.replace("_", " ") for issue in PICTURE_ISSUES}},
         views=list(views),
@@ -297,14 +297,14 @@ def grid(
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page."""
-    known = suspects or {}
+    suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
         # Suspect words are places in the original caption.
-        words = () if row.corrected_caption else known.get(row.pair_id, ())
+        words = () if row.corrected_caption else suspects_by_pair.get(row.pair_id, ())
         text = (row.corrected_caption or row.caption)[:LONGEST_ON_CARD]
-        seen = fingerprint_of(row.external_id, row.caption, row.image_path)
-        cards.append((row, highlighted_caption(text, words), seen))
+        fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
+        cards.append((row, highlighted_caption(text, words), fingerprint))
     return render("review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED)
 
 
@@ -337,7 +337,7 @@ EDIT_SCOPES = {
 }
 
 
-def bulk_edit(given: Mapping[str, Any], plan: EditView | None = None) -> Markup:
+def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None) -> Markup:
     """The bulk edit form as filled in, with a preview of the edit if `plan` is given."""
     examples = (
         [(example, difference(example.before, example.after)) for example in plan.examples]
@@ -345,7 +345,7 @@ def bulk_edit(given: Mapping[str, Any], plan: EditView | None = None) -> Markup:
         else []
     )
     return render(
-        "review/bulk_edit.html", given=given, plan=plan, examples=examples, scopes=EDIT_SCOPES
+        "review/bulk_edit.html", given=entries, plan=plan, examples=examples, scopes=EDIT_SCOPES
     )
 
 
