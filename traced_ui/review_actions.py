@@ -138,6 +138,8 @@ class OpenPage:
         #: The filter of these fields, and the pairs claimed in this request.
         self._filter: tuple[dict[str, str], QueueFilter] | None = None
         self._claimed: set[int] = set()
+        #: What verdicts do not change may have changed.
+        self._is_outdated = False
 
     def perform(self, act: Act) -> Parts:
         """Handle one key or click; returns the parts of the page that change."""
@@ -159,6 +161,7 @@ class OpenPage:
         """Open the dataset, the queue and the pair named in an address, or the first pair of the
         default queue. `act.dataset`: the dataset if the address names none."""
         state, address = self.state, act.address
+        self._is_outdated = True
         known_ids = {summary.id for summary in self.workspace.datasets()}
         named = id_in(address.get("dataset", ""))
         wanted = next((id for id in (named, act.dataset, state.dataset) if id in known_ids), None)
@@ -184,6 +187,7 @@ class OpenPage:
         """Draw the page again after progress of a job. A page waiting for scores opens at the head
         of the queue once there are some; any other stays where it is, with new numbers."""
         state = self.state
+        self._is_outdated = True
         if state.dataset is None:
             return
         is_scored = (
@@ -677,7 +681,7 @@ class OpenPage:
         left = review_page.queue(
             page.rows, state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), self._like(),
-            state.limits, self.review.errors_left(counts), state.is_mixed,
+            state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
         )  # fmt: skip
         return left, page, counts
 

@@ -20,7 +20,7 @@ from backend.store import Store
 from db.queries import pair_queue as queue_queries
 from db.queries import pair_tags as view_queries
 from db.queries import pairs as pair_queries
-from db.queries import probabilities, verdict_queries
+from db.queries import verdict_queries
 from db.queries.pair_queue import QueueFilter, QueuePage, QueueRow
 from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
@@ -37,11 +37,12 @@ ESTIMATED_EVERY = 10
 @dataclass(frozen=True)
 class QueueCaches:
     """What all readers share: results of searches, and for each dataset when its pairs were counted
-    and their number; the errors that are left, by what they were estimated from."""
+    and their number; for each reader and dataset the errors that are left,
+    and how far the review was when they were estimated."""
 
     search: PairSearch
     totals: dict[int, tuple[float, int]] = field(default_factory=dict)
-    left: dict[tuple[Any, ...], ErrorsLeft] = field(default_factory=dict)
+    left: dict[tuple[str | None, int], tuple[Any, ErrorsLeft]] = field(default_factory=dict)
 
 
 class Queue:
@@ -179,20 +180,17 @@ class Queue:
             self._caches.totals[dataset_id] = (time.monotonic(), counts.total)
         return counts
 
-    def errors_left(self, counts: ReviewCounts) -> ErrorsLeft:
-        """The errors that are left, estimated anew after every `ESTIMATED_EVERY` verdicts and for a
-        new ranking: every key press needs them."""
+    def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
+        """The errors that are left, estimated on request or after every `ESTIMATED_EVERY` verdicts,
+        because every key press needs them."""
         dataset_id, undecided = counts.dataset_id, counts.total - counts.reviewed
-        with self._store.reading() as session:
-            ranking = probabilities.ranking_of(session, dataset_id)
-            progress = (counts.total, counts.reviewed // ESTIMATED_EVERY, undecided == 0)
-            key = (self._store.reader, dataset_id, ranking, *progress)
-            left = self._caches.left.get(key)
-            if left is None:
+        progress = (counts.total, counts.reviewed // ESTIMATED_EVERY, undecided == 0)
+        key = (self._store.reader, dataset_id)
+        estimated_at, left = self._caches.left.get(key, (None, None))
+        if left is None or is_anew or progress != estimated_at:
+            with self._store.reading() as session:
                 left = errors_left(session, dataset_id, undecided)
-                for other in [other for other in self._caches.left if other[:2] == key[:2]]:
-                    self._caches.left.pop(other, None)
-                self._caches.left[key] = left
+            self._caches.left[key] = (progress, left)
         return left
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
