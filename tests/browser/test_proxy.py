@@ -113,7 +113,7 @@ def test_everything_carries_the_path_of_the_proxy(
         page.get_by_label("Name").fill("Ada")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
-        page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+        page.wait_for_selector("#traced-stage [data-pair]")
         (cookie,) = (c for c in profile.cookies() if c["name"] == "traced_login")
         assert cookie["secure"]
         picture = page.locator("#traced-stage .picture img").first
