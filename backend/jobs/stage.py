@@ -238,16 +238,11 @@ class Stage:
         return done
 
 
-def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[list[PairRow]]:
+def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[Sequence[PairRow]]:
     """All pairs in import order, `size` at a time."""
-    after = 0
-    while True:
-        with scoring.store.reading() as session:
-            batch = pair_queries.pairs_after(session, scoring.dataset_id, after, size)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1].id
+    return scoring.store.batches(
+        lambda session, after: pair_queries.pairs_after(session, scoring.dataset_id, after, size)
+    )
 
 
 class TextStage(Stage):

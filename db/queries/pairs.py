@@ -144,15 +144,9 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
         result = connection.execute(
             statement,
             [
-                {
+                vars(row)
+                | {
                     "dataset_id": dataset_id,
-                    "external_id": row.external_id,
-                    "image_path": row.image_path,
-                    "caption": row.caption,
-                    "split": row.split,
-                    "source_file": row.source_file,
-                    "source_row": row.source_row,
-                    "extra": row.extra,
                     "random_key": random_key(dataset_id, row.external_id),
                 }
                 for row in part

@@ -17,7 +17,7 @@ from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
 from db.queries.blind_review import verdict_seen
 from db.queries.runs import NEWEST_FIRST, RunRow, latest_run
-from db.queries.statements import in_dataset, insert_for, set_columns, table_of
+from db.queries.statements import in_dataset, save_rows, set_columns, table_of
 
 _RECORD = np.dtype(
     [
@@ -58,19 +58,11 @@ def save_phrase_scores(
     """Save the phrases of pairs; a pair without one gets an empty row, so that it counts as done.
 
     Idempotent: existing rows are overwritten."""
-    if not phrases_by_pair:
-        return
-    insert = insert_for(session, PhraseScore)
-    upsert = insert.on_conflict_do_update(
-        index_elements=["pair_id", "run_id"], set_={"phrases": insert.excluded["phrases"]}
-    )
-    session.connection().execute(
-        upsert,
-        [
-            {"pair_id": pair_id, "run_id": run_id, "phrases": pack(rows)}
-            for pair_id, rows in sorted(phrases_by_pair.items())
-        ],
-    )
+    rows = [
+        {"pair_id": pair_id, "run_id": run_id, "phrases": pack(phrases)}
+        for pair_id, phrases in phrases_by_pair.items()
+    ]
+    save_rows(session, PhraseScore, ("pair_id", "run_id"), rows)
 
 
 def phrases_of(session: Session, pair_id: int, run_id: int | None = None) -> list[PhraseRow] | None:

@@ -152,9 +152,9 @@ def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Sto
             ("revision", "2"),
             ("explorer", "gcd"),
             ("parameters", {"batch": 9}),
-            ("code_version", "9.9"),
         ]:
             assert runs.find_run(session, **(known | {name: other})) is None, name
+        assert runs.find_run(session, **known, code_version="9.9") == run
     with store.writing() as session:
         assert runs.finish_run(session, run_id).finished_at is not None
         again = runs.finish_run(session, run_id, "running")
