@@ -209,8 +209,7 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
-    stored_rows = _rows(session, filter, after, limit + 1)
-    rows = [_queue_row(row) for row in stored_rows]
+    rows = [_queue_row(row) for row in _rows(session, filter, after, limit + 1)]
     more = len(rows) > limit
     rows = rows[:limit]
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
@@ -350,16 +349,18 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         conditions.append(~exists().where(*claimed_by_others))
     if filter.among is not None:
         conditions.append(Pair.id.in_(filter.among))
-    if filter.suspect_word is not None:
-        conditions.append(Pair.suspect_word == filter.suspect_word)
-    if filter.suspect_kind is not None:
-        conditions.append(Pair.suspect_kind == filter.suspect_kind)
-    if filter.decision is not None:
-        conditions.append(verdict.decision == filter.decision)
-    if filter.split is not None:
-        conditions.append(Pair.split == filter.split)
-    if filter.decided_by is not None:
-        conditions.append(verdict.decided_by == filter.decided_by)
+    conditions += [
+        column == value
+        for column, value in (
+            (Pair.suspect_word, filter.suspect_word),
+            (Pair.suspect_kind, filter.suspect_kind),
+            (verdict.decision, filter.decision),
+            (Pair.split, filter.split),
+            (verdict.decided_by, filter.decided_by),
+            (Pair.truncated, filter.truncated),
+        )
+        if value is not None
+    ]
     for range in filter.ranges:
         bounded = (
             _p_error(session, filter.dataset_id)
@@ -370,8 +371,6 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
             conditions.append(bounded >= range.minimum)
         if range.maximum is not None:
             conditions.append(bounded <= range.maximum)
-    if filter.truncated is not None:
-        conditions.append(Pair.truncated == filter.truncated)
     if filter.external_id is not None:
         check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))

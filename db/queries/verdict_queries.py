@@ -452,23 +452,32 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
 
 def _undone(session: Session, act: Any, when: datetime) -> VerdictRow | None:
     before = _version(session, act.pair_id, act.replaces)
-    decider = _decider(session, before)
+    return _restored(
+        session, act, when, before,
+        replaces=act.version, standing_version=act.replaces, undoes=act.version,
+    )  # fmt: skip
+
+
+def _restored(
+    session: Session, act: Any, when: datetime, state: VerdictRow | None, **versions: int
+) -> VerdictRow | None:
+    """Write an undo or a redo of the act, which restores the `state` after an earlier act (None:
+    undecided)."""
+    decider = _decider(session, state)
     return _write(
         session,
         Act(
             pair_id=act.pair_id,
             version=act.current_version + 1,
-            decision=before.decision if before else None,
-            corrected_caption=before.corrected_caption if before else None,
-            suggestion_id=before.suggestion_id if before else None,
+            decision=state.decision if state else None,
+            corrected_caption=state.corrected_caption if state else None,
+            suggestion_id=state.suggestion_id if state else None,
             author=act.author,
             created_at=when,
-            replaces=act.version,
-            standing_version=act.replaces,
-            undoes=act.version,
             batch=act.batch,
-            enriches=before.enriches if before else False,
-            note=before.note if before else "",
+            enriches=state.enriches if state else False,
+            note=state.note if state else "",
+            **versions,
         ),
         decided_by=decider.author if decider else None,
         decided_at=decider.created_at if decider else None,
@@ -510,28 +519,10 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
 def _redone(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
     again = _version(session, undo.pair_id, undo.undoes)
     assert again is not None, "an undo names an act that exists"
-    decider = _decider(session, again)
-    return _write(
-        session,
-        Act(
-            pair_id=undo.pair_id,
-            version=undo.version + 1,
-            decision=again.decision,
-            corrected_caption=again.corrected_caption,
-            suggestion_id=again.suggestion_id,
-            author=undo.author,
-            created_at=when,
-            replaces=undo.standing_version,
-            standing_version=again.version,
-            redoes=again.version,
-            batch=undo.batch,
-            enriches=again.enriches,
-            note=again.note,
-        ),
-        decided_by=decider.author if decider else None,
-        decided_at=decider.created_at if decider else None,
-        commit=False,
-    )
+    return _restored(
+        session, undo, when, again,
+        replaces=undo.standing_version, standing_version=again.version, redoes=again.version,
+    )  # fmt: skip
 
 
 def _together(
