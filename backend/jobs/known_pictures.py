@@ -172,8 +172,8 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
     return Recognition(model, len(images), unknown)
 
 
-def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
-    """At most `size` distinct names, sampled at random; equal names must be adjacent in `names`."""
+def sampled(names: Iterator[str]) -> list[str]:
+    """At most `SAMPLE` distinct names, drawn at random; equal names must be adjacent in `names`."""
     rng = random.Random(0)
     paths: list[str] = []
     count, last = 0, None
@@ -181,9 +181,9 @@ def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
         if name == last:
             continue
         last, count = name, count + 1
-        if len(paths) < size:
+        if len(paths) < SAMPLE:
             paths.append(name)
-        elif (place := rng.randrange(count)) < size:
+        elif (place := rng.randrange(count)) < SAMPLE:
             paths[place] = name
     return paths
 

@@ -28,7 +28,6 @@ from backend.engine.detection.opinion_signs import (
 )
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.vqa.caption_question import CAPTION, one_line, read_prompt
 from backend.errors import (
     BudgetSpent,
@@ -82,9 +81,7 @@ def share_of(text: str) -> float:
     return share
 
 
-def open_server(
-    url: str, model: str | None, timeout: float | None = None, spending: Spending | None = None
-) -> ChatEndpoint:
+def open_server(url: str, model: str | None, timeout: float | None = None) -> ChatEndpoint:
     """The model behind an OpenAI-compatible server; None: the only one that it serves. Raises
     SettingsError, ModelUnavailable."""
     if "@" in url.partition("://")[2].partition("/")[0]:
@@ -102,7 +99,7 @@ def open_server(
                 terminal="Choose one: --second-model NAME.",
             )
         model = names[0]
-    return ChatEndpoint(url, model, timeout=seconds, spending=spending)
+    return ChatEndpoint(url, model, timeout=seconds)
 
 
 def question_about(image: Image.Image, caption: str) -> Question:

@@ -87,8 +87,6 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     column = COLUMN_OF[choice.by]
     with store.reading(scanning=True) as session:
         name = dataset_queries.get_dataset(session, dataset_id).name
-        if not phrase_queries.has_column(column):
-            raise SettingsError(f"This version does not measure {choice.by}.")
         columns = phrase_queries.selection_columns(session, dataset_id, column)
         run = run_queries.latest_run(session, dataset_id, KIND)
     in_splits = np.ones(len(columns.ids), np.bool_)

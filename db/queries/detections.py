@@ -41,17 +41,6 @@ def toggle(session: Session, pair_id: int, start: int, end: int, author: str) ->
     return True
 
 
-def of_pair(session: Session, pair_id: int) -> list[Span]:
-    """The words marked by any curator, in caption order, each once."""
-    rows = session.execute(
-        select(WordMark.start, WordMark.end)
-        .where(WordMark.pair_id == pair_id)
-        .distinct()
-        .order_by(WordMark.start)
-    )
-    return [(start, end) for start, end in rows]
-
-
 def marked_and_suspect(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[set[Span], list[tuple[int, int, float]]]]:

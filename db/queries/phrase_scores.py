@@ -65,12 +65,10 @@ def save_phrase_scores(
     save_rows(session, PhraseScore, ("pair_id", "run_id"), rows)
 
 
-def phrases_of(session: Session, pair_id: int, run_id: int | None = None) -> list[PhraseRow] | None:
-    """The pair's phrases under a run, by default the latest; None if not computed yet."""
+def phrases_of(session: Session, pair_id: int) -> list[PhraseRow] | None:
+    """The pair's phrases under the latest run; None if not computed yet."""
     query = select(PhraseScore.phrases).join(Run, Run.id == PhraseScore.run_id)
     query = query.where(PhraseScore.pair_id == pair_id)
-    if run_id is not None:
-        query = query.where(PhraseScore.run_id == run_id)
     blob = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).scalar_one_or_none()
     return None if blob is None else unpack(blob)
 
@@ -223,11 +221,6 @@ def unpack(blob: bytes) -> list[PhraseRow]:
             )
         )
     return rows
-
-
-def has_column(name: str) -> bool:
-    """Whether pairs have a column of this name."""
-    return name in table_of(Pair).c
 
 
 def captions_and_images(

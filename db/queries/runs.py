@@ -76,10 +76,9 @@ def move_model(session: Session, dataset_id: int, model: str) -> None:
     session.execute(update(Run).where(Run.dataset_id == dataset_id).values(model=model))
 
 
-def finish_run(session: Session, run_id: int, status: str = "done") -> RunRow:
-    """End a run as 'done' or 'failed', or set it 'running' again."""
-    ended = None if status == "running" else now()
-    session.execute(update(Run).where(Run.id == run_id).values(status=status, finished_at=ended))
+def finish_run(session: Session, run_id: int) -> RunRow:
+    """End a run as 'done'."""
+    session.execute(update(Run).where(Run.id == run_id).values(status="done", finished_at=now()))
     return get_run(session, run_id)
 
 

@@ -17,7 +17,7 @@ from backend.review.queue_form import from_fields
 from backend.review.verdicts import edit_captions
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.models import Pair
+from db.models import Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
@@ -277,7 +277,7 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
         run = run_queries.latest_run(session, 1, "support")
         assert run is not None
         if not is_measured:
-            run_queries.finish_run(session, run.id, "running")
+            session.execute(update(Run).where(Run.id == run.id).values(status="running"))
     with pytest.raises(SettingsError, match="phrase" if is_measured else "not been measured"):
         workspace.review.two_stage(1, TwoStage())
 
