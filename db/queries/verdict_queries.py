@@ -104,30 +104,6 @@ _AT_ONCE = 1000
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True)
-class _VerdictRequest:
-    """A requested verdict. An earlier request may have written it and lost its response."""
-
-    decision: str
-    corrected_caption: str | None
-    suggestion_id: int | None
-    author: str
-    note: str
-
-    def is_answered_by(self, act: VerdictRow) -> bool:
-        """Whether the act is the one that this request writes."""
-        if act.undoes is not None or act.redoes is not None:
-            return False
-        if (act.author, act.note, act.suggestion_id) != (
-            self.author, self.note, self.suggestion_id,
-        ):  # fmt: skip
-            return False
-        if self.decision == "correct" and act.decision == "correction":
-            # The caption had been edited in bulk, and was accepted with the edit.
-            return act.enriches and act.batch is None
-        return (act.decision, act.corrected_caption) == (self.decision, self.corrected_caption)
-
-
 def add_verdict(
     session: Session,
     pair_id: int,
@@ -152,7 +128,7 @@ def add_verdict(
     """
     _check(decision, corrected_caption, author, note)
     pair = _pair(session, pair_id)
-    request = _VerdictRequest(decision, corrected_caption, suggestion_id, author, note)
+    requested, origin = (decision, corrected_caption), (author, note, suggestion_id)
     edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
     if edited is not None:
         decision, corrected_caption = "correction", edited
@@ -181,9 +157,23 @@ def add_verdict(
         if act is not None:
             return act
     earlier = _version(session, pair_id, expected_version + 1)
-    if earlier is not None and request.is_answered_by(earlier):
+    if earlier is not None and _is_answer(earlier, requested, origin):
         return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
+
+
+def _is_answer(
+    act: VerdictRow, requested: tuple[str, str | None], origin: tuple[str, str, int | None]
+) -> bool:
+    """Whether the act is the requested verdict: an earlier request may have written it and lost its
+    response. `requested`: decision and caption; `origin`: author, note and suggestion."""
+    is_original = act.undoes is None and act.redoes is None
+    if not is_original or (act.author, act.note, act.suggestion_id) != origin:
+        return False
+    if requested[0] == "correct" and act.decision == "correction":
+        # The caption had been edited in bulk, and was accepted with the edit.
+        return act.enriches and act.batch is None
+    return (act.decision, act.corrected_caption) == requested
 
 
 @dataclass(frozen=True)

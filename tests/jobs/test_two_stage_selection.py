@@ -162,18 +162,6 @@ def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: W
     }
 
 
-def test_pairs_can_be_tagged_instead_of_left_out(workspace: Workspace, tmp_path: Path) -> None:
-    choice = ExportChoice(two_stage=TwoStage(tag=True))
-    report = workspace.jobs.export(1, choice, tmp_path / "out", "jsonl")
-    assert report.written == COUNT
-    assert report.counts.tagged == COUNT
-    text = next((tmp_path / "out").glob("*.jsonl")).read_text(encoding="utf-8")
-    assert text.count('"selected"') == 50
-    assert text.count('"left"') == 50
-    assert '"support": ' in text
-    assert "selected in two stages" in report.card
-
-
 def test_only_the_training_split_is_thinned(workspace: Workspace) -> None:
     split = workspace.review.split_for(1, None)
     assert (split, workspace.review.split_for(1, "all")) == ("train", None)
