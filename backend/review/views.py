@@ -452,17 +452,15 @@ def shown(
     caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
 ) -> SuggestionView:
     """`identity`: the id by which the page refers to it."""
-    steps = (provenance or {}).get("steps", ())
-    ranks = (provenance or {}).get("ranks")
-    struck = (provenance or {}).get("struck", ())
-    icc = (provenance or {}).get("icc")
+    known = provenance or {}
+    ranks, icc = known.get("ranks"), known.get("icc")
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
         words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
-        tuple((str(word), str(answer), bool(wrong)) for word, answer, wrong in steps),
+        tuple((str(word), str(seen), bool(wrong)) for word, seen, wrong in known.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
-        tuple(str(why) for _, _, why in struck),
+        tuple(str(why) for _, _, why in known.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in (provenance or {}).get("notes", ())),
+        tuple(str(text) for text in known.get("notes", ())),
     )  # fmt: skip
