@@ -56,7 +56,6 @@ from db.queries.suggestions import Attempt
 
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"
-_PAGE = 24
 #: Rough estimates for dry runs: characters of English per token, tokens per picture.
 _CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
@@ -138,7 +137,7 @@ def dry_run(
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
     contexts = (
         (row, context)
-        for rows in pages(store, filter, None)
+        for rows in pages(store, filter)
         for row, context in work.contexts(work.not_yet(rows))
         if isinstance(context, CorrectionContext)
     )
@@ -311,13 +310,15 @@ def _proposals(
             yield row, context, proposal
 
 
-def pages(store: Store, filter: QueueFilter, limit: int | None) -> Iterator[Sequence[QueueRow]]:
-    """The first `limit` pairs of a queue (None: all), a page at a time."""
+def pages(
+    store: Store, filter: QueueFilter, limit: int | None = None, size: int = 24
+) -> Iterator[Sequence[QueueRow]]:
+    """The first `limit` pairs of a queue (None: all), in pages of `size`."""
     after, row_count = None, 0
     while limit is None or row_count < limit:
-        size = _PAGE if limit is None else min(_PAGE, limit - row_count)
+        most = size if limit is None else min(size, limit - row_count)
         with store.reading() as session:
-            page = queue_queries.page(session, filter, after, size)
+            page = queue_queries.page(session, filter, after, most)
         if page.rows:
             yield page.rows
         row_count += len(page.rows)
