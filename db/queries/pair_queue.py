@@ -213,6 +213,8 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
+    if after is not None and isinstance(after.value, str) != (filter.order == _BY_PICTURE):
+        after = None if after.value is not None else after  # of another order
     stored_rows = _rows(session, filter, after, limit + 1)
     rows = [_queue_row(row) for row in stored_rows]
     more = len(rows) > limit
@@ -272,7 +274,7 @@ def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
     if filter.order == _BY_PICTURE:
         return PICTURE
     if filter.order in _BY_PROBABILITY:
-        return _p_error(session, filter.dataset_id)
+        return _p_error(session, filter.dataset_id).expression
     attribute = _COLUMN_OF[filter.order]
     return None if attribute is None else attribute.expression
 
@@ -508,7 +510,8 @@ def _streams(
         return [_segments(session, filter, place, backwards)]
     p_error = _p_error(session, filter.dataset_id)
     distance = func.abs(p_error - 0.5)
-    start = math.inf if place is None or place.value is None else abs(place.value - 0.5)
+    value = None if place is None else place.value
+    start = abs(value - 0.5) if isinstance(value, float) else math.inf
     further: tuple[ColumnElement[bool], ...] = ()
     if place is not None and place.value is not None:
         tie = and_(
@@ -554,8 +557,9 @@ def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
 
 def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
     name = _value_name(filter)
-    value = None if name is None else getattr(row, name)
-    return Cursor(picture_of(value) if name == "image_path" else value, row.pair_id)
+    if name == "image_path":
+        return Cursor(picture_of(row.image_path), row.pair_id)
+    return Cursor(None if name is None else getattr(row, name), row.pair_id)
 
 
 def _value_name(filter: QueueFilter) -> str | None:

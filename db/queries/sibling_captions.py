@@ -34,7 +34,7 @@ def captions_of_picture(
         .where(
             Pair.dataset_id == dataset_id,
             Pair.hidden.is_(False),
-            picture_of(image_path) == PICTURE,
+            PICTURE.in_([picture_of(image_path)]),
             Pair.image_path == image_path,
         )
         .order_by(Pair.id)

@@ -119,7 +119,7 @@ def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
         cursor = page.next_cursor
 
 
-def sort_value(row: QueueRow, order: str) -> float | None:
+def sort_value(row: QueueRow, order: str) -> float | str | None:
     if order == "position":
         return row.pair_id
     if order == "uncertainty":
