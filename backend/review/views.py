@@ -18,6 +18,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
+from db.queries.sibling_captions import CaptionRow
 from db.queries.suggestions import SuggestionRow
 
 
@@ -193,6 +194,8 @@ class PairView:
     picture_problem: str = ""
     #: The address of the picture, with its proof; see `backend.datasets.containers`.
     image_path: str = ""
+    #: All captions of this picture, this one among them, in import order.
+    captions_of_picture: tuple[CaptionRow, ...] = ()
 
     @property
     def fingerprint(self) -> str:
