@@ -232,8 +232,8 @@ def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
          "Check that they are still the same."),
     )  # fmt: skip
     notes = [
-        f"{number:,} {what}{taken if takes else kept}"
-        for number, what, taken, kept in rows
+        f"{number:,} {what}{after_taking if takes else otherwise}"
+        for number, what, after_taking, otherwise in rows
         if number
     ]
     if changes.moved:
