@@ -51,8 +51,8 @@ class VectorFile:
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
         """Pairs, ascending, and their vectors [pairs, width]; empty if there are none."""
-        stored = self.open()
-        return stored.pairs, stored.vectors[stored.places]
+        snapshot = self.open()
+        return snapshot.pairs, snapshot.vectors[snapshot.places]
 
     def open(self) -> "StoredVectors":
         """Like `read`, but loaded on demand: memory use is independent of the file size."""
