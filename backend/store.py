@@ -66,16 +66,16 @@ class Store:
 
     def batches(
         self,
-        read: Callable[[Session, int], Sequence[Row]],
+        query: Callable[[Session, int], Sequence[Row]],
         id_of: Callable[[Row], int] = attrgetter("id"),
         scanning: bool = False,
     ) -> Iterator[Sequence[Row]]:
-        """What `read`(session, id of the last row so far, at first 0) returns, until that is empty:
+        """What `query`(session, id of the last row so far, at first 0) returns, until that is empty:
         in a session each, so that a long job keeps none open."""
         after = 0
         while True:
             with self.reading(scanning) as session:
-                rows = read(session, after)
+                rows = query(session, after)
             if not rows:
                 return
             yield rows

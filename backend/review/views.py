@@ -455,15 +455,15 @@ def shown(
     caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
 ) -> SuggestionView:
     """`identity`: the id by which the page refers to it."""
-    known = provenance or {}
-    ranks, icc = known.get("ranks"), known.get("icc")
+    facts = provenance or {}
+    ranks, icc = facts.get("ranks"), facts.get("icc")
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
         words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
-        tuple((str(word), str(seen), bool(wrong)) for word, seen, wrong in known.get("steps", ())),
+        tuple((str(word), str(view), bool(wrong)) for word, view, wrong in facts.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
-        tuple(str(why) for _, _, why in known.get("struck", ())),
+        tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in known.get("notes", ())),
+        tuple(str(text) for text in facts.get("notes", ())),
     )  # fmt: skip
