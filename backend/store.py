@@ -70,7 +70,7 @@ class Store:
         id_of: Callable[[Row], int] = attrgetter("id"),
         scanning: bool = False,
     ) -> Iterator[Sequence[Row]]:
-        """What `query`(session, id of the last row so far, at first 0) returns, until that is empty:
+        """What `query`(session, id of the last row so far, at first 0) returns until that is empty,
         in a session each, so that a long job keeps none open."""
         after = 0
         while True:
