@@ -22,6 +22,9 @@ pytest_plugins = [
 for _variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ.pop(_variable, None)
 
+# Gradio would call home whenever a test builds a page.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
 TESTS = Path(__file__).resolve().parent
 #: Tests that need no browser, PostgreSQL or models, as patterns relative to this folder.
 QUICK = (

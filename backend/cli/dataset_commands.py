@@ -238,7 +238,10 @@ def import_(
             and sys.stdin.isatty()
             and not as_json
         )
-        if asks and _may_take(report.changes):
+        if asks and confirm(
+            f"{_compared(report.changes).strip()} Take the changed rows? Verdicts stay; their "
+            "captions are scored again."
+        ):
             with progress("Reading pairs") as advance:
                 report_of_changes = import_rows(progress=advance, update="take")
             report = replace(report_of_changes, added=report.added, changes=report.changes)
@@ -278,13 +281,6 @@ def _compared(changes: SourceChanges) -> str:
         return ""
     counts_by_kind = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
     return f" Compared with the last import: {counts_by_kind}."
-
-
-def _may_take(changes: SourceChanges) -> bool:
-    return confirm(
-        f"{_compared(changes).strip()} Take the changed rows? Verdicts stay; their captions are "
-        "scored again."
-    )
 
 
 def download(

@@ -30,6 +30,7 @@ from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
 from backend.errors import DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult
+from backend.progress import duration
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -346,8 +347,6 @@ def progress_(
 
 def estimate_summary(planned: "Estimate") -> str:
     """The remaining work and what each part of it takes."""
-    from backend.progress import duration
-
     by = f" ({planned.processes} processes)" if planned.processes > 1 else ""
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
     if planned.whole:
@@ -428,8 +427,6 @@ def specificity_summary(report: "SpecificityReport") -> str:
 
 def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
     """What the second opinion will take, at least and at most."""
-    from backend.progress import duration
-
     fewest, most = plan.pairs, plan.pairs * plan.most_questions
     seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]
     text = (

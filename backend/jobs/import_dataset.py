@@ -226,49 +226,33 @@ def _write_rows(
 def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
     """What happened to rows that are not what they were."""
     changes = comparison.changes
-    notes = []
-    if changes.changed and takes:
-        notes.append(
-            f"{changes.changed:,} rows changed in the source and were taken; verdicts stay. "
-            "Score the dataset again."
-        )
-    elif changes.changed:
-        notes.append(
-            f"{changes.changed:,} rows changed in the source; their pairs stay as they were."
-        )
-    if comparison.replaced and takes:
-        notes.append(
-            f"{comparison.replaced:,} pictures were replaced in the source. Their pairs are "
-            "undecided again, because their verdicts were about the old picture."
-        )
-    elif comparison.replaced:
-        notes.append(
-            f"{comparison.replaced:,} pictures were replaced in the source. Their pairs are "
-            "neither shown, scored nor exported until you take the changes or restore the files."
-        )
-    if comparison.unproved:
-        notes.append(
-            f"{comparison.unproved:,} pictures were imported by an earlier version, which did not "
-            "keep what identifies them, and their files were written since. "
-            + (
-                "They count as what they are now; verdicts stay. Score the dataset again."
-                if takes
-                else "Check that they are still the same."
-            )
-        )
+    # (number, what it counts, what follows if changes are taken, else)
+    rows = (
+        (changes.changed, "rows changed in the source",
+         " and were taken; verdicts stay. Score the dataset again.",
+         "; their pairs stay as they were."),
+        (comparison.replaced, "pictures were replaced in the source. Their pairs are ",
+         "undecided again, because their verdicts were about the old picture.",
+         "neither shown, scored nor exported until you take the changes or restore the files."),
+        (comparison.unproved, "pictures were imported by an earlier version, which did not keep "
+         "what identifies them, and their files were written since. ",
+         "They count as what they are now; verdicts stay. Score the dataset again.",
+         "Check that they are still the same."),
+    )  # fmt: skip
+    notes = [
+        f"{number:,} {what}{after_taking if takes else otherwise}"
+        for number, what, after_taking, otherwise in rows
+        if number
+    ]
     if changes.moved:
         notes.append(
             f"{changes.moved:,} pictures have moved in the source; their pairs show the new place. "
             "Score the dataset again."
         )
-    if changes.gone and hidden:
-        notes.append(
-            f"{hidden:,} pairs are gone from the source and hidden until their rows come back."
-        )
-    elif changes.gone:
-        notes.append(
-            f"{changes.gone:,} pairs are gone from the source and stay in queue and export."
-        )
+    if changes.gone:
+        state = "hidden until their rows come back" if hidden else "stay in queue and export"
+        number = hidden or changes.gone
+        notes.append(f"{number:,} pairs are gone from the source and {state}.")
     return notes
 
 

@@ -194,6 +194,7 @@ def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
         "model": info.model,
         "revision": info.revision,
         "explorer": exploring.name,
+        "code_version": VERSION,
         "parameters": {
             **exploring.parameters(),
             "limits": info.limits,
@@ -205,7 +206,5 @@ def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 def run_of(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run of this model and these settings on this dataset: an earlier one, or a new one."""
-    key = run_key(engine, dataset_id)
     with store.writing() as session:
-        run = run_queries.find_run(session, **key)
-        return run or run_queries.start_run(session, **key, code_version=VERSION)
+        return run_queries.find_or_start(session, **run_key(engine, dataset_id))

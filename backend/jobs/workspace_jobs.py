@@ -241,10 +241,10 @@ class Jobs:
         engine = self.engines.of_dataset(filter.dataset_id)
         return boost_captions.boost(self.store, engine, filter, booster, limit, progress, calibrate)
 
-    def boost_dry_run(self, filter: QueueFilter, booster: Booster, count: int = 3) -> BoostDryRun:
+    def boost_dry_run(self, filter: QueueFilter, booster: Booster) -> BoostDryRun:
         """See `backend.jobs.boost_captions.dry_run`."""
         engine = self.engines.of_dataset(filter.dataset_id)
-        return boost_captions.dry_run(self.store, engine, filter, booster, count)
+        return boost_captions.dry_run(self.store, engine, filter, booster)
 
     def booster(
         self, kinds: Sequence[str], llm: str | None = None, llm_url: str | None = None
