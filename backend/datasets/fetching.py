@@ -226,13 +226,13 @@ class Fetcher:
         self._pool.close()
 
     def _once(
-        self, url: str, status: int, asked: list[tuple[bytes, bytes]]
+        self, url: str, status: int, request_headers: list[tuple[bytes, bytes]]
     ) -> tuple[dict[str, str], bytes] | str:
         """The response's headers and body, or the target of a redirect."""
         left = self._deadline.left()
         timeout = {"connect": left, "read": left, "write": left, "pool": left}
         with self._pool.stream(
-            "GET", url, headers=[(b"User-Agent", b"traced-curator"), *asked],
+            "GET", url, headers=[(b"User-Agent", b"traced-curator"), *request_headers],
             extensions={"timeout": timeout},
         ) as answer:  # fmt: skip
             headers = {_text(name).lower(): _text(value) for name, value in answer.headers}

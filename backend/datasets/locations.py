@@ -98,14 +98,14 @@ class Location:
         """Every file, in order of the names. Raises DatasetNotFound if there is nothing."""
         if self.is_local:
             return _files_below(self.folder)
-        found = self._attempt(lambda: self._files.find(self._key, detail=True), "read")
-        root = self._key if self._key not in found else self._key.rpartition("/")[0]
+        entries = self._attempt(lambda: self._files.find(self._key, detail=True), "read")
+        root = self._key if self._key not in entries else self._key.rpartition("/")[0]
         files = [
             StoredFile(
                 key[len(root) :].partition("?")[0].lstrip("/"), about["size"] or 0,
                 _version(about), key,
             )
-            for key, about in found.items() if about["type"] == "file"
+            for key, about in entries.items() if about["type"] == "file"
         ]  # fmt: skip
         if not files:
             raise DatasetNotFound(f"There is nothing at {self}.")
@@ -218,16 +218,16 @@ def fetch(address: str, folder: Path, most: float) -> Path:
         )
     target = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in str(location))
     marks = target.with_name(f".{target.name}.json")
-    there = json.loads(marks.read_text("utf-8")) if marks.is_file() else {}
+    copied_versions = json.loads(marks.read_text("utf-8")) if marks.is_file() else {}
     versions = {file.name: file.version for file in files}
     for old in _files_below(target) if target.exists() else ():
-        if versions.get(old.name) != there.get(old.name):
+        if versions.get(old.name) != copied_versions.get(old.name):
             Path(old.key).unlink()
     for file in files:
         if not (target / file.name).is_file():
             location.copy(file, target)
-            there[file.name] = file.version
-            marks.write_text(json.dumps(there), "utf-8")
+            copied_versions[file.name] = file.version
+            marks.write_text(json.dumps(copied_versions), "utf-8")
     return target / files[0].name if str(location).endswith(f"/{files[0].name}") else target
 
 
@@ -239,8 +239,8 @@ def _files_below(path: Path) -> list[StoredFile]:
     if not path.exists():
         raise DatasetNotFound(f"There is no {path}.")
     root = path if path.is_dir() else path.parent
-    found = [path] if path.is_file() else (p for p in path.glob("**/*") if p.is_file())
-    states = [(file, file.stat()) for file in found]
+    paths = [path] if path.is_file() else (p for p in path.glob("**/*") if p.is_file())
+    states = [(file, file.stat()) for file in paths]
     files = [
         StoredFile(
             file.relative_to(root).as_posix(), state.st_size,

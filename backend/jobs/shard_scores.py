@@ -285,17 +285,17 @@ def _is_done(shard: StoredFile, facts: Mapping[str, Facts]) -> bool:
 
 def _facts_in(out: Location) -> dict[str, Facts]:
     """The facts of every shard with a result: from the manifest, or from results that it lacks."""
-    listed = json.loads(out.read(_MANIFEST) or b"{}").get("shards", {})
+    in_manifest = json.loads(out.read(_MANIFEST) or b"{}").get("shards", {})
     facts: dict[str, Facts] = {}
     for file in out.files():
         shard = file.name.removesuffix(".parquet")
         if file.name != result_of(shard) or is_hidden(PurePosixPath(file.name).name):
             continue
-        known = listed.get(shard)
-        if known is None or known["result"] != file.version:
+        fact = in_manifest.get(shard)
+        if fact is None or fact["result"] != file.version:
             with tempfile.TemporaryDirectory() as folder:
-                known = _facts_of(out.copy(file, Path(folder)), file)
-        facts[shard] = known
+                fact = _facts_of(out.copy(file, Path(folder)), file)
+        facts[shard] = fact
     return facts
 
 

@@ -72,8 +72,8 @@ def rows(out: Path, number: int) -> list[dict[str, object]]:
 
 def test_every_pair_has_its_row_and_nothing_else_remains(scored: Path, source: Path) -> None:
     results = {f"{number:05d}.tar.parquet" for number in range(SHARDS)}
-    own = {"detector", "manifest.json", "run.json"}
-    assert {path.name for path in scored.iterdir()} == own | results
+    about_the_run = {"detector", "manifest.json", "run.json"}
+    assert {path.name for path in scored.iterdir()} == about_the_run | results
     captions = [caption for _, caption in drawn_pairs(PAIRS, seed=1)]
     table = rows(scored, 1)
     assert [row["caption"] for row in table] == captions
@@ -155,13 +155,13 @@ def test_addresses_serve_as_source_and_destination(
         if file.name.endswith(".parquet"):
             number = int(file.name.partition(".")[0])
             content = io.BytesIO(results.read(file.name) or b"")
-            found = pq.read_table(content).to_pylist()
+            stored_rows = pq.read_table(content).to_pylist()
             if number == trained_on:  # its probabilities come from the folds of its training
-                for row in (*found, *(expected := rows(scored, number))):
+                for row in (*stored_rows, *(expected := rows(scored, number))):
                     row["p_error"] = row["suspects"] = None
-                assert found == expected
+                assert stored_rows == expected
             else:
-                assert found == rows(scored, number)
+                assert stored_rows == rows(scored, number)
     written = [request for request in object_store.requests if request.startswith("PUT")]
     assert sum(".parquet" in request for request in written) == SHARDS
     with pytest.raises(SettingsError, match="another run"):
