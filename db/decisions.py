@@ -7,10 +7,11 @@ from db.authors import is_duplicate_rule
 Decision = Literal["correct", "correction", "drop", "wrong", "abstract", "unsure"]
 #: Review states by which a queue can be filtered.
 Review = Literal["all", "unreviewed", "decided", "disputed"]
-#: 'position' is the order of import; 'random' is the same random order every time.
+#: 'position' is the order of import; 'random' is the same random order every time; 'picture' has
+#: the captions of a picture together.
 Order = Literal[
     "p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity",
-    "random", "uncertainty", "position",
+    "random", "uncertainty", "position", "picture",
 ]  # fmt: skip
 
 #: The verdicts a curator can give, in the order in which they are shown. A new one needs a

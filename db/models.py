@@ -28,6 +28,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    func,
     text,
     true,
 )
@@ -158,6 +159,9 @@ class Pair(Base):
     )
 
 
+#: The picture of a pair in an index, whose rows PostgreSQL limits to 2,700 bytes.
+PICTURE = func.substr(Pair.image_path, 1, 400)
+Index("ix_pairs_picture", Pair.dataset_id, PICTURE, Pair.id)
 # One index per order of the queue: (dataset, value, id) makes every page a short range scan,
 # in either direction. The two most used filters have partial indexes of their own.
 Index("ix_pairs_position", Pair.dataset_id, Pair.id)

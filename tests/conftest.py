@@ -13,13 +13,17 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = [
-    "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.passwords",
+    "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.object_store",
+    "tests.fixtures.passwords",
     "tests.fixtures.shared", "tests.fixtures.sizes", "tests.fixtures.stores",
 ]  # fmt: skip
 
 # The tests start a hub of their own on this machine, also for people who work offline.
 for _variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ.pop(_variable, None)
+
+# Gradio would call home whenever a test builds a page.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 TESTS = Path(__file__).resolve().parent
 #: Tests that need no browser, PostgreSQL or models, as patterns relative to this folder.

@@ -52,7 +52,9 @@ def test_a_checkout_has_the_commands_of_research(monkeypatch: pytest.MonkeyPatch
     assert plugins.load("commands", dict) == ()
 
 
-def test_an_installed_scorer_scores_and_a_faulty_one_is_left_out(tmp_path: Path) -> None:
+def test_an_installed_scorer_and_proposer_work_and_faulty_ones_are_left_out(
+    tmp_path: Path,
+) -> None:
     """The example of docs/extending.md, installed by pip, on two pictures."""
     packages = tmp_path / "packages"
     subprocess.run(
@@ -62,6 +64,7 @@ def test_an_installed_scorer_scores_and_a_faulty_one_is_left_out(tmp_path: Path)
     )  # fmt: skip
     install(packages, "torn", "raise OSError('a torn file')\n", "scorers", "FAMILY")
     install(packages, "odd", "FAMILY = 7\n", "scorers", "FAMILY")
+    install(packages, "repaint", REPAINT, "proposers", "PROPOSER")
     image_folder(
         tmp_path / "pairs",
         [{"id": f"p{n}", "file_name": "a.png", "caption": f"a {colour} wall"}
@@ -82,14 +85,24 @@ def test_an_installed_scorer_scores_and_a_faulty_one_is_left_out(tmp_path: Path)
     findings = {finding["what"]: finding for finding in report["findings"]}
     named = {name.split("'")[1]: finding for name, finding in findings.items() if "plug-in" in name}
     assert {name: finding["state"] for name, finding in named.items()} == {
-        "colours": "ok", "odd": "warning", "torn": "warning",
+        "colours": "ok", "odd": "warning", "repaint": "ok", "torn": "warning",
     }  # fmt: skip
     shown = run(packages, "-c", PAGE, **state)
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.split() == ["True", "colours"]
+    assert shown.stdout.splitlines() == ["True colours", "a red wall by repaint"]
 
 
-#: The page of a pair, of the same data.
+#: Proposes another colour.
+REPAINT = """
+from backend.engine.correction.suggestion import Proposer
+
+def propose(context):
+    yield from ()  # asks no captioner
+    return [context.caption.text.replace("blue", "red")]
+
+PROPOSER = Proposer("repaint", propose, asks=False)
+"""
+#: The page of the first pair, of the same data, and the corrections of the second.
 PAGE = """
 from traced_curator import Workspace, load_settings
 from traced_ui.board import Post, answer
@@ -99,6 +112,7 @@ workspace = Workspace(load_settings())
 state = PageState(dataset=1, pair=1)
 drawn = answer(OpenPage(workspace, state, None), Post(state=state, redraw=True))
 print(len(drawn["parts"]) > 1, workspace.review.open_pair(1).scored_by.split()[0])
+print(*(f"{found.caption} by {found.proposer}" for found in workspace.review.suggest(2)))
 workspace.store.close()
 """
 

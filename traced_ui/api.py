@@ -133,7 +133,7 @@ def queue(
         dataset: The dataset's id.
         review: unreviewed, decided, disputed or all.
         order: p_error, s_0, gain, icc, disagreement, support (hollow first), weakest,
-            specificity, uncertainty, random or position.
+            specificity, uncertainty, random, position or picture.
         text: Only captions that contain these words.
         meaning: Only captions similar in meaning to this text, nearest first.
         limit: Maximum number of pairs, at most 200.

@@ -127,10 +127,19 @@ class Suggestion(Record):
     similarity: float | None
 
 
+class PictureCaption(Record):
+    pair: int = Field(validation_alias="pair_id")
+    caption: str
+    corrected_caption: str | None
+    p_error: float | None
+    decision: str | None
+
+
 class Pair(Scored):
     picture: str = Field(description="Its address, from this server's page.")
     guidelines: str = Field(description="Of the dataset, in Markdown.")
     picture_issues: list[str]
+    captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]
     trajectory: list[Step]
     phrases: list[Phrase] | None
@@ -227,4 +236,4 @@ def etag_of(version: int, fingerprint: str) -> str:
 
 
 #: A place in an order: the value there, and the pair.
-_PLACE = TypeAdapter(tuple[FiniteFloat | None, Annotated[int, Field(ge=0, lt=2**31)]])
+_PLACE = TypeAdapter(tuple[FiniteFloat | str | None, Annotated[int, Field(ge=0, lt=2**31)]])

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.datasets.uploads import Uploads
 from backend.errors import SettingsError
-from traced_ui.login import cookies_of, curator_of, same_site
+from traced_ui.login import cookie, cookies_of, curator_of
 from traced_ui.session_owners import SessionOwners, ids_in
 
 #: Gradio's routes that pages need; the others are not served: endpoints for programs, developer
@@ -88,7 +88,7 @@ class FileGuard:
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
-            await self._app(scope, receive, self._recording(send, owner, is_new, scope["scheme"]))
+            await self._app(scope, receive, self._recording(scope, send, owner, is_new))
             return
         if not self._is_served(path, owner):
             await PlainTextResponse("Not found.", 404)(scope, receive, send)
@@ -172,16 +172,14 @@ class FileGuard:
         fields = event.inputs if event is not None else ()
         return {f"data.{at}" for at, field in enumerate(fields) if isinstance(field, gr.Image)}
 
-    def _recording(self, send: Send, owner: _Owner, is_new: bool, scheme: str) -> Send:
+    def _recording(self, scope: Scope, send: Send, owner: _Owner, is_new: bool) -> Send:
         """Send the answer to an upload, and note which files it names."""
         answer = bytearray()
 
         async def record(message: Message) -> None:
             if message["type"] == "http.response.start" and is_new:
-                site = same_site(scheme, self._is_framed)
-                cookie = f"{COOKIE}={owner[1]}; Path=/; HttpOnly; SameSite={site}"
-                cookie += "; Secure" if site == "none" else ""
-                MutableHeaders(scope=message).append("Set-Cookie", cookie)
+                header = cookie(scope, self._is_framed, COOKIE, owner[1])
+                MutableHeaders(scope=message).append("Set-Cookie", header)
             elif message["type"] == "http.response.body":
                 answer.extend(message.get("body", b""))
                 if not message.get("more_body"):

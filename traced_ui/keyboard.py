@@ -34,6 +34,7 @@ KEYS = (
     Key(("y", "Y"), "redo", "Y", "redo"),
     Key(("j", "J", "ArrowDown"), "next", "J or ↓", "next pair"),
     Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair"),
+    Key(("c", "C"), "next-caption", "C", "next caption of this picture"),
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
     Key(("g", "G"), "grid", "G", "grid of many pairs, or back to one pair"),

@@ -8,7 +8,7 @@ send their token in a cookie that scripts cannot read, programs the same token o
 import asyncio
 import math
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import quote
 
 import anyio
@@ -17,6 +17,7 @@ import fastapi
 import gradio as gr
 from fastapi import Form
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -185,23 +186,12 @@ def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool
             if page
             else JSONResponse({"success": True, "token": token})
         )
-        answer.set_cookie(
-            COOKIE,
-            token,
-            max_age=int(LOGIN_HOLDS.total_seconds()),
-            httponly=True,
-            samesite=same_site(request.url.scheme, is_framed),
-            secure=request.url.scheme == "https",
-        )
-        answer.set_cookie(
-            DEVICE_COOKIE,
-            new_device(team.device_secret, name),
-            max_age=_DEVICE_HOLDS,
-            path=f"{root}/login",
-            httponly=True,
-            samesite=same_site(request.url.scheme, is_framed),
-            secure=request.url.scheme == "https",
-        )
+        device, holds = new_device(team.device_secret, name), int(LOGIN_HOLDS.total_seconds())
+        for header in (
+            cookie(request.scope, is_framed, COOKIE, token, holds),
+            cookie(request.scope, is_framed, DEVICE_COOKIE, device, _DEVICE_HOLDS, f"{root}/login"),
+        ):
+            answer.headers.append("Set-Cookie", header)
         return answer
 
     @app.post("/logout")
@@ -209,14 +199,32 @@ def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool
         for token in tokens_of(request.scope):
             team.log_out(token)
         answer = RedirectResponse(f"{root}/login", 303)
-        answer.delete_cookie(COOKIE, samesite=same_site(request.url.scheme, is_framed))
+        answer.headers.append("Set-Cookie", cookie(request.scope, is_framed, COOKIE, "", 0))
         return answer
 
 
-def same_site(scheme: str, is_framed: bool) -> Literal["lax", "none"]:
-    """From which pages a browser sends our cookies: in a frame of another site's only over https,
-    where `HostGuard` still refuses what that site sends."""
-    return "none" if is_framed and scheme == "https" else "lax"
+def cookie(
+    scope: Scope,
+    is_framed: bool,
+    name: str,
+    value: str,
+    seconds: int | None = None,
+    path: str = "/",
+) -> str:
+    """The header `Set-Cookie` of a cookie that scripts cannot read. `seconds` until it ends; None:
+    with the browser.
+
+    A browser sends it in a frame of another site's page only over https; `Partitioned` means that
+    it belongs to that frame, where cookies of other sites are blocked. `HostGuard` refuses what the
+    other site itself sends. A proxy at any address may say that the browser came over https: who
+    lies about that only loses the own login.
+    """
+    forwarded = Headers(scope=scope).get("x-forwarded-proto", "")
+    is_https = "https" in (scope["scheme"], forwarded.partition(",")[0].strip())
+    parts = [f"{name}={value}", f"Path={path}", "HttpOnly"]
+    parts += [f"Max-Age={seconds}"] if seconds is not None else []
+    parts += ["SameSite=None", "Partitioned"] if is_https and is_framed else ["SameSite=Lax"]
+    return "; ".join(parts + ["Secure"] * is_https)
 
 
 def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]:

@@ -457,6 +457,19 @@ class OpenPage:
         self.state.pair = target
         return None
 
+    @on("next-caption")
+    def _next_caption(self, act: Act) -> Parts | None:
+        """The next caption of the picture, after the last one the first."""
+        state = self.state
+        if state.grid or state.pair is None:
+            return {}
+        captions = self.review.open_pair(state.pair).captions_of_picture
+        pairs = [caption.pair_id for caption in captions]
+        if len(pairs) < 2:
+            return _message(note("This is the only caption of this picture."))
+        state.show(pairs[(pairs.index(state.pair) + 1) % len(pairs)])
+        return None
+
     def _back_through_visited(self) -> int | None:
         """The pair that was on the page before, even if it is no longer in the queue: a pair just
         decided has left a queue of undecided pairs. None if there is none."""

@@ -58,11 +58,13 @@ ORDERS = {
     "uncertainty": "most uncertain",
     "random": "check a random sample",
     "position": "as imported",
+    "picture": "by picture",
 }
 #: Explanations of orders that need one.
 _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
     "pairs decided in this order without a gap.",
+    "picture": "The captions of one picture follow each other.",
     "disagreement": "By how much the scorers' ranks of a pair differ; pairs that only one scorer "
     "has scored come last.",
     "support": "Captions whose phrases the picture backs least, according to this model. Empty "
@@ -325,7 +327,7 @@ def beside(view: PairView) -> Markup:
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
         specificity=specificity.line(view), enrichments=specificity.enrichments(view),
-        guidelines=guidelines(view),
+        short=LISTED, guidelines=guidelines(view),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The folders on the server that pages may access if login is enabled.
+"""The folders on the server, and the addresses, that pages may access if login is enabled.
 
 A single user on their own machine may choose any folder, because the page has the same rights as
 they do. A curator in a team is not the administrator, and must not choose what the server reads and
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.addresses import is_address, is_below
 from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
@@ -17,10 +18,11 @@ from backend.errors import UnsafePath
 
 @dataclass(frozen=True)
 class Folders:
-    """Absolute folders that pages may import from and export to."""
+    """Absolute folders that pages may import from and export to, and `addresses` to import from."""
 
     imports: tuple[Path, ...]
     exports: tuple[Path, ...]
+    addresses: tuple[str, ...] = ()
 
     @classmethod
     def named(
@@ -28,12 +30,15 @@ class Folders:
     ) -> "Folders":
         """The folders chosen by the administrator. By default, imports are limited to the data
         folder, and exports to a subfolder of it, so that they cannot overwrite the database."""
+        addresses = tuple(place for place in imports if is_address(place))
+        imports = [place for place in imports if not is_address(place)]
         return cls(
             # Uploads have already been accepted.
             (*_absolute(imports), (data_directory / "uploads").resolve())
             if imports
             else (data_directory.resolve(),),
             _absolute(exports) or ((data_directory / "exports").resolve(),),
+            addresses,
         )
 
     def check_import(self, path: str | Path) -> Path:
@@ -64,7 +69,11 @@ class Folders:
         if kind == "export":
             checked["out"] = str(self.check_export(arguments["out"]))
         elif kind == "import":
-            if not str(arguments["path"]).startswith(HUB_PREFIX):
+            path = str(arguments["path"])
+            if is_address(path):
+                if not any(is_below(path, address) for address in self.addresses):
+                    raise _refusal("import", path.partition("?")[0], self.addresses or self.imports)
+            elif not path.startswith(HUB_PREFIX):
                 checked["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 checked["image_root"] = str(self.check_import(arguments["image_root"]))
@@ -75,7 +84,7 @@ def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
     return tuple(Path(folder).expanduser().resolve() for folder in folders)
 
 
-def _refusal(what: str, path: str | Path, folders: Sequence[Path]) -> UnsafePath:
+def _refusal(what: str, path: str | Path, folders: Sequence[Path | str]) -> UnsafePath:
     folder_list = ", ".join(str(folder) for folder in folders)
     return UnsafePath(
         f"If login is enabled, {what}s from the page are limited to {folder_list}; '{path}' lies "

@@ -182,7 +182,8 @@ def import_(
                        "caption file beside each (a.jpg, a.txt); a CSV, TSV, JSON, JSONL or "
                        "Parquet file with an image path and a caption (or a conversation) per row; "
                        "WebDataset tars, .tar.gz, a zip, Parquet with images, a saved Hugging Face "
-                       "dataset or a clone of one, or hf:OWNER/DATASET from the hub."),
+                       "dataset or a clone of one, hf:OWNER/DATASET from the hub, or an address "
+                       "such as s3://BUCKET/FOLDER."),
     ],
     name: Annotated[
         str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")
@@ -237,7 +238,10 @@ def import_(
             and sys.stdin.isatty()
             and not as_json
         )
-        if asks and _may_take(report.changes):
+        if asks and confirm(
+            f"{_compared(report.changes).strip()} Take the changed rows? Verdicts stay; their "
+            "captions are scored again."
+        ):
             with progress("Reading pairs") as advance:
                 report_of_changes = import_rows(progress=advance, update="take")
             report = replace(report_of_changes, added=report.added, changes=report.changes)
@@ -277,13 +281,6 @@ def _compared(changes: SourceChanges) -> str:
         return ""
     counts_by_kind = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
     return f" Compared with the last import: {counts_by_kind}."
-
-
-def _may_take(changes: SourceChanges) -> bool:
-    return confirm(
-        f"{_compared(changes).strip()} Take the changed rows? Verdicts stay; their captions are "
-        "scored again."
-    )
 
 
 def download(

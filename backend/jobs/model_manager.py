@@ -179,11 +179,7 @@ class Probe:
     measured_at: str
 
 
-def probe(settings: Settings, model: str, progress: Progress = no_progress) -> Probe:
-    """Score `PAIRS` pairs with the models in the settings, and store the result under `model`.
-
-    Raises ModelUnavailable, and ModelMissing if the model is not on this machine.
-    """
+def _probe(settings: Settings, model: str, progress: Progress) -> Probe:
     pairs = demo_pairs(PAIRS)
     before, began = memory.resident(), time.monotonic()
     progress(0, PAIRS, "Loading the model")
@@ -191,13 +187,10 @@ def probe(settings: Settings, model: str, progress: Progress = no_progress) -> P
     info = engine.scorer.info
     captioner = engine.captioner
     _score(engine, pairs[:1])  # warm-up is not counted
-    loaded = time.monotonic()
-    done = 0
-    for first in range(0, PAIRS, PAIRS // 2):
-        part = pairs[first : first + PAIRS // 2]
-        _score(engine, part)
-        done += len(part)
-        progress(done, PAIRS, "Scoring pairs of the demo")
+    loaded, half = time.monotonic(), PAIRS // 2
+    for first in (0, half):
+        _score(engine, pairs[first : first + half])
+        progress(first + half, PAIRS, "Scoring pairs of the demo")
     seconds = time.monotonic() - loaded
     measured = Probe(
         model,
@@ -363,11 +356,14 @@ class Models:
         return removal
 
     def probe(self, model: str, progress: Progress = no_progress) -> Probe:
-        """See `backend.jobs.model_manager.probe`."""
+        """Score `PAIRS` pairs with a model and its captioner, and store what they took.
+
+        Raises ModelUnavailable, and ModelMissing if the model is not on this machine.
+        """
         preset = preset_of(model)
         name = preset.name if preset is not None else model
         with self._engines.of_session.lock:  # two models at once would distort each other's times
-            return probe(self._settings.chosen(name), name, progress)
+            return _probe(self._settings.chosen(name), name, progress)
 
     def default(self) -> str:
         """The model for datasets without a model of their own."""

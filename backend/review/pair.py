@@ -30,6 +30,7 @@ from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import DatasetRow
 from db.queries.phrase_scores import PhraseRow
 from db.queries.runs import RunRow
+from db.queries.sibling_captions import captions_of_picture
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.suggestions import SuggestionRow
 
@@ -63,6 +64,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         has_retrieval = pair.specificity is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
+        captions = captions_of_picture(session, pair.dataset_id, pair.image_path)
     trajectory = None
     if trajectory_row is not None:
         trajectory = to_trajectory(pair.caption, trajectory_row, pair.second_opinion)
@@ -78,6 +80,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         image_size=image_size,
         picture_problem=picture_problem,
         image_path=pair.image_path,
+        captions_of_picture=captions,
         version=pair.verdict_version,
         decision=pair.decision,
         corrected_caption=pair.corrected_caption or edited.get(pair_id),

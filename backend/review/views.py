@@ -18,6 +18,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
+from db.queries.sibling_captions import CaptionRow
 from db.queries.suggestions import SuggestionRow
 
 
@@ -193,6 +194,8 @@ class PairView:
     picture_problem: str = ""
     #: The address of the picture, with its proof; see `backend.datasets.containers`.
     image_path: str = ""
+    #: All captions of this picture, this one among them, in import order.
+    captions_of_picture: tuple[CaptionRow, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -462,17 +465,15 @@ def shown(
     caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
 ) -> SuggestionView:
     """`identity`: the id by which the page refers to it."""
-    steps = (provenance or {}).get("steps", ())
-    ranks = (provenance or {}).get("ranks")
-    struck = (provenance or {}).get("struck", ())
-    icc = (provenance or {}).get("icc")
+    facts = provenance or {}
+    ranks, icc = facts.get("ranks"), facts.get("icc")
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
         words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
-        tuple((str(word), str(answer), bool(wrong)) for word, answer, wrong in steps),
+        tuple((str(word), str(view), bool(wrong)) for word, view, wrong in facts.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
-        tuple(str(why) for _, _, why in struck),
+        tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in (provenance or {}).get("notes", ())),
+        tuple(str(text) for text in facts.get("notes", ())),
     )  # fmt: skip

@@ -44,13 +44,14 @@ from db.caption_search import SHORTEST
 from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
-from db.models import Claim, Pair, PictureIssue
+from db.models import PICTURE, Claim, Pair, PictureIssue
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.opinions import disputed_ids
 from db.queries.pair_tags import has_tag
 from db.queries.pictures import is_duplicate
 from db.queries.plots import Corners, is_inside
 from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
+from db.queries.sibling_captions import picture_of
 from db.queries.statements import check_text
 
 #: Orders by the probability of error, whose column depends on the dataset (`_column`).
@@ -67,6 +68,8 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "random": Pair.random_key,
     "position": None,
 }
+#: Of the order by picture: not a number, but the beginning of the picture's address.
+_BY_PICTURE = "picture"
 #: Columns that a filter may restrict to a range.
 RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 
@@ -81,6 +84,7 @@ _TIES_ASCEND_WHEN_DESCENDING = {
     "weakest": False,
     "specificity": False,
     "random": False,
+    "picture": False,
 }
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
@@ -158,7 +162,7 @@ class QueueFilter:
 class Cursor:
     """A position in an order: after this pair. Only meaningful with the filter it came from."""
 
-    value: float | None
+    value: float | str | None
     pair_id: int
 
 
@@ -209,8 +213,9 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
-    stored_rows = _rows(session, filter, after, limit + 1)
-    rows = [_queue_row(row) for row in stored_rows]
+    if after is not None and isinstance(after.value, str) != (filter.order == _BY_PICTURE):
+        after = None if after.value is not None else after  # of another order
+    rows = [_queue_row(row) for row in _rows(session, filter, after, limit + 1)]
     more = len(rows) > limit
     rows = rows[:limit]
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
@@ -263,11 +268,14 @@ class _Segment:
     order: tuple[ColumnElement[Any], ...]
 
 
-def _column(session: Session, filter: QueueFilter) -> InstrumentedAttribute[float | None] | None:
+def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
     """The column of the filter's order; None for the order of import."""
+    if filter.order == _BY_PICTURE:
+        return PICTURE
     if filter.order in _BY_PROBABILITY:
-        return _p_error(session, filter.dataset_id)
-    return _COLUMN_OF[filter.order]
+        return _p_error(session, filter.dataset_id).expression
+    attribute = _COLUMN_OF[filter.order]
+    return None if attribute is None else attribute.expression
 
 
 def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
@@ -291,7 +299,7 @@ def _segments(
     unknown_ascend = not backwards
     has_value = (column.is_not(None),)
     # A range over the ordering column excludes unknown values: skip their segment.
-    bounded = _bounded(filter, filter.order)
+    bounded = filter.order == _BY_PICTURE or _bounded(filter, filter.order)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
@@ -350,16 +358,18 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         conditions.append(~exists().where(*claimed_by_others))
     if filter.among is not None:
         conditions.append(Pair.id.in_(filter.among))
-    if filter.suspect_word is not None:
-        conditions.append(Pair.suspect_word == filter.suspect_word)
-    if filter.suspect_kind is not None:
-        conditions.append(Pair.suspect_kind == filter.suspect_kind)
-    if filter.decision is not None:
-        conditions.append(verdict.decision == filter.decision)
-    if filter.split is not None:
-        conditions.append(Pair.split == filter.split)
-    if filter.decided_by is not None:
-        conditions.append(verdict.decided_by == filter.decided_by)
+    conditions += [
+        column == value
+        for column, value in (
+            (Pair.suspect_word, filter.suspect_word),
+            (Pair.suspect_kind, filter.suspect_kind),
+            (verdict.decision, filter.decision),
+            (Pair.split, filter.split),
+            (verdict.decided_by, filter.decided_by),
+            (Pair.truncated, filter.truncated),
+        )
+        if value is not None
+    ]
     for range in filter.ranges:
         bounded = (
             _p_error(session, filter.dataset_id)
@@ -370,8 +380,6 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
             conditions.append(bounded >= range.minimum)
         if range.maximum is not None:
             conditions.append(bounded <= range.maximum)
-    if filter.truncated is not None:
-        conditions.append(Pair.truncated == filter.truncated)
     if filter.external_id is not None:
         check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))
@@ -501,7 +509,8 @@ def _streams(
         return [_segments(session, filter, place, backwards)]
     p_error = _p_error(session, filter.dataset_id)
     distance = func.abs(p_error - 0.5)
-    start = math.inf if place is None or place.value is None else abs(place.value - 0.5)
+    value = None if place is None else place.value
+    start = abs(value - 0.5) if isinstance(value, float) else math.inf
     further: tuple[ColumnElement[bool], ...] = ()
     if place is not None and place.value is not None:
         tie = and_(
@@ -531,6 +540,8 @@ def _streams(
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
     name = _value_name(filter)
     value = Pair.id if name is None else P_ERROR if name == "p_error" else getattr(Pair, name)
+    if name == "image_path":
+        value = PICTURE
     row = session.execute(
         select(Pair.id, value.label("value"), RANKING.label("ranking")).where(
             Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
@@ -545,6 +556,8 @@ def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
 
 def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
     name = _value_name(filter)
+    if name == "image_path":
+        return Cursor(picture_of(row.image_path), row.pair_id)
     return Cursor(None if name is None else getattr(row, name), row.pair_id)
 
 
@@ -552,5 +565,7 @@ def _value_name(filter: QueueFilter) -> str | None:
     """The field of `QueueRow` that holds the order's value; None for the order of import."""
     if filter.order in _BY_PROBABILITY:
         return "p_error"
+    if filter.order == _BY_PICTURE:
+        return "image_path"
     column = _COLUMN_OF[filter.order]
     return None if column is None else column.key

@@ -17,9 +17,8 @@ from backend.engine.correction import judge
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, Ranked
-from backend.engine.correction.shared_prefixes import TokenTrees, trees_of
+from backend.engine.correction.plain_decoding import PlainDecoding
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.correction.tree_decoding import TreeDecoding
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
@@ -31,7 +30,7 @@ from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER
 from research.evaluation.labelled import from_scenes
 
 
-class PlainDecoding(TreeDecoding):
+class NaiveDecoding(PlainDecoding):
     """All captions are read, and images are described one by one."""
 
     def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
@@ -46,7 +45,7 @@ class PlainDecoding(TreeDecoding):
     def describe(
         self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
-        return [super(PlainDecoding, self).describe([image], prefix, max_new_tokens)[0]
+        return [super(NaiveDecoding, self).describe([image], prefix, max_new_tokens)[0]
                 for image in images]  # fmt: skip
 
 
@@ -54,17 +53,8 @@ class PlainDecoding(TreeDecoding):
 class PlainCaptioner(Captioner):
     """The same model and the same results, without the optimisations."""
 
-    def decoding(self, memories: Sequence[torch.Tensor]) -> PlainDecoding:
-        return PlainDecoding(self, memories)
-
-    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
-        return trees_of(sequences, 1)
-
-    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        ids = torch.from_numpy(trees.tokens).to(self.device)
-        mask = trees.lengths_mask(self.device)
-        logits = self._decoded(ids, mask, memory.expand(len(ids), -1, -1))
-        return logits.float().log_softmax(-1)
+    def decoding(self, memories: Sequence[torch.Tensor]) -> NaiveDecoding:
+        return NaiveDecoding(self, memories)
 
 
 def plain(captioner: Captioner) -> PlainCaptioner:

@@ -1,4 +1,4 @@
-"""Behind a real nginx, over https and under a path."""
+"""Behind a real nginx, over https and under a path, and in a frame of another site's page."""
 
 import re
 import shutil
@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Frame, expect, sync_playwright
 
 from tests.browser.conftest import (
+    FLAGS,
     PASSWORD,
     ROOT,
     Site,
+    chromium,
     environment_of,
     free_port,
     go_to,
@@ -38,6 +40,11 @@ http {{
         listen 127.0.0.1:{port} ssl;
         ssl_certificate {folder}/certificate.pem; ssl_certificate_key {folder}/key.pem;
         {location}
+        location = /outside {{
+            default_type text/html;
+            return 200
+                '<iframe src="https://localhost:{port}/curator/" width=1300 height=800></iframe>';
+        }}
     }}
 }}
 """
@@ -64,8 +71,8 @@ def serving(folder: Path, scored: Path, *options: str, account: str = "") -> Ite
 
 
 @contextmanager
-def proxied(folder: Path, site: Site) -> Iterator[str]:
-    """The site's address behind nginx."""
+def proxied(folder: Path, site: Site, port: int) -> Iterator[str]:
+    """The site's address behind nginx, which also has a page /outside that frames it."""
     if shutil.which("nginx") is None or shutil.which("openssl") is None:
         pytest.skip("nginx and openssl are not installed: tests/system_packages.sh")
     subprocess.run(
@@ -74,7 +81,6 @@ def proxied(folder: Path, site: Site) -> Iterator[str]:
         check=True, capture_output=True,
     )  # fmt: skip
     assert LOCATION is not None
-    port = free_port()
     location = LOCATION[1].replace("http://127.0.0.1:7860", site.address)
     configuration = folder / "nginx.conf"
     configuration.write_text(NGINX.format(folder=folder, port=port, location=location))
@@ -98,7 +104,7 @@ def test_everything_carries_the_path_of_the_proxy(
     """Login, pictures, verdicts, event streams and an upload; nothing is asked for outside."""
     with (
         serving(tmp_path, scored_pairs, "--root-path", "/curator", account="Ada") as site,
-        proxied(tmp_path, site) as address,
+        proxied(tmp_path, site, free_port()) as address,
     ):
         profile = browser.new_context(ignore_https_errors=True)
         page = profile.new_page()
@@ -110,10 +116,7 @@ def test_everything_carries_the_path_of_the_proxy(
                 if answer.status >= 400 else None)  # fmt: skip
         page.goto(address)
         expect(page).to_have_url(re.compile(r"/curator/login\?to="))
-        page.get_by_label("Name").fill("Ada")
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()
-        page.wait_for_selector("#traced-stage [data-pair]")
+        log_in(page.main_frame)
         (cookie,) = (c for c in profile.cookies() if c["name"] == "traced_login")
         assert cookie["secure"]
         picture = page.locator("#traced-stage .picture img").first
@@ -131,6 +134,40 @@ def test_everything_carries_the_path_of_the_proxy(
         profile.close()
     assert outside == []
     assert failed == []
+
+
+def log_in(frame: Frame) -> None:
+    frame.get_by_label("Name").fill("Ada")
+    frame.get_by_label("Password").fill(PASSWORD)
+    frame.get_by_role("button", name="Log in").click()
+    frame.wait_for_selector("#traced-stage [data-pair]", timeout=120_000)
+
+
+def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
+    scored_pairs: Path, tmp_path: Path
+) -> None:
+    """Two sites over https, in a browser that blocks the cookies of other sites."""
+    port = free_port()
+    outside = f"https://127.0.0.1:{port}"
+    options = ("--root-path", "/curator", "--frame", outside)
+    with (
+        serving(tmp_path, scored_pairs, *options, account="Ada") as site,
+        proxied(tmp_path, site, port),
+        sync_playwright() as playwright,
+    ):
+        flags = [*FLAGS, "--test-third-party-cookie-phaseout"]
+        browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+        page = browser.new_page(ignore_https_errors=True, viewport={"width": 1400, "height": 900})
+        page.goto(f"{outside}/outside")
+        frame = page.frames[1]
+        log_in(frame)
+        shown = frame.locator("#traced-stage [data-pair]").first.get_attribute("data-pair")
+        frame.locator("body").press("a")
+        expect(frame.locator(f"#traced-stage [data-pair='{shown}']")).to_have_count(0)
+        assert frame.evaluate(UPLOAD) == [204, 204]
+        page.goto(f"https://other.localhost:{port}/outside")
+        assert "localhost" not in page.frames[1].url
+        browser.close()
 
 
 #: Sends a small file in the way of an upload, and discards it.

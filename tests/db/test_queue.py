@@ -119,11 +119,13 @@ def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
         cursor = page.next_cursor
 
 
-def sort_value(row: QueueRow, order: str) -> float | None:
+def sort_value(row: QueueRow, order: str) -> float | str | None:
     if order == "position":
         return row.pair_id
     if order == "uncertainty":
         return None if row.p_error is None else abs(row.p_error - 0.5)
+    if order == "picture":
+        return row.image_path
     value: float | None = getattr(row, "random_key" if order == "random" else order)
     return value
 
@@ -142,7 +144,7 @@ def test_pages_are_complete_sorted_and_without_duplicates(
         # The most uncertain come first, in whichever direction.
         assert known == sorted(known, reverse=descending and order != "uncertainty")
         assert values[len(known) :] == [None] * (SIZE - len(known)), "unknown values come last"
-        if order not in ("position", "random"):
+        if order not in ("position", "random", "picture"):
             assert 0 < len(set(known)) < len(known) < SIZE, "the test needs ties and unknown values"
         for limit in (1, SIZE):
             assert walk(module_store, filter, limit) == walked

@@ -43,6 +43,7 @@ from backend.review.views import (
 )
 from backend.workspace import ClassifierRow, ReviewCounts
 from db.queries.pictures import MemberRow
+from db.queries.sibling_captions import CaptionRow
 from traced_ui import (
     dataset_settings,
     jobs,
@@ -132,6 +133,11 @@ def pair(text: str, **changed: Any) -> PairView:
         specificity=SpecificityView(-0.5, 2, 21, (8, 9), True, 10, 20, text),
         enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),
         reasons=reasons(text),
+        captions_of_picture=(
+            CaptionRow(7, text, None, 0.5, None, False),
+            CaptionRow(8, "", text, None, "drop", False),
+            CaptionRow(8, "", text, None, "drop", False),
+        ),
     )  # fmt: skip
     return replace(pair_view, **changed)
 

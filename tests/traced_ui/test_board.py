@@ -18,7 +18,7 @@ from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, VERSION
 from traced_ui.markup import percent
-from traced_ui.review_page import stage
+from traced_ui.review_page import LISTED, stage
 from traced_ui.server import create_app
 from traced_ui.steps import steps_list
 
@@ -251,3 +251,21 @@ def test_a_pair_says_what_is_deferred(page: Page) -> None:
     assert "data-deferred" in stage(replace(view, trajectory=whole.first_step()))
     assert "Only the first step" in steps_list(whole.first_step())
     assert "Only the first step" not in steps_list(whole)
+
+
+def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
+    by_name = {page.view(pair).external_id: pair for pair in [page.pair, *following(page)]}
+    page.send("open", target=by_name["ok-one-pixel"])
+    assert "captions of this picture" not in page.shown["steps"]
+    assert "the only caption" in page.press("next-caption")
+    first = by_name["ok-1"]
+    siblings = [row.pair_id for row in page.view(first).captions_of_picture]
+    assert {page.view(pair).image_name for pair in siblings} == {"a.png"}
+    page.workspace.review.decide(siblings[1], 0, "drop")
+    page.send("open", target=first)
+    listed = page.shown["steps"].partition(f"{len(siblings)} captions of this picture")[2]
+    assert [f'data-target="{pair}"' in listed for pair in siblings] == [True] * len(siblings)
+    assert f"<small>{LISTED['drop']}</small>" in listed
+    for following_one in (*siblings[1:], first):
+        page.press("next-caption")
+        assert page.pair == following_one

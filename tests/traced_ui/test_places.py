@@ -49,9 +49,18 @@ def test_a_page_that_was_named_may_frame_it(tmp_path: Path) -> None:
     sent = {"username": "Ada", "password": PASSWORD}
     cookies = client.post("/login", data=sent).headers.get_list("set-cookie")
     assert len(cookies) == 2
-    assert all("SameSite=none" in cookie and "Secure" in cookie for cookie in cookies)
+    assert all("SameSite=None; Partitioned; Secure" in cookie for cookie in cookies)
     foreign = {**FRAMED, "Origin": "https://huggingface.co"}
     assert client.post("/logout", headers=foreign).status_code == 403
+
+
+def test_a_proxy_anywhere_may_say_that_the_browser_came_over_https(tmp_path: Path) -> None:
+    client = client_of(tmp_path)
+    sent = {"username": "Ada", "password": PASSWORD}
+    for forwarded, is_secure in (("https", True), ("https, http", True), ("http", False)):
+        answer = client.post("/login", data=sent, headers={"X-Forwarded-Proto": forwarded})
+        assert ("; Secure" in answer.headers["set-cookie"]) == is_secure, forwarded
+        assert "SameSite=Lax" in answer.headers["set-cookie"]
 
 
 @pytest.mark.parametrize("is_stripped", [True, False])

@@ -61,7 +61,7 @@ def scored(tmp_path: Path) -> Iterator[Workspace]:
 #: Statements before `decide` was changed to write only the verdict: 41 on a page, 47 for one of
 #: several curators, 17 through the API.
 @pytest.mark.parametrize(
-    ("curator", "at_most", "transactions"), [(None, 23, 1), ("Ada", 32, 2), ("Ben", 32, 2)]
+    ("curator", "at_most", "transactions"), [(None, 24, 1), ("Ada", 33, 2), ("Ben", 33, 2)]
 )
 def test_a_verdict_on_the_page_needs_half_of_the_earlier_statements(
     scored: Workspace, curator: str | None, at_most: int, transactions: int

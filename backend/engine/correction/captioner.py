@@ -24,8 +24,7 @@ from backend.engine.correction.decoding import (
     NextWord,
 )
 from backend.engine.correction.packed_decoding import PackedDecoding
-from backend.engine.correction.shared_prefixes import TokenTrees, trees_of
-from backend.engine.correction.tree_decoding import TreeDecoding
+from backend.engine.correction.plain_decoding import PlainDecoding
 from backend.engine.expectation import ALTERNATIVES, TokenReading
 from backend.engine.scoring.batch_memory import FIRST_IMAGES, images_that_fit
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder
@@ -85,7 +84,7 @@ class Captioner:
     def decoding(self, memories: Sequence[Encoded]) -> Decoding:
         """Answers about these images as one batch; what they share is computed once."""
         if self.tower is None or not memories:
-            return TreeDecoding(self, memories)
+            return PlainDecoding(self, memories)
         return PackedDecoding(self, self.tower, memories)
 
     @cached_property
@@ -272,22 +271,6 @@ class Captioner:
             ids[row, : len(sequence)] = torch.tensor(sequence)
             mask[row, : len(sequence)] = 1
         return self._decoded(ids, mask, memory.expand(len(sequences), -1, -1)).float()
-
-    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
-        """Sequences as token trees, as the decoder accepts them."""
-        return trees_of(sequences)
-
-    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        """Log-probabilities of the token after each node, shape [trees, nodes, vocabulary].
-        `memory`: the encoded image, common to all sequences."""
-        logits: torch.Tensor = self.model.text_decoder(
-            input_ids=torch.from_numpy(trees.tokens).to(self.device),
-            position_ids=torch.from_numpy(trees.depths).to(self.device),
-            attention_mask=trees.mask(memory.dtype, self.device),
-            encoder_hidden_states=memory.expand(len(trees.tokens), -1, -1),
-            return_dict=True,
-        ).logits
-        return logits.float().log_softmax(-1)
 
     def generated(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int

@@ -15,7 +15,7 @@ from PIL import Image
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.captioner import MAX_BATCH, Captioner
 from backend.engine.correction.decoding import AskedTokens, Decoding
-from backend.engine.correction.shared_prefixes import SEQUENCES
+from backend.engine.correction.plain_decoding import BATCH
 from backend.engine.model_fit import probe
 from backend.engine.scoring.batch_memory import images_that_fit
 from backend.engine.scoring.checkpoints import Request, weights_digest
@@ -118,8 +118,8 @@ class ChatDecoding(Decoding):
     def _after(self, requests: AskedTokens) -> Iterator[tuple[torch.Tensor, list[float]]]:
         for image, of_image in groupby(requests, key=itemgetter(0)):
             sequences = [tokens for _, tokens in of_image]
-            for at in range(0, len(sequences), SEQUENCES):
-                log_p, rows_and_sums = self._read(image, sequences[at : at + SEQUENCES])
+            for at in range(0, len(sequences), BATCH):
+                log_p, rows_and_sums = self._read(image, sequences[at : at + BATCH])
                 last = log_p[[rows[-1] for rows, _ in rows_and_sums]]
                 yield last, [total for _, total in rows_and_sums]
 

@@ -1,7 +1,7 @@
 """A captioner's answers about a batch of images: next words, likelihoods, descriptions.
 
-Three ways to compute them: `tree_decoding` (any captioner, image by image), `packed_decoding`
-(BLIP, all images together, nothing computed twice) and `chat_captioner`.
+Three ways to compute them: `plain_decoding` (any captioner), `packed_decoding` (BLIP, nothing
+computed twice) and `chat_captioner`.
 """
 
 from abc import ABC, abstractmethod
@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import torch
-
-    from backend.engine.correction.shared_prefixes import TokenTrees
 
 #: A stride longer than any caption.
 WHOLE = 1 << 20
@@ -108,8 +106,6 @@ class TokenModel(Protocol):
     def logits(
         self, memory: "torch.Tensor", sequences: Sequence[Sequence[int]]
     ) -> "torch.Tensor": ...
-    def trees(self, sequences: Sequence[Sequence[int]]) -> "TokenTrees": ...
-    def through_trees(self, memory: "torch.Tensor", trees: "TokenTrees") -> "torch.Tensor": ...
     def generated(
         self, memory: "torch.Tensor", begun: "torch.Tensor", max_new_tokens: int
     ) -> "torch.Tensor": ...

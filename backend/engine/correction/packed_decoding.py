@@ -6,7 +6,7 @@ import torch
 
 from backend.engine.correction.beam_search import BEAMS, beam_search
 from backend.engine.correction.decoding import AskedSequences, AskedTokens, Decoding, TokenModel
-from backend.engine.correction.tree_decoding import TreeDecoding
+from backend.engine.correction.plain_decoding import PlainDecoding
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSession
 
 
@@ -30,7 +30,7 @@ class PackedDecoding(Decoding):
     ) -> list[str]:
         captioner = self._captioner
         if not captioner.has_plain_beam_search:
-            plain = TreeDecoding(captioner, self._memories)
+            plain = PlainDecoding(captioner, self._memories)
             return plain.describe(images, prefix, max_new_tokens)
         prompt = captioner.tokens([prefix])[0][:-1]
         # The last token is not read by the decoder, so it may lie one beyond the context.

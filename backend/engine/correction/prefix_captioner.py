@@ -8,14 +8,11 @@ import torch
 
 from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.correction.beam_search import BEAMS
-from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
 from backend.engine.correction.vision_to_text import Processor, VisionToText
 from backend.engine.scoring.checkpoints import weights_digest
 
 #: Marks a token that begins a word in vocabularies of sentencepiece.
 _BEGINS_WORD = "\u2581"
-#: Language models that accept position ids and an attention mask per token.
-_MODELS_OF_TREES = {"gpt2"}
 
 
 @dataclass(frozen=True)
@@ -58,37 +55,10 @@ class PrefixCaptioner(VisionToText):
         vectors: torch.Tensor = self.model.see(pixels)
         return vectors[:, None]
 
-    def _decoded(
-        self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor, **more: torch.Tensor
-    ) -> torch.Tensor:
+    def _decoded(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """`mask` is not needed: padding is on the right of a causal model."""
         logits: torch.Tensor = self.model(memory[:, 0], ids[:, 1:])
         return logits
-
-    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
-        return trees_of(sequences, SEQUENCES if self._reads_trees else 1)
-
-    @property
-    def _reads_trees(self) -> bool:
-        return self.model.language_model.config.model_type in _MODELS_OF_TREES
-
-    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        ids = torch.from_numpy(trees.tokens).to(self.device)
-        memories = memory.expand(len(ids), -1, -1)
-        if not self._reads_trees:
-            logits = self._decoded(ids, trees.lengths_mask(self.device), memories)
-            return logits.float().log_softmax(-1)
-        inputs = self.model.embedded(memories[:, 0], ids[:, 1:])
-        before = self.model.prefix_length - 1
-        depths = torch.from_numpy(trees.depths).to(self.device)
-        places = torch.arange(before, device=self.device).expand(len(ids), -1)
-        logits = self.model.language_model(
-            inputs_embeds=inputs,
-            position_ids=torch.cat([places, before + depths], 1),
-            attention_mask=_behind_prefix(trees.mask(inputs.dtype, self.device), before),
-            use_cache=False,
-        ).logits[:, before:]
-        return logits.float().log_softmax(-1)
 
     def generated(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
@@ -104,18 +74,6 @@ class PrefixCaptioner(VisionToText):
             eos_token_id=end, pad_token_id=end,
         )  # fmt: skip
         return torch.cat([begun, continuation], 1)
-
-
-def _behind_prefix(mask: torch.Tensor, before: int) -> torch.Tensor:
-    """The additive mask [trees, 1, nodes, nodes] with `before` causal positions in front, which all
-    nodes attend to."""
-    trees, _, nodes, _ = mask.shape
-    hidden = torch.finfo(mask.dtype).min
-    whole = mask.new_zeros(trees, 1, before + nodes, before + nodes)
-    whole[..., before:, before:] = mask
-    later = torch.ones(before + nodes, before + nodes, dtype=torch.bool, device=mask.device).triu(1)
-    later[before:] = False  # the nodes' own mask defines which nodes attend to which
-    return whole.masked_fill_(later, hidden)
 
 
 def load_prefix_captioner(name: str, device: str) -> PrefixCaptioner:

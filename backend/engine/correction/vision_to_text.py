@@ -11,12 +11,9 @@ import torch
 import backend.engine.hub  # noqa: F401  (before anything imports transformers)
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.captioner import Captioner
-from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
 
 #: Marks a token that begins a word in byte-pair vocabularies.
 _BEGINS_WORD = "\u0120"
-#: Decoders that accept position ids and an attention mask per token.
-_DECODERS_OF_TREES = {"gpt2"}
 
 
 @dataclass(frozen=True)
@@ -78,33 +75,15 @@ class VisionToText(Captioner):
         )  # fmt: skip
         return generated
 
-    def _decoded(
-        self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor, **more: torch.Tensor
-    ) -> torch.Tensor:
+    def _decoded(self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
 
         logits: torch.Tensor = self.model(
             encoder_outputs=BaseModelOutput(last_hidden_state=memory.contiguous()),
             decoder_input_ids=ids,
             decoder_attention_mask=mask,
-            **more,
         ).logits
         return logits
-
-    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
-        shares = self.model.config.decoder.model_type in _DECODERS_OF_TREES
-        return trees_of(sequences, SEQUENCES if shares else 1)
-
-    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        ids = torch.from_numpy(trees.tokens).to(self.device)
-        memories = memory.expand(len(ids), -1, -1)
-        if self.model.config.decoder.model_type in _DECODERS_OF_TREES:
-            mask = trees.mask(memory.dtype, self.device)
-            depths = torch.from_numpy(trees.depths).to(self.device)
-            logits = self._decoded(ids, mask, memories, decoder_position_ids=depths)
-        else:
-            logits = self._decoded(ids, trees.lengths_mask(self.device), memories)
-        return logits.float().log_softmax(-1)
 
 
 @dataclass(frozen=True)

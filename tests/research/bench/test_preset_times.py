@@ -27,8 +27,8 @@ def test_models_with_random_weights_have_the_published_sizes() -> None:
         assert parameters(made) + head == pytest.approx(published.parameters, rel=0.01)
 
 
-def test_presets_have_a_time_but_the_embedded_one_and_the_one_for_a_card() -> None:
+def test_presets_have_a_time_but_the_embedded_one() -> None:
     without = {preset.name for preset in PRESETS if preset.core_seconds is None}
-    assert without == {"embedded", "vlm"}
+    assert without == {"embedded"}
     with pytest.raises(SettingsError, match="models probe"):
         preset_times.core_seconds(BY_NAME["embedded"])

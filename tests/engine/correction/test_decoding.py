@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,7 +9,6 @@ from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, Beginning, Ranked
 from backend.engine.correction.packed_decoding import PackedDecoding
-from backend.engine.correction.shared_prefixes import trees_of
 from backend.settings import EMBEDDED_CAPTIONER
 from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
 
@@ -79,15 +77,6 @@ def test_batched_descriptions_equal_single_ones(captioner: Captioner) -> None:
     together = captioner.describe_all(captioner.encode(images), max_new_tokens=12)
     assert together == [captioner.describe(image, max_new_tokens=12) for image in images]
     assert captioner.describe_all([]) == []
-
-
-def test_a_token_attends_only_to_itself_and_its_ancestors() -> None:
-    trees = trees_of([(7, 1, 2), (7, 1, 3), (7, 4)], size=2)
-    seen = trees.mask(torch.float32, "cpu")[:, 0] == 0
-    assert seen[0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 0, 1]]
-    assert seen[1, :2].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
-    assert trees.lengths_mask("cpu").tolist() == [[1, 1, 1, 0], [1, 1, 0, 0]]
-    assert np.array_equal(trees.depths, [[0, 1, 2, 2], [0, 1, 0, 0]])
 
 
 def test_captions_that_cannot_be_among_the_likeliest_are_not_read() -> None:

@@ -1,18 +1,17 @@
-"""Any captioner's answers, image by image, through the decoder of transformers.
-
-Captions with a common beginning are read as token trees where the decoder accepts them.
-"""
+"""Any captioner's answers through the decoder of transformers, each text read in full: the plain
+reference of `packed_decoding`."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 
 import torch
 
 from backend.engine.correction.decoding import AskedTokens, Decoding, TokenModel
 
+#: Texts that are read at a time.
+BATCH = 32
 
-class TreeDecoding(Decoding):
+
+class PlainDecoding(Decoding):
     """For every architecture. `memories`: the images as encoded by the captioner."""
 
     def __init__(self, captioner: TokenModel, memories: Sequence[torch.Tensor]) -> None:
@@ -42,10 +41,14 @@ class TreeDecoding(Decoding):
             logits[row, : len(tokens)].log_softmax(-1) for row, tokens in enumerate(sequences)
         ]  # fmt: skip
 
-    @torch.inference_mode()
     def _after(self, requests: AskedTokens) -> Iterator[tuple[torch.Tensor, list[float]]]:
-        for image, of_image in groupby(requests, key=itemgetter(0)):
-            trees = self._captioner.trees([tokens for _, tokens in of_image])
-            steps = self._captioner.through_trees(self._memories[image], trees)
-            last = torch.stack([steps[tree, int(path[-1])] for tree, path in trees.paths])
-            yield last, trees.log_likelihoods(steps)
+        for at in range(0, len(requests), BATCH):
+            part = requests[at : at + BATCH]
+            steps = self.steps(part)
+            yield (
+                torch.stack([of_text[-1] for of_text in steps]),
+                [
+                    float(of_text[range(len(tokens) - 1), list(tokens[1:])].double().sum())
+                    for of_text, (_, tokens) in zip(steps, part, strict=True)
+                ],
+            )

@@ -1,0 +1,57 @@
+"""The captions of one picture, and the order in which they follow each other."""
+
+from db import Store
+from db.queries import blind_review, dataset_queries, pair_queue, pairs, verdict_queries
+from db.queries.pair_queue import QueueFilter
+from db.queries.pairs import NewPair
+from db.queries.sibling_captions import captions_of_picture
+
+#: Longer than what the index holds of an address.
+LONG = "images/" + "a" * 600
+
+
+def test_the_captions_of_a_picture_in_import_order(store: Store) -> None:
+    addresses = ["b.jpg", "a.jpg", f"{LONG}1.jpg", "b.jpg", "a.jpg", f"{LONG}2.jpg"]
+    with store.writing() as session:
+        dataset, other = (
+            dataset_queries.create_dataset(session, name, f"/{name}", f"/{name}").id
+            for name in ("photos", "others")
+        )
+        for number in (dataset, other):
+            new = [NewPair(f"pair-{i}", name, f"text {i}") for i, name in enumerate(addresses)]
+            pairs.add_pairs(session, number, new)
+        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
+
+    def of(address: str) -> list[int]:
+        with store.reading() as session:
+            return [row.pair_id for row in captions_of_picture(session, dataset, address)]
+
+    assert of("b.jpg") == [ids[0], ids[3]]
+    assert of(f"{LONG}1.jpg") == [ids[2]]
+    assert of(f"{LONG}2.jpg") == [ids[5]]
+    assert of("c.jpg") == []
+    with store.reading() as session:
+        rows = captions_of_picture(session, dataset, "b.jpg")
+        assert [row.caption for row in rows] == ["text 0", "text 3"]
+        assert [row.decision for row in rows] == [None, "drop"]
+        queue = QueueFilter(dataset, order="picture", descending=False)
+        page = pair_queue.page(session, queue, limit=3)
+        rest = pair_queue.page(session, queue, page.next_cursor, 9)
+    together = [row.image_path for row in (*page.rows, *rest.rows)]
+    assert together == sorted(addresses)
+
+
+def test_a_verdict_that_is_hidden_from_the_reader_stays_hidden(store: Store) -> None:
+    with store.writing() as session:
+        dataset = dataset_queries.create_dataset(session, "photos", "/photos", "/photos").id
+        pairs.add_pairs(session, dataset, [NewPair(f"p-{i}", "a.jpg", "text") for i in range(2)])
+        dataset_queries.set_overlap(session, dataset, 1.0, 2)
+        (first, _) = (pair.id for pair in pairs.iterate_pairs(session, dataset))
+        verdict_queries.add_verdict(session, first, 0, "drop", author="Ada")
+    seen = {}
+    for reader in (None, "Ada", "Ben"):
+        with store.reading() as session:
+            blind_review.set_reader(session, reader)
+            seen[reader] = captions_of_picture(session, dataset, "a.jpg")[0].decision
+    assert seen == {None: "drop", "Ada": "drop", "Ben": None}
