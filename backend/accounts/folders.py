@@ -18,11 +18,12 @@ from backend.errors import UnsafePath
 
 @dataclass(frozen=True)
 class Folders:
-    """Absolute folders that pages may import from and export to, and `addresses` to import from."""
+    """Absolute folders that pages may import from and export to, and addresses likewise."""
 
     imports: tuple[Path, ...]
     exports: tuple[Path, ...]
-    addresses: tuple[str, ...] = ()
+    import_addresses: tuple[str, ...] = ()
+    export_addresses: tuple[str, ...] = ()
 
     @classmethod
     def named(
@@ -30,15 +31,17 @@ class Folders:
     ) -> "Folders":
         """The folders chosen by the administrator. By default, imports are limited to the data
         folder, and exports to a subfolder of it, so that they cannot overwrite the database."""
-        addresses = tuple(place for place in imports if is_address(place))
-        imports = [place for place in imports if not is_address(place)]
+        addresses = [tuple(filter(is_address, places)) for places in (imports, exports)]
+        imports, exports = (
+            [place for place in places if not is_address(place)] for places in (imports, exports)
+        )
         return cls(
             # Uploads have already been accepted.
             (*_absolute(imports), (data_directory / "uploads").resolve())
             if imports
             else (data_directory.resolve(),),
             _absolute(exports) or ((data_directory / "exports").resolve(),),
-            addresses,
+            *addresses,
         )
 
     def check_import(self, path: str | Path) -> Path:
@@ -67,12 +70,15 @@ class Folders:
         """The paths among a background job's arguments, checked and absolute. Raises UnsafePath."""
         checked: dict[str, Any] = {}
         if kind == "export":
-            checked["out"] = str(self.check_export(arguments["out"]))
+            out = str(arguments["out"])
+            if is_address(out):
+                _check_address("export", out, self.export_addresses or self.exports)
+            else:
+                checked["out"] = str(self.check_export(out))
         elif kind == "import":
             path = str(arguments["path"])
             if is_address(path):
-                if not any(is_below(path, address) for address in self.addresses):
-                    raise _refusal("import", path.partition("?")[0], self.addresses or self.imports)
+                _check_address("import", path, self.import_addresses or self.imports)
             elif not path.startswith(HUB_PREFIX):
                 checked["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
@@ -82,6 +88,11 @@ class Folders:
 
 def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
     return tuple(Path(folder).expanduser().resolve() for folder in folders)
+
+
+def _check_address(what: str, address: str, places: Sequence[Path | str]) -> None:
+    if not any(is_below(address, str(place)) for place in places):
+        raise _refusal(what, address.partition("?")[0], places)
 
 
 def _refusal(what: str, path: str | Path, folders: Sequence[Path | str]) -> UnsafePath:

@@ -111,6 +111,14 @@ class Location:
             raise DatasetNotFound(f"There is nothing at {self}.")
         return sorted(files, key=lambda file: file.name)
 
+    def is_empty(self) -> bool:
+        try:
+            return not self.files()
+        except DatasetNotFound as problem:
+            if isinstance(problem.__cause__, FileNotFoundError | None):
+                return True
+            raise
+
     def copy(self, file: StoredFile, folder: Path) -> Path:
         """The file on this machine: where it lies, or its copy below `folder`. Raises
         DatasetFormatError if it changes meanwhile."""

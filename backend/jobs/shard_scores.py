@@ -262,16 +262,9 @@ def _claim(out: Location, identity: dict[str, Any]) -> None:
                 "another one, or remove it."
             )
         return
-    if _files_in(out):
+    if not out.is_empty():
         raise SettingsError(f"{out} is not empty and holds no results. Name another one.")
     out.write(_RUN, json.dumps(identity, indent=1, sort_keys=True).encode())
-
-
-def _files_in(out: Location) -> list[StoredFile]:
-    try:
-        return out.files()
-    except DatasetNotFound:
-        return []
 
 
 def result_of(shard: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from backend.datasets.addresses import is_address
 from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
@@ -294,12 +295,17 @@ class Jobs:
         overwrite: bool = False,
         progress: Progress = no_progress,
     ) -> ExportReport:
-        """See `backend.jobs.export_dataset.export`."""
+        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`."""
         facts = export_dataset.facts(self.store, dataset_id)
-        target = typed_path(out)
-        return export_dataset.export(
-            self.store, dataset_id, choice, target, format, facts, overwrite, progress
-        )
+        write = partial(
+            export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,
+            progress=progress,
+        )  # fmt: skip
+        if is_address(out):
+            return export_dataset.export_to_address(
+                write, str(out), self._settings.data_directory, overwrite
+            )
+        return write(typed_path(out), overwrite=overwrite)
 
     def export_selected(
         self,

@@ -16,11 +16,10 @@ from backend.datasets.locations import Location
 from backend.errors import DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
 from backend.jobs.import_dataset import import_dataset
-from backend.jobs.reports import ShardsReport
+from backend.jobs.reports import ExportChoice, ShardsReport
 from backend.jobs.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
-from backend.store import open_database
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.test_shards import make_tar
@@ -172,18 +171,27 @@ def test_addresses_serve_as_source_and_destination(
         shard_scores.score_shards(engine, "s3://shop/out/run.json", "s3://shop/new", devices=HERE)
 
 
-def test_an_address_is_imported(
-    source: Path, engine: Engine, object_store: ObjectStore, tmp_path: Path
+def test_a_dataset_comes_from_an_address_and_goes_to_one(
+    source: Path, object_store: ObjectStore, tmp_path: Path
 ) -> None:
     object_store.upload(source, "s3://shop/pairs")
-    store = open_database(f"sqlite:///{tmp_path / 'traced.db'}")
-    report = import_dataset(store, "s3://shop/pairs", data_directory=tmp_path)
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    report = workspace.jobs.import_dataset("s3://shop/pairs")
     assert (report.name, report.added, report.problems) == ("pairs", SHARDS * PAIRS, 0)
-    again = import_dataset(store, "s3://shop/pairs", data_directory=tmp_path)
+    again = workspace.jobs.import_dataset("s3://shop/pairs")
     assert (again.added, again.already_there) == (0, SHARDS * PAIRS)
     with pytest.raises(SettingsError, match="more than fits"):
-        import_dataset(store, "s3://shop/pairs", data_directory=tmp_path, fetch_limit=100)
-    store.close()
+        import_dataset(workspace.store, "s3://shop/pairs", data_directory=tmp_path, fetch_limit=100)
+    target = "s3://shop/cleaned"
+    exported = workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
+    assert (exported.out, exported.written) == (target, SHARDS * PAIRS)
+    written = [r.rpartition("/")[2] for r in object_store.requests if r.startswith("PUT /shop/cl")]
+    assert written[-1] == "README.md"
+    with pytest.raises(SettingsError, match="replaces nothing"):
+        workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
+    cleaned = workspace.jobs.import_dataset(target, name="again")
+    assert (cleaned.added, cleaned.problems) == (SHARDS * PAIRS, 0)
+    workspace.store.close()
 
 
 def test_results_without_a_manifest_are_known_and_commands_take_turns(
