@@ -89,20 +89,20 @@ def show(page: Page, name: str) -> None:
 
 def test_every_field_and_button_shows_where_the_focus_is(page: Page) -> None:
     page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
-    found = {}
+    problems = {}
     for name in PAGES:
         show(page, name)
         page.keyboard.press("Tab")  # rings are for those who use keys
         if without := page.evaluate(WITHOUT_RING):
-            found[name] = without
+            problems[name] = without
         page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Escape")
-    assert found == {}
+    assert problems == {}
 
 
 def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) -> None:
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    found = {}
+    problems = {}
     for name in PAGES:
         show(page, name)
         if name == "datasets":
@@ -111,9 +111,9 @@ def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) 
             expect(page.get_by_text("There is no file or folder").first).to_be_visible()
         for rule in (TOO_WIDE, BROKEN_WORDS, COVERED_LEGENDS):
             if wrong := page.evaluate(rule):
-                found[name] = [*found.get(name, []), *wrong]
+                problems[name] = [*problems.get(name, []), *wrong]
     page.keyboard.press("Escape")
-    assert found == {}
+    assert problems == {}
 
 
 def test_the_header_stays_where_it_is_while_a_job_runs(page: Page) -> None:
