@@ -9,7 +9,15 @@ from backend.jobs import shard_scores
 from backend.jobs.ray_workers import Cluster
 from backend.loaded_models import Engine
 from tests.jobs.mortal_task import MortalTask
-from tests.jobs.test_shard_scores import PAIRS, SHARDS, engine, rows, scored, source
+from tests.jobs.test_shard_scores import (
+    PAIRS,
+    SHARDS,
+    assert_same,
+    engine,
+    rows,
+    scored,
+    source,
+)
 
 __all__ = ["engine", "scored", "source"]  # fixtures
 
@@ -31,7 +39,7 @@ def test_workers_give_the_same_results_and_may_die(
     }  # fmt: skip
     assert (report.scored_now, report.pairs, report.failed) == (SHARDS, SHARDS * PAIRS, ())
     for number in range(SHARDS):
-        assert rows(out, number) == rows(scored, number)
+        assert_same(rows(out, number), scored, number)
 
 
 def test_an_unreachable_cluster_is_reported(source: Path, engine: Engine, tmp_path: Path) -> None:
