@@ -3,20 +3,25 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.locations import Location
+from backend.engine.detection.classifier import Classifier
 from backend.errors import DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import ExportChoice, ShardsReport
+from backend.jobs.shard_ranking import rank_shards
+from backend.jobs.shard_scores import Detector
 from backend.jobs.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
@@ -195,6 +200,48 @@ def test_a_dataset_comes_from_an_address_and_goes_to_one(
     cleaned = workspace.jobs.import_dataset(target, name="again")
     assert (cleaned.added, cleaned.problems) == (SHARDS * PAIRS, 0)
     workspace.store.close()
+
+
+def test_what_is_scored_is_ranked_again_without_a_model(
+    scored: Path, source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(scored, out)
+    present = Detector.from_bytes((scored / "detector").read_bytes())
+    classifier = Classifier.from_bytes(present.payload)
+    file = tmp_path / "learnt"
+
+    def save(changed: Classifier) -> None:
+        file.write_bytes(Detector("best", {}, changed.to_bytes()).to_bytes())
+
+    calibration = classifier.calibration
+    save(replace(classifier, calibration=replace(calibration, offset=calibration.offset + 1)))
+
+    def interrupt(done: int, total: int, message: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rank_shards(source, out, file, interrupt)
+    report = rank_shards(source, out, file)
+    assert (report.shards, report.scored_now, report.pairs) == (3, SHARDS - 1, SHARDS * PAIRS)
+    for number in range(SHARDS):
+        for row, earlier in zip(rows(out, number), rows(scored, number), strict=True):
+            if present.report["shard"] != f"{number:05d}.tar":
+                assert float(str(row["p_error"])) > float(str(earlier["p_error"]))
+            assert {**row, "p_error": 0} == {**earlier, "p_error": 0}
+    save(classifier)
+    assert rank_shards(source, out, file).scored_now == SHARDS
+    for number in range(SHARDS):
+        if present.report["shard"] != f"{number:05d}.tar":
+            expected = [row["p_error"] for row in rows(scored, number)]
+            assert [row["p_error"] for row in rows(out, number)] == pytest.approx(expected)
+    save(replace(classifier, captioner="another"))
+    with pytest.raises(SettingsError, match="another captioner"):
+        rank_shards(source, out, file)
+    with pytest.raises(SettingsError, match="holds the results of"):
+        rank_shards(tmp_path, out, file)
+    with pytest.raises(SettingsError, match="no detector"):
+        rank_shards(source, out, scored / "run.json")
 
 
 def test_results_without_a_manifest_are_known_and_commands_take_turns(
