@@ -164,7 +164,8 @@ class Workers:
         WorkerEnded. The work of automatic ones is done by the calling process instead.
         """
         if not self._names:
-            yield from self._alone(task, batches)
+            for batch, opened in open_ahead(self.root, batches):
+                yield batch, task(self.engine, batch, opened)
             return
         waiting: dict[Future[R], Sequence[Q]] = {}
         for batch in batches:
@@ -183,12 +184,6 @@ class Workers:
                 last.cancel()
                 batch = waiting.pop(last)
                 yield batch, self._compute(task, batch)
-
-    def _alone(
-        self, task: Task[Q, R], batches: Iterable[Sequence[Q]]
-    ) -> Iterator[tuple[Sequence[Q], R]]:
-        for batch, opened in open_ahead(self.root, batches):
-            yield batch, task(self.engine, batch, opened)
 
     def _compute(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
         return task(self.engine, batch, _opened(self.root, batch))
