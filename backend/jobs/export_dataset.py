@@ -1,7 +1,8 @@
 """Export: decide for each pair whether it stays, count, then write atomically."""
 
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -305,6 +306,26 @@ def export(
     return ExportReport(
         out.resolve(), format, tally.counts(), pairs_written, text, unreadable, tuple(first)
     )
+
+
+def export_to_address(
+    write: Callable[[Path], ExportReport], address: str, data_directory: Path, overwrite: bool
+) -> ExportReport:
+    """Let `write` make the export in the data folder, and copy it to the address, the card last: an
+    address with a README.md is complete. Raises SettingsError if there is something already."""
+    from backend.datasets.locations import Location  # fsspec is slow to import
+
+    place = Location(address)
+    if overwrite or not place.is_empty():
+        raise SettingsError(
+            f"An export replaces nothing at an address. Name an empty one, {place}/…"
+        )
+    with tempfile.TemporaryDirectory(prefix="export-", dir=data_directory) as folder:
+        report = write(Path(folder) / "dataset")
+        files = Location(report.out).files()
+        for file in sorted(files, key=lambda file: file.name == "README.md"):
+            place.put(file.name, Path(file.key))
+    return replace(report, out=str(place))
 
 
 def _open_images(root: Path, names: Sequence[str]) -> dict[str, ImageFile | str]:

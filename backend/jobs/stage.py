@@ -25,7 +25,6 @@ from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import suspects_by
 from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.jobs.known_pictures import UNKNOWN
-from backend.jobs.ray_cluster import Cluster
 from backend.jobs.stored_trajectories import to_row
 from backend.jobs.workers import Task, Workers
 from backend.loaded_models import Engine
@@ -154,7 +153,6 @@ class Scoring:
     workers: Workers
     suggestions: bool = True
     anew: bool = False
-    cluster: Cluster | None = None
     familiarity: Familiarity | None = None
 
     @property
