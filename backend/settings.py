@@ -110,7 +110,7 @@ class Settings:
     no_login: bool = False  #: never ask for a password, whoever can reach the port
     export_root: tuple[str, ...] = ()  #: folders that pages may export to, if login is enabled
     import_root: tuple[str, ...] = ()  #: folders that pages may import from, if login is enabled
-    upload_limit: float = 20.0  #: maximum size of an upload, in GB
+    upload_limit: float = 20.0  #: maximum size of an upload or an address, in GB
     model_memory: float | None = None  #: memory for loaded models, in GB; None: half of the total
     #: The source of each non-default value: "option", "environment" or "file".
     origins: Mapping[str, str] = field(

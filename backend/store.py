@@ -4,10 +4,12 @@
 errors of `backend.errors`, so that pages and commands have to handle only one hierarchy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -20,6 +22,8 @@ from db import errors as db_errors
 from db.backup import backup
 from db.queries import dataset_queries as setting_queries
 from db.queries.blind_review import set_reader
+
+Row = TypeVar("Row")
 
 _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
     (db_errors.StoreProblem, StoreError),
@@ -45,7 +49,7 @@ class Store:
 
     def __init__(self, store: db.Store, reader: str | None = None) -> None:
         self._store = store
-        self._reader = reader
+        self.reader = reader
 
     def seen_by(self, reader: str) -> "Store":
         """The same database; of pairs that still need this curator's own opinion, what others said
@@ -57,15 +61,32 @@ class Store:
         """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
         dataset once."""
         with translated(), self._store.reading(scanning) as session:
-            set_reader(session, self._reader)
+            set_reader(session, self.reader)
             yield session
+
+    def batches(
+        self,
+        query: Callable[[Session, int], Sequence[Row]],
+        id_of: Callable[[Row], int] = attrgetter("id"),
+        scanning: bool = False,
+    ) -> Iterator[Sequence[Row]]:
+        """What `query`(session, id of the last row so far, at first 0) returns until that is empty,
+        in a session each, so that a long job keeps none open."""
+        after = 0
+        while True:
+            with self.reading(scanning) as session:
+                rows = query(session, after)
+            if not rows:
+                return
+            yield rows
+            after = id_of(rows[-1])
 
     @contextmanager
     def writing(self, large: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends, and rolls back when it raises. `large`: set
         it to write a large part of the database."""
         with translated(), self._store.writing(large) as session:
-            set_reader(session, self._reader)
+            set_reader(session, self.reader)
             yield session
 
     @property

@@ -10,7 +10,7 @@ from PIL import Image
 from backend import errors
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import SettingsError, StoreError, TracedError, explain
-from backend.jobs import picture_quality, ray_cluster
+from backend.jobs import picture_quality, ray_workers
 from backend.store import open_database
 
 
@@ -54,7 +54,7 @@ def test_a_missing_extra_is_named(module: str, extra: str, monkeypatch: pytest.M
     uses = {
         "cleanvision": lambda: picture_quality.signals_of(Image.new("RGB", (8, 8))),
         "openai": lambda: ChatEndpoint("http://localhost:1/v1", "m"),
-        "ray": lambda: next(ray_cluster.trajectories_by_ray(*[Any] * 6)),  # pyrefly: ignore[bad-argument-type]
+        "ray": lambda: ray_workers.RayWorkers(Any, Any),  # pyrefly: ignore[bad-argument-type]
         "psycopg": lambda: open_database("postgresql://nobody@localhost:1/none"),
     }
     with pytest.raises((SettingsError, StoreError), match=f"requirements-{extra}.txt"):

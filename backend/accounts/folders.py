@@ -1,4 +1,4 @@
-"""The folders on the server that pages may access if login is enabled.
+"""The folders on the server, and the addresses, that pages may access if login is enabled.
 
 A single user on their own machine may choose any folder, because the page has the same rights as
 they do. A curator in a team is not the administrator, and must not choose what the server reads and
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.addresses import is_address, is_below
 from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
@@ -17,10 +18,12 @@ from backend.errors import UnsafePath
 
 @dataclass(frozen=True)
 class Folders:
-    """Absolute folders that pages may import from and export to."""
+    """Absolute folders that pages may import from and export to, and addresses likewise."""
 
     imports: tuple[Path, ...]
     exports: tuple[Path, ...]
+    import_addresses: tuple[str, ...] = ()
+    export_addresses: tuple[str, ...] = ()
 
     @classmethod
     def named(
@@ -28,12 +31,17 @@ class Folders:
     ) -> "Folders":
         """The folders chosen by the administrator. By default, imports are limited to the data
         folder, and exports to a subfolder of it, so that they cannot overwrite the database."""
+        addresses = [tuple(filter(is_address, places)) for places in (imports, exports)]
+        imports, exports = (
+            [place for place in places if not is_address(place)] for places in (imports, exports)
+        )
         return cls(
             # Uploads have already been accepted.
             (*_absolute(imports), (data_directory / "uploads").resolve())
             if imports
             else (data_directory.resolve(),),
             _absolute(exports) or ((data_directory / "exports").resolve(),),
+            *addresses,
         )
 
     def check_import(self, path: str | Path) -> Path:
@@ -62,9 +70,16 @@ class Folders:
         """The paths among a background job's arguments, checked and absolute. Raises UnsafePath."""
         checked: dict[str, Any] = {}
         if kind == "export":
-            checked["out"] = str(self.check_export(arguments["out"]))
+            out = str(arguments["out"])
+            if is_address(out):
+                _check_address("export", out, self.export_addresses or self.exports)
+            else:
+                checked["out"] = str(self.check_export(out))
         elif kind == "import":
-            if not str(arguments["path"]).startswith(HUB_PREFIX):
+            path = str(arguments["path"])
+            if is_address(path):
+                _check_address("import", path, self.import_addresses or self.imports)
+            elif not path.startswith(HUB_PREFIX):
                 checked["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 checked["image_root"] = str(self.check_import(arguments["image_root"]))
@@ -75,7 +90,12 @@ def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
     return tuple(Path(folder).expanduser().resolve() for folder in folders)
 
 
-def _refusal(what: str, path: str | Path, folders: Sequence[Path]) -> UnsafePath:
+def _check_address(what: str, address: str, places: Sequence[Path | str]) -> None:
+    if not any(is_below(address, str(place)) for place in places):
+        raise _refusal(what, address.partition("?")[0], places)
+
+
+def _refusal(what: str, path: str | Path, folders: Sequence[Path | str]) -> UnsafePath:
     folder_list = ", ".join(str(folder) for folder in folders)
     return UnsafePath(
         f"If login is enabled, {what}s from the page are limited to {folder_list}; '{path}' lies "

@@ -38,6 +38,7 @@ from backend.cli.output import (
     say_which_model,
 )
 from backend.cli.tag import BY, LEAST, SCORES, SEED
+from backend.datasets.addresses import is_address
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
 from backend.errors import SettingsError
@@ -182,7 +183,8 @@ def import_(
                        "caption file beside each (a.jpg, a.txt); a CSV, TSV, JSON, JSONL or "
                        "Parquet file with an image path and a caption (or a conversation) per row; "
                        "WebDataset tars, .tar.gz, a zip, Parquet with images, a saved Hugging Face "
-                       "dataset or a clone of one, or hf:OWNER/DATASET from the hub."),
+                       "dataset or a clone of one, hf:OWNER/DATASET from the hub, or an address "
+                       "such as s3://BUCKET/FOLDER."),
     ],
     name: Annotated[
         str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")
@@ -237,7 +239,10 @@ def import_(
             and sys.stdin.isatty()
             and not as_json
         )
-        if asks and _may_take(report.changes):
+        if asks and confirm(
+            f"{_compared(report.changes).strip()} Take the changed rows? Verdicts stay; their "
+            "captions are scored again."
+        ):
             with progress("Reading pairs") as advance:
                 report_of_changes = import_rows(progress=advance, update="take")
             report = replace(report_of_changes, added=report.added, changes=report.changes)
@@ -279,13 +284,6 @@ def _compared(changes: SourceChanges) -> str:
     return f" Compared with the last import: {counts_by_kind}."
 
 
-def _may_take(changes: SourceChanges) -> bool:
-    return confirm(
-        f"{_compared(changes).strip()} Take the changed rows? Verdicts stay; their captions are "
-        "scored again."
-    )
-
-
 def download(
     table: Annotated[
         Path, typer.Argument(help="Parquet, CSV, TSV or JSONL with an image URL and a caption per "
@@ -325,7 +323,11 @@ def download(
 
 def export(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
-    out: Annotated[Path, typer.Argument(help="Output folder; it must not exist yet.")],
+    out: Annotated[
+        str,
+        typer.Argument(help="Output folder, or an address such as s3://BUCKET/FOLDER; it must not "
+                       "exist yet."),
+    ],
     format: Annotated[
         str, typer.Option(help=f"One of {', '.join(EXPORT_FORMATS)}.")
     ] = "imagefolder",
@@ -453,6 +455,8 @@ def export(
             emit(counts, as_json, f"{_summary(counts)} Nothing written.")
             return
         hub = None
+        if push_to_hub is not None and is_address(out):
+            raise SettingsError("--push-to-hub uploads from a folder: name one, not an address.")
         if push_to_hub is not None:
             hub = look_up(push_to_hub, format, public)
             _agreed(hub, counts.kept, yes)
@@ -462,7 +466,7 @@ def export(
             )
         pushed = ""
         if hub is not None:
-            push(report.out, hub)
+            push(Path(report.out), hub)
             pushed = f" Uploaded to {hub.url}."
         for problem in report.first_unreadable:
             console.print(f"[yellow]left out[/] {escape(problem.external_id or problem.file)}: "

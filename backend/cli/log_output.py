@@ -59,9 +59,12 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
         raise SettingsError(f"There is no log level '{level}'. Choose one of {', '.join(LEVELS)}.")
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
+        from backend.datasets.regular_files import open_regular
+
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            _refuse_database(file)
+            if file.is_file():
+                open_regular(file).close()  # raises DatabaseFile, an OSError, for a database
             handler = logging.FileHandler(file, encoding="utf-8")
         except OSError as problem:
             raise SettingsError(
@@ -76,11 +79,3 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
         earlier.close()
     root.addHandler(handler)
     logging.getLogger(TREE).setLevel(level.upper())
-
-
-def _refuse_database(file: Path) -> None:
-    """Raises DatabaseFile, an OSError, if the file is a database or a backup of one."""
-    from backend.datasets.regular_files import open_regular
-
-    if file.is_file():
-        open_regular(file).close()

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE, DEVICE, PRECISION
 from backend.cli.output import emit, open_workspace, print_json, progress, reported, results
+from backend.progress import duration
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def probe(
             measured = workspace.models.probe(model, update)
         emit(
             measured, as_json,
-            f"'{measured.model}' takes {minutes(measured.seconds)} for a thousand pairs on "
+            f"'{measured.model}' takes {duration(measured.seconds)} for a thousand pairs on "
             f"{measured.device} ({measured.precision}), after {measured.load_seconds:.0f} s of "
             f"loading, and {size(measured.memory)} of memory.",
         )  # fmt: skip
@@ -124,9 +125,9 @@ def described(view: "ModelView") -> Sequence[str]:
         facts.append(f"revision {view.revision[:12]}")
     time = "not measured yet: models probe " + view.name
     if view.probe is None and view.seconds is not None:
-        time = f"roughly {minutes(view.seconds)} for a thousand pairs on these cores; {time}"
+        time = f"roughly {duration(view.seconds)} for a thousand pairs on these cores; {time}"
     if view.probe is not None:
-        time = f"{minutes(view.probe.seconds)} for a thousand pairs on {view.probe.device}"
+        time = f"{duration(view.probe.seconds)} for a thousand pairs on {view.probe.device}"
     return [head, "    " + "; ".join(facts), "    " + time]
 
 
@@ -136,13 +137,3 @@ def size(count: int) -> str:
     ('605 MB', '1.5 GB', '0 MB')
     """
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
-def minutes(seconds: float) -> str:
-    """
-    >>> minutes(42), minutes(600), minutes(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    from backend.progress import duration
-
-    return duration(seconds)

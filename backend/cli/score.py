@@ -27,16 +27,16 @@ from backend.cli.options import (
     spending_limits,
 )
 from backend.cli.output import console, emit, open_workspace, progress, reported
-from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult
+from backend.progress import duration
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.engine.language_models.spending import Spending
     from backend.jobs.estimate import Estimate
-    from backend.jobs.ray_cluster import Cluster
+    from backend.jobs.ray_workers import Cluster
     from backend.jobs.reports import (
         SecondOpinionPlan,
         SecondOpinionReport,
@@ -54,8 +54,9 @@ def score(
         str | None,
         typer.Option(help="Also write one row per pair (id, s_0, p_error, icc, specificity, "
                      "suspects) to this .jsonl, .parquet or .csv file. A folder (with a / at the "
-                     "end): score the shards of a path one by one, one Parquet file for each; "
-                     "nothing enters the database."),
+                     "end) or an address such as s3://BUCKET/FOLDER: score the shards of a path or "
+                     "an address one by one, one Parquet file for each; nothing enters the "
+                     "database."),
     ] = None,
     features: Annotated[
         Path | None,
@@ -161,7 +162,8 @@ def score(
     ] = None,
     detector: DETECTOR = None,
     engine: Annotated[
-        str, typer.Option(help="local, or ray: compute trajectories on a Ray cluster.")
+        str, typer.Option(help="With --out DESTINATION/: local, or ray: score the shards on a Ray "
+                               "cluster.")
     ] = "local",
     devices: Annotated[
         str | None,
@@ -179,12 +181,6 @@ def score(
         int | None, typer.Option(min=1, help="With --engine ray: number of workers. Default: one "
                                              "per core or accelerator.")
     ] = None,
-    shared_folder: Annotated[
-        Path | None,
-        typer.Option(help="With --engine ray: folder for shards and results; on a cluster, one "
-                          "that all machines can read, like the images. Default: beside the "
-                     "database."),
-    ] = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
     """Compute trajectories, probability of error, suspect words and ICC of every pair.
@@ -192,8 +188,10 @@ def score(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
+        from backend.datasets.addresses import is_address
         from backend.jobs import export_scores
         from backend.jobs import second_opinion as second_opinions
+        from backend.jobs.workers import Devices
 
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
@@ -205,11 +203,13 @@ def score(
         )  # fmt: skip
         limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
         share = _share(second_opinion, top)
-        cluster = _cluster(engine, devices, ray_address, workers, shared_folder)
+        where = _where(engine, devices, ray_address, workers)
         workspace = open_workspace(settings)
-        if out is not None and out.endswith(("/", os.sep)):
-            _score_shards(workspace, dataset, Path(out), cluster, anyway, as_json)
+        if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
+            _score_shards(workspace, dataset, out, where, anyway, as_json)
             return
+        if not isinstance(where, Devices):
+            raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
         table = Path(out) if out is not None else None
         for file in (table, features):
             if file is not None:
@@ -226,7 +226,7 @@ def score(
         if estimate:
             with progress("Measuring") as update:
                 planned = workspace.jobs.estimate(
-                    dataset_id, update, anyway=anyway, suggestions=suggestions, cluster=cluster
+                    dataset_id, update, anyway=anyway, suggestions=suggestions, devices=where
                 )
             emit(planned, as_json, estimate_summary(planned))
             return
@@ -234,7 +234,7 @@ def score(
             console.print(f"[yellow]Note:[/] {escape(caveat)}")
         with progress("Scoring") as update:
             report = workspace.jobs.score(
-                dataset_id, update, suggestions, cluster, anyway=anyway, anew=detector is not None
+                dataset_id, update, suggestions, where, anyway=anyway, anew=detector is not None
             )
         supported = specific = rows = None
         if support:
@@ -271,20 +271,15 @@ def score(
 def _score_shards(
     workspace: "Workspace",
     source: str,
-    out: Path,
+    out: str,
     devices: "Cluster | Devices",
     anyway: bool,
     as_json: bool,
 ) -> None:
     from backend.jobs.shard_scores import score_shards
-    from backend.jobs.workers import Devices
 
-    if not isinstance(devices, Devices):
-        raise SettingsError("Shards are scored by --engine local.")
     with progress("Scoring") as update:
-        report = score_shards(
-            workspace.engine, typed_path(source), typed_path(out), update, devices, anyway
-        )
+        report = score_shards(workspace.engine, source, out, update, devices, anyway)
     lines = [
         f"{report.scored_now} of {report.shards} shards scored now; {report.pairs:,} pairs in "
         f"{report.out}, {report.left_out} left out.",
@@ -352,8 +347,6 @@ def progress_(
 
 def estimate_summary(planned: "Estimate") -> str:
     """The remaining work and what each part of it takes."""
-    from backend.progress import duration
-
     by = f" ({planned.processes} processes)" if planned.processes > 1 else ""
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
     if planned.whole:
@@ -434,8 +427,6 @@ def specificity_summary(report: "SpecificityReport") -> str:
 
 def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
     """What the second opinion will take, at least and at most."""
-    from backend.progress import duration
-
     fewest, most = plan.pairs, plan.pairs * plan.most_questions
     seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]
     text = (
@@ -477,22 +468,18 @@ def _share(url: str | None, top: str | None) -> float:
     return share_of(top or "20%")
 
 
-def _cluster(
-    engine: str,
-    devices: str | None,
-    address: str | None,
-    workers: int | None,
-    folder: Path | None,
+def _where(
+    engine: str, devices: str | None, address: str | None, workers: int | None
 ) -> "Cluster | Devices":
-    """The cluster, devices or processes for computing trajectories."""
+    """The processes or machines that compute."""
     if engine not in ("local", "ray"):
         raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
     if engine == "ray":
-        from backend.jobs.ray_cluster import Cluster
+        from backend.jobs.ray_workers import Cluster
 
         if devices is not None:
             raise SettingsError("--devices is for --engine local; Ray assigns devices itself.")
-        return Cluster(address, workers, folder.expanduser().resolve() if folder else None)
+        return Cluster(address, workers)
     from backend.jobs.workers import AUTOMATIC, Devices
 
     if devices in (None, "auto"):

@@ -196,12 +196,22 @@ class Fetcher:
 
     def fetch(self, url: str) -> bytes:
         """The response body. Raises FetchError with the reason."""
+        return self._fetch(url, 200, [(b"Accept", b"image/*")])[1]
+
+    def fetch_part(self, url: str, start: int, end: int) -> tuple[dict[str, str], bytes]:
+        """The headers, by names in small letters, and the bytes from `start` to `end`. Raises
+        FetchError with the reason."""
+        return self._fetch(url, 206, [(b"Range", b"bytes=%d-%d" % (start, end - 1))])
+
+    def _fetch(
+        self, url: str, status: int, headers: list[tuple[bytes, bytes]]
+    ) -> tuple[dict[str, str], bytes]:
         self._deadline.at = time.monotonic() + self._limits.seconds
         try:
             url = as_url(url)
             for _ in range(_REDIRECTS + 1):
-                answer = self._once(url)
-                if isinstance(answer, bytes):
+                answer = self._once(url, status, headers)
+                if not isinstance(answer, str):
                     return answer
                 url = as_url(urljoin(url, answer))
         except (httpcore.TimeoutException, TimeoutError) as problem:
@@ -215,19 +225,22 @@ class Fetcher:
     def close(self) -> None:
         self._pool.close()
 
-    def _once(self, url: str) -> bytes | str:
-        """The response body (bytes), or the target of a redirect (str)."""
+    def _once(
+        self, url: str, status: int, request_headers: list[tuple[bytes, bytes]]
+    ) -> tuple[dict[str, str], bytes] | str:
+        """The response's headers and body, or the target of a redirect."""
         left = self._deadline.left()
         timeout = {"connect": left, "read": left, "write": left, "pool": left}
-        headers = [(b"User-Agent", b"traced-curator"), (b"Accept", b"image/*")]
         with self._pool.stream(
-            "GET", url, headers=headers, extensions={"timeout": timeout}
-        ) as answer:
+            "GET", url, headers=[(b"User-Agent", b"traced-curator"), *request_headers],
+            extensions={"timeout": timeout},
+        ) as answer:  # fmt: skip
+            headers = {_text(name).lower(): _text(value) for name, value in answer.headers}
             if answer.status in _MOVED:
-                return _text({k.lower(): v for k, v in answer.headers}.get(b"location", b""))
-            if answer.status != 200:
+                return headers.get("location", "")
+            if answer.status != status:
                 raise FetchError(f"the server answers {answer.status}")
-            return self._body(answer)
+            return headers, self._body(answer)
 
     def _body(self, answer: httpcore.Response) -> bytes:
         parts, size = [], 0

@@ -16,7 +16,7 @@ from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, NotScored, SettingsError
-from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, tokens_each
 from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
@@ -33,10 +33,8 @@ from db.queries.pair_queue import QueueFilter, QueueRow
 from db.queries.pairs import PairRow
 from db.queries.suggestions import Attempt
 
-_PAGE = 24
 #: Verdicts after which nothing is added to a caption.
 _NOT_ENRICHED = ("drop", "wrong")
-_CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
 
 def boost(
@@ -96,20 +94,14 @@ def dry_run(
             previewed.append(boosting.blend_question(captions))
         if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):
             previewed.append(boosting.visual_question(context.image))
-        questions += [
-            DryRunQuestion(row.pair_id, row.external_id, q.system, q.user, len(q.image or b""))
-            for q in previewed
-        ]
+        questions += [dry_run_question(row, question) for question in previewed]
         if len(questions) >= count:
             break
     with store.reading() as session:
         total = queue_queries.count(session, filter)
-    characters = sum(len(question.system) + len(question.user) for question in questions)
-    pictures = sum(question.image_bytes > 0 for question in questions)
-    each = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
     kinds = set(booster.kinds)
     return BoostDryRun(
-        work.name, total, round(each / max(1, len(questions))), tuple(questions[:count]),
+        work.name, total, tokens_each(questions), tuple(questions[:count]),
         _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
         _server_of(booster.blends or booster.sees) if kinds & {"blend", "holistic"} else None,
     )  # fmt: skip
@@ -169,23 +161,17 @@ class BoostWork:
         self, filter: QueueFilter, limit: int | None
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Pairs of the queue, each with its context or with the reason for skipping it."""
-        after, row_count = None, 0
-        while limit is None or row_count < limit:
-            size = _PAGE if limit is None else min(_PAGE, limit - row_count)
+        for rows in pages(self.store, filter, limit):
             with self.store.reading() as session:
-                page = queue_queries.page(session, filter, after, size)
                 attempted = suggestion_queries.attempted(
-                    session, [row.pair_id for row in page.rows], self.name, self.corrector.run.id
+                    session, [row.pair_id for row in rows], self.name, self.corrector.run.id
                 )
-            standing = [row for row in page.rows if row.decision not in _NOT_ENRICHED]
-            yield from ((row, "judged wrong") for row in page.rows if row.decision in _NOT_ENRICHED)
+            standing = [row for row in rows if row.decision not in _NOT_ENRICHED]
+            yield from ((row, "judged wrong") for row in rows if row.decision in _NOT_ENRICHED)
             yield from ((row, "asked before") for row in standing if row.pair_id in attempted)
-            new = [row for row in standing if row.pair_id not in attempted]
-            yield from self.corrector.contexts(new)
-            row_count += len(page.rows)
-            if page.next_cursor is None:
-                return
-            after = page.next_cursor
+            yield from self.corrector.contexts(
+                [row for row in standing if row.pair_id not in attempted]
+            )
 
     def captions(self, row: QueueRow) -> list[str]:
         """The texts of `sources`."""

@@ -15,18 +15,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
-from backend.datasets.containers import locate
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.images import load_image
 from backend.engine.correction import judge, prompting
 from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
 from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
+from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
-from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
+from backend.errors import BudgetSpent, SettingsError
 from backend.jobs.classifiers import (
     classifier_captioner,
     classifier_in_use,
@@ -38,6 +35,7 @@ from backend.jobs.classifiers import (
     unjudged,
 )
 from backend.jobs.dataset_models import scored_by_this_model
+from backend.jobs.image_batches import open_picture
 from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.stored_suggestions import in_order, to_save
@@ -58,7 +56,6 @@ from db.queries.suggestions import Attempt
 
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"
-_PAGE = 24
 #: Rough estimates for dry runs: characters of English per token, tokens per picture.
 _CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
@@ -113,7 +110,7 @@ def correct(
     with store.reading() as session:
         total = queue_queries.count(session, filter)
     total = min(total, limit) if limit is not None else total
-    for rows in _pages(store, filter, limit):
+    for rows in pages(store, filter, limit):
         try:
             for row, outcome in work.page(rows, at_once):
                 counts[outcome] += 1
@@ -140,25 +137,31 @@ def dry_run(
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
     contexts = (
         (row, context)
-        for rows in _pages(store, filter, None)
+        for rows in pages(store, filter)
         for row, context in work.contexts(work.not_yet(rows))
         if isinstance(context, CorrectionContext)
     )
-    previewed = [
-        (row, prompting.question(context, corrector.mode))
+    questions = tuple(
+        dry_run_question(row, prompting.question(context, corrector.mode))
         for row, context in islice(contexts, count)
-    ]
+    )
     with store.reading() as session:
         total = queue_queries.count(session, filter)
-    characters = sum(len(question.system) + len(question.user) for _, question in previewed)
-    each = characters / max(1, len(previewed)) / _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE
-    questions = tuple(
-        DryRunQuestion(
-            row.pair_id, row.external_id, question.system, question.user, len(question.image or b"")
-        )
-        for row, question in previewed
+    return DryRun(corrector.proposer, total, tokens_each(questions), questions)
+
+
+def dry_run_question(row: QueueRow, question: Question) -> DryRunQuestion:
+    return DryRunQuestion(
+        row.pair_id, row.external_id, question.system, question.user, len(question.image or b"")
     )
-    return DryRun(corrector.proposer, total, round(each), questions)
+
+
+def tokens_each(questions: Sequence[DryRunQuestion]) -> int:
+    """A rough estimate of the input tokens of one of these questions."""
+    characters = sum(len(question.system) + len(question.user) for question in questions)
+    pictures = sum(question.image_bytes > 0 for question in questions)
+    tokens = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
+    return round(tokens / max(1, len(questions)))
 
 
 # --------------------------------------------------------------------------------------- the work
@@ -215,8 +218,8 @@ class PairCorrector:
             if row.pair_id not in trajectories:
                 yield row, "not scored"
                 continue
-            image = self._image(row)
-            if image is None:
+            image = open_picture(self.root, row.image_path)
+            if isinstance(image, str):
                 yield row, "image unreadable"
                 continue
             trajectory = to_trajectory(row.caption, trajectories[row.pair_id])
@@ -231,20 +234,13 @@ class PairCorrector:
     def judge_rest(self, row: QueueRow) -> None:
         """Compute the probabilities of corrections that were prepared without, for a rule."""
         waiting = unjudged(self.store, self.run, row.pair_id)
-        image = self._image(row) if waiting else None
-        if image is None:
+        if not waiting or isinstance(image := open_picture(self.root, row.image_path), str):
             return
         with self.store.reading() as session:
             pair = pair_queries.get_pair(session, row.pair_id)
         with self.engine.lock:
             state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
         judge_suggestions(self.store, self.engine, self.run, pair, image, state, waiting)
-
-    def _image(self, row: QueueRow) -> Image.Image | None:
-        try:
-            return load_image(locate(self.root, row.image_path))
-        except (ImageError, UnsafePath, OSError):
-            return None
 
     def _suggest(self, row: QueueRow, context: CorrectionContext, proposal: Proposal | None) -> str:
         """Judge and commit the proposals; returns the outcome."""
@@ -314,12 +310,15 @@ def _proposals(
             yield row, context, proposal
 
 
-def _pages(store: Store, filter: QueueFilter, limit: int | None) -> Iterator[Sequence[QueueRow]]:
+def pages(
+    store: Store, filter: QueueFilter, limit: int | None = None, size: int = 24
+) -> Iterator[Sequence[QueueRow]]:
+    """The first `limit` pairs of a queue (None: all), in pages of `size`."""
     after, row_count = None, 0
     while limit is None or row_count < limit:
-        size = _PAGE if limit is None else min(_PAGE, limit - row_count)
+        most = size if limit is None else min(size, limit - row_count)
         with store.reading() as session:
-            page = queue_queries.page(session, filter, after, size)
+            page = queue_queries.page(session, filter, after, most)
         if page.rows:
             yield page.rows
         row_count += len(page.rows)
@@ -332,14 +331,7 @@ def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
     """1 if the best suggestion satisfies the rule and the pair is still undecided."""
     with store.reading() as session:
         suggestions = suggestion_queries.list_suggestions(session, row.pair_id, run.id)
-    best = next(
-        (
-            suggestion
-            for suggestion in in_order(row.caption, suggestions)
-            if rule.accepts(suggestion)
-        ),
-        None,
-    )
+    best = next(filter(rule.accepts, in_order(row.caption, suggestions)), None)
     if best is None or best.caption == row.caption:
         return 0
     try:

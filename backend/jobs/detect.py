@@ -39,7 +39,6 @@ from backend.store import Store
 from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
-from db.queries import signals as opinion_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
@@ -255,7 +254,7 @@ def measure_disagreement(store: Store, dataset_id: int) -> None:
         scores = [
             signal_queries.first_scores(session, run) for run in (runs if len(runs) > 1 else ())
         ]
-        ids, s_0, signs = opinion_queries.signs(session, dataset_id)
+        ids, s_0, signs = signal_queries.signs(session, dataset_id)
     # Two numbers per pair and scorer: even for many millions of pairs, all fit into memory.
     common = reduce(np.intersect1d, (ids for ids, _ in scores)) if scores else ids[:0]
     by_pair: dict[int, float] = {}
@@ -289,16 +288,7 @@ def _judge(
     ]
     trajectory_queries.save_trajectories(session, run.id, rows)
     batch = [
-        (
-            pair,
-            DetectionRow(
-                pair.id,
-                p_error,
-                words,
-                run.id,
-                classifier_id,
-            ),
-        )
+        (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
         for pair, p_error, words in zip(pairs, p_errors, suspects, strict=True)
     ]
     detection_queries.save_detections(session, [row for _, row in batch])
@@ -372,7 +362,7 @@ def _suspects_of(
     transaction begins."""
     with_opinion = [pair.id for pair in pairs if pair.second_opinion is not None]
     with store.reading() as session:
-        opinions = opinion_queries.latest_opinions(session, with_opinion) if with_opinion else {}
+        opinions = signal_queries.latest_opinions(session, with_opinion) if with_opinion else {}
     suspects: list[_Suspects] = []
     for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True):
         words = suspects_by(classifier, trajectory, p_error)

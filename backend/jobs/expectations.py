@@ -42,16 +42,15 @@ class Expectations(Stage):
 
     def batches(self) -> Iterator[list[PairCaption]]:
         scoring = self.scoring
-        captioner, after = scoring.engine.captioner, 0
-        while captioner is not None:
-            with scoring.store.reading() as session:
-                ids = queries.unexpected(session, scoring.run_id, captioner.identity, after, BATCH)
-                batch = pair_queries.pairs_of(session, ids)
-            if not ids:
-                return
-            after = ids[-1]
-            if batch:
-                yield [PairCaption(pair.id, pair.image_path, pair.caption) for pair in batch]
+        captioner, run_id = scoring.engine.captioner, scoring.run_id
+        if captioner is None:
+            return
+        for batch in scoring.store.batches(
+            lambda session, after: pair_queries.pairs_of(
+                session, queries.unexpected(session, run_id, captioner.identity, after, BATCH)
+            )
+        ):
+            yield [PairCaption(pair.id, pair.image_path, pair.caption) for pair in batch]
 
     def task(self) -> Task[PairCaption, dict[int, Expectation]]:
         return _read

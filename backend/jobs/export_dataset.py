@@ -1,8 +1,9 @@
 """Export: decide for each pair whether it stays, count, then write atomically."""
 
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
-from backend.jobs.two_stage_selection import Chosen, check_two_stage, choose
+from backend.jobs.two_stage_selection import check_two_stage, choose
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdicts import ENRICHED
@@ -213,9 +214,17 @@ def _decisions(
     store: Store, dataset_id: int, choice: ExportChoice
 ) -> Iterator[tuple[PairRow, ExportDecision]]:
     """The requested pairs in import order, each with what an export does with it."""
-    selection = _chosen(store, dataset_id, choice)
+    two_stage = choice.two_stage
+    selection = choose(store, dataset_id, two_stage) if two_stage is not None else None
     for pair, enrichment, edited in _pairs(store, dataset_id, choice):
-        yield pair, _decide(choice, pair, selection, enrichment, edited)
+        reason = selection.reason_of(pair.id) if selection is not None else ""
+        yield (
+            pair,
+            decide_export(
+                choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
+                pair.specificity, reason, enrichment, edited,
+            ),
+        )  # fmt: skip
 
 
 def export(
@@ -260,7 +269,10 @@ def export(
                     decided = replace(decided, left_out_because=UNREADABLE)
                     unreadable += 1
                     if len(first) < _MOST_SHOWN:
-                        first.append(_unreadable(pair, image))
+                        name, _ = split_proof(pair.image_path)
+                        first.append(
+                            ProblemRow(name, None, "unreadable image", image, pair.external_id)
+                        )
                 tally.add(pair.judgement, decided)
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
@@ -296,6 +308,26 @@ def export(
     )
 
 
+def export_to_address(
+    write: Callable[[Path], ExportReport], address: str, data_directory: Path, overwrite: bool
+) -> ExportReport:
+    """Let `write` make the export in the data folder, and copy it to the address, the card last: an
+    address with a README.md is complete. Raises SettingsError if there is something already."""
+    from backend.datasets.locations import Location  # fsspec is slow to import
+
+    place = Location(address)
+    if overwrite or not place.is_empty():
+        raise SettingsError(
+            f"An export replaces nothing at an address. Name an empty one, {place}/…"
+        )
+    with tempfile.TemporaryDirectory(prefix="export-", dir=data_directory) as folder:
+        report = write(Path(folder) / "dataset")
+        files = Location(report.out).files()
+        for file in sorted(files, key=lambda file: file.name == "README.md"):
+            place.put(file.name, Path(file.key))
+    return replace(report, out=str(place))
+
+
 def _open_images(root: Path, names: Sequence[str]) -> dict[str, ImageFile | str]:
     """The images by name; for those that cannot be exported, the reason."""
 
@@ -310,11 +342,6 @@ def _open_images(root: Path, names: Sequence[str]) -> dict[str, ImageFile | str]
     distinct = list(dict.fromkeys(names))
     with DaemonPool(_WORKERS) as pool:
         return dict(zip(distinct, pool.map(check, distinct), strict=True))
-
-
-def _unreadable(pair: PairRow, reason: str) -> ProblemRow:
-    name, _ = split_proof(pair.image_path)
-    return ProblemRow(name, None, "unreadable image", reason, pair.external_id)
 
 
 def _checked_counts(
@@ -366,39 +393,17 @@ def _row(
     )
 
 
-def _chosen(store: Store, dataset_id: int, choice: ExportChoice) -> Chosen | None:
-    """The result of the two-stage selection, if there is one."""
-    return choose(store, dataset_id, choice.two_stage) if choice.two_stage is not None else None
-
-
-def _decide(
-    choice: ExportChoice,
-    pair: PairRow,
-    selection: Chosen | None,
-    enrichment: Enrichment | None,
-    edited: str | None,
-) -> ExportDecision:
-    reason = selection.reason_of(pair.id) if selection is not None else ""
-    return decide_export(
-        choice,
-        pair.caption,
-        pair.decision,
-        pair.corrected_caption,
-        pair.p_error,
-        pair.specificity,
-        reason,
-        enrichment,
-        edited,
-    )
-
-
+@dataclass
 class _Tally:
     """Running counts; kept plus left out equals the total by construction."""
 
-    def __init__(self) -> None:
-        self.kept = self.corrected = self.edited = self.tagged = self.enriched = 0
-        self.left_out: Counter[str] = Counter()
-        self.by_decision: Counter[str] = Counter()
+    kept: int = 0
+    corrected: int = 0
+    edited: int = 0
+    tagged: int = 0
+    enriched: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    by_decision: Counter[str] = field(default_factory=Counter)
 
     def add(self, judgement: str | None, decided: ExportDecision) -> None:
         self.by_decision[judgement or "undecided"] += 1
@@ -412,16 +417,9 @@ class _Tally:
         self.tagged += bool(decided.tags)
 
     def counts(self) -> ExportCounts:
-        return ExportCounts(
-            total=self.kept + self.left_out.total(),
-            kept=self.kept,
-            corrected=self.corrected,
-            tagged=self.tagged,
-            left_out=dict(self.left_out),
-            by_decision=dict(self.by_decision),
-            enriched=self.enriched,
-            edited=self.edited,
-        )
+        left_out, by_decision = dict(self.left_out), dict(self.by_decision)
+        values = vars(self) | {"left_out": left_out, "by_decision": by_decision}
+        return ExportCounts(total=self.kept + self.left_out.total(), **values)
 
 
 def _pairs(

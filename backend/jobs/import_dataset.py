@@ -8,14 +8,15 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import Self, TypeVar
 
 from sqlalchemy.orm import Session
 
 from backend.datasets import hub_datasets, source_tables
-from backend.datasets.cells import split_proof
+from backend.datasets.addresses import is_address
+from backend.datasets.cells import shown, split_proof
 from backend.datasets.containers import relative_name
 from backend.datasets.import_fields import where_to_state
 from backend.datasets.read_options import DETECTED, ReadOptions
@@ -53,7 +54,7 @@ SHOWN_PROBLEMS = 20
 _MOST_FOLDERS = 200
 
 #: Folders of the data folder that hold what the program computed or put away, not datasets.
-_OWN_FOLDERS = ("answers", "deleted", "neighbours", "nonces", "ray", "search", "thumbnails")
+_OWN_FOLDERS = ("answers", "deleted", "neighbours", "nonces", "search", "shards", "thumbnails")
 
 #: Problems that are stored: a file of a few bytes may expand to a billion empty rows.
 MOST_PROBLEMS = 1_000_000
@@ -74,6 +75,7 @@ def import_dataset(
     update: str = "keep",
     gone: str = "keep",
     options: ReadOptions = DETECTED,
+    fetch_limit: float = 20e9,
 ) -> ImportReport:
     """Read `path` into the dataset `name` (default: the folder's or file's name).
 
@@ -82,8 +84,8 @@ def import_dataset(
     'hide'. Verdicts stay with their pairs in any case. A new dataset whose import fails, or
     without any valid row, leaves nothing behind; an interrupted import keeps the pairs read so
     far, if there are any, and importing again continues.
-    `hf:OWNER/DATASET` is fetched from the Hugging Face hub into the folder `fetched` of the data
-    folder first, and compressed tars are unpacked there.
+    `hf:OWNER/DATASET` and addresses (`locations`; at most `fetch_limit` bytes) are fetched into the
+    folder `fetched` of the data folder first, and compressed tars are unpacked there.
     Raises DatasetNotFound, DatasetFormatError, and SettingsError for an unknown choice.
     """
     if update not in UPDATES or gone not in GONE:
@@ -98,6 +100,12 @@ def import_dataset(
         name = name or str(path).removeprefix(hub_datasets.PREFIX).rpartition("/")[2]
         progress(0, 0, f"Fetching {path}")
         path = hub_datasets.fetch(str(path), fetched)
+    elif is_address(path):
+        name = name or PurePosixPath(str(path).partition("?")[0]).stem
+        progress(0, 0, f"Fetching {shown(str(path).partition('?')[0])}")
+        from backend.datasets import locations  # fsspec is slow to import
+
+        path = locations.fetch(str(path), fetched, fetch_limit)
     source = check_source(path, data_directory)
     if options.image_root:
         check_source(options.image_root, data_directory)
@@ -218,49 +226,33 @@ def _write_rows(
 def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
     """What happened to rows that are not what they were."""
     changes = comparison.changes
-    notes = []
-    if changes.changed and takes:
-        notes.append(
-            f"{changes.changed:,} rows changed in the source and were taken; verdicts stay. "
-            "Score the dataset again."
-        )
-    elif changes.changed:
-        notes.append(
-            f"{changes.changed:,} rows changed in the source; their pairs stay as they were."
-        )
-    if comparison.replaced and takes:
-        notes.append(
-            f"{comparison.replaced:,} pictures were replaced in the source. Their pairs are "
-            "undecided again, because their verdicts were about the old picture."
-        )
-    elif comparison.replaced:
-        notes.append(
-            f"{comparison.replaced:,} pictures were replaced in the source. Their pairs are "
-            "neither shown, scored nor exported until you take the changes or restore the files."
-        )
-    if comparison.unproved:
-        notes.append(
-            f"{comparison.unproved:,} pictures were imported by an earlier version, which did not "
-            "keep what identifies them, and their files were written since. "
-            + (
-                "They count as what they are now; verdicts stay. Score the dataset again."
-                if takes
-                else "Check that they are still the same."
-            )
-        )
+    # (number, what it counts, what follows if changes are taken, else)
+    rows = (
+        (changes.changed, "rows changed in the source",
+         " and were taken; verdicts stay. Score the dataset again.",
+         "; their pairs stay as they were."),
+        (comparison.replaced, "pictures were replaced in the source. Their pairs are ",
+         "undecided again, because their verdicts were about the old picture.",
+         "neither shown, scored nor exported until you take the changes or restore the files."),
+        (comparison.unproved, "pictures were imported by an earlier version, which did not keep "
+         "what identifies them, and their files were written since. ",
+         "They count as what they are now; verdicts stay. Score the dataset again.",
+         "Check that they are still the same."),
+    )  # fmt: skip
+    notes = [
+        f"{number:,} {what}{after_taking if takes else otherwise}"
+        for number, what, after_taking, otherwise in rows
+        if number
+    ]
     if changes.moved:
         notes.append(
             f"{changes.moved:,} pictures have moved in the source; their pairs show the new place. "
             "Score the dataset again."
         )
-    if changes.gone and hidden:
-        notes.append(
-            f"{hidden:,} pairs are gone from the source and hidden until their rows come back."
-        )
-    elif changes.gone:
-        notes.append(
-            f"{changes.gone:,} pairs are gone from the source and stay in queue and export."
-        )
+    if changes.gone:
+        state = "hidden until their rows come back" if hidden else "stay in queue and export"
+        number = hidden or changes.gone
+        notes.append(f"{number:,} pairs are gone from the source and {state}.")
     return notes
 
 

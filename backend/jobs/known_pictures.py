@@ -71,17 +71,14 @@ class DatasetPairs:
         parent = self._engine.settings.data_directory / "neighbours" / self._store.identity
         folder = parent / f"{self._dataset_id}-{model}"
         folder.mkdir(parents=True, exist_ok=True)
-        after = done = 0
-        while True:
-            with self._store.reading() as session:
-                pairs = pair_queries.pairs_after(session, self._dataset_id, after, PART)
-            if not pairs:
-                return
+        done = 0
+        for pairs in self._store.batches(
+            lambda session, after: pair_queries.pairs_after(session, self._dataset_id, after, PART)
+        ):
             # A caption or a picture may change, and pairs may be hidden.
             content = repr([(pair.id, pair.image_path, pair.caption) for pair in pairs])
             path = folder / f"{sha256(content.encode('utf-8', 'replace')).hexdigest()[:32]}.npz"
             yield _read(path) or self._embedded(pairs, path, embed)
-            after = pairs[-1].id
             done += len(pairs)
             self._progress(done, self._total, "Embedding the neighbours")
 
@@ -175,8 +172,8 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
     return Recognition(model, len(images), unknown)
 
 
-def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
-    """At most `size` distinct names, sampled at random; equal names must be adjacent in `names`."""
+def sampled(names: Iterator[str]) -> list[str]:
+    """At most `SAMPLE` distinct names, drawn at random; equal names must be adjacent in `names`."""
     rng = random.Random(0)
     paths: list[str] = []
     count, last = 0, None
@@ -184,9 +181,9 @@ def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
         if name == last:
             continue
         last, count = name, count + 1
-        if len(paths) < size:
+        if len(paths) < SAMPLE:
             paths.append(name)
-        elif (place := rng.randrange(count)) < size:
+        elif (place := rng.randrange(count)) < SAMPLE:
             paths[place] = name
     return paths
 

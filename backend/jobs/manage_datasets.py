@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import locate
@@ -17,7 +18,6 @@ from backend.store import Store
 from db.queries import dataset_queries, job_queries, opinions
 from db.queries import pairs as pair_queries
 from db.queries.dataset_queries import DatasetRow
-from db.queries.opinions import Act
 
 #: A few pages; anything longer belongs in a linked document.
 LONGEST_GUIDELINES = 20_000
@@ -66,10 +66,7 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
             "deleted.",
             terminal="Name another folder with --keep.",
         ) from problem
-    return Deletion(
-        going.dataset_id, going.name, going.root, going.pairs, going.scored, going.reviewed, acts,
-        str(target) if acts else "",
-    )  # fmt: skip
+    return replace(going, acts=acts, verdict_file=str(target) if acts else "")
 
 
 def rename_dataset(store: Store, dataset_id: int, name: str) -> None:
@@ -93,15 +90,13 @@ def set_guidelines(store: Store, dataset_id: int, text: str) -> None:
         dataset_queries.set_guidelines(session, dataset_id, text)
 
 
-def _write(path: Path, acts: Iterable[Act]) -> None:
+def _write(path: Path, acts: Iterable[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacement(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for act in acts:
-            values = asdict(act) | {
-                "image_path": split_proof(act.image_path)[0],
-                "created_at": act.created_at.isoformat(),
-            }
-            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+            act["image_path"] = split_proof(act["image_path"])[0]
+            act["created_at"] = act["created_at"].isoformat()
+            file.write(json.dumps(act, ensure_ascii=False) + "\n")
 
 
 def _free(folder: Path, name: str) -> Path:

@@ -179,11 +179,7 @@ class Probe:
     measured_at: str
 
 
-def probe(settings: Settings, model: str, progress: Progress = no_progress) -> Probe:
-    """Score `PAIRS` pairs with the models in the settings, and store the result under `model`.
-
-    Raises ModelUnavailable, and ModelMissing if the model is not on this machine.
-    """
+def _probe(settings: Settings, model: str, progress: Progress) -> Probe:
     pairs = demo_pairs(PAIRS)
     before, began = memory.resident(), time.monotonic()
     progress(0, PAIRS, "Loading the model")
@@ -191,13 +187,10 @@ def probe(settings: Settings, model: str, progress: Progress = no_progress) -> P
     info = engine.scorer.info
     captioner = engine.captioner
     _score(engine, pairs[:1])  # warm-up is not counted
-    loaded = time.monotonic()
-    done = 0
-    for first in range(0, PAIRS, PAIRS // 2):
-        part = pairs[first : first + PAIRS // 2]
-        _score(engine, part)
-        done += len(part)
-        progress(done, PAIRS, "Scoring pairs of the demo")
+    loaded, half = time.monotonic(), PAIRS // 2
+    for first in (0, half):
+        _score(engine, pairs[first : first + half])
+        progress(first + half, PAIRS, "Scoring pairs of the demo")
     seconds = time.monotonic() - loaded
     measured = Probe(
         model,
@@ -317,10 +310,12 @@ class Models:
         default = default_model(self._store)
         views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
         named = dict.fromkeys([*measured, *models_by_dataset(self._store).values(), default])
-        others = [
-            name for name in named
-            if preset_of(name) is None and (name == default or _can_be_used(name))
-        ]  # fmt: skip
+        others = [  # files and folders that still exist, and what can be downloaded
+            name
+            for name in named
+            if preset_of(name) is None
+            and (name == default or path_of(name) is not None or _repositories(name))
+        ]
         repositories = {repository for name in others for repository in _repositories(name)}
         others += [
             name
@@ -363,11 +358,14 @@ class Models:
         return removal
 
     def probe(self, model: str, progress: Progress = no_progress) -> Probe:
-        """See `backend.jobs.model_manager.probe`."""
+        """Score `PAIRS` pairs with a model and its captioner, and store what they took.
+
+        Raises ModelUnavailable, and ModelMissing if the model is not on this machine.
+        """
         preset = preset_of(model)
         name = preset.name if preset is not None else model
         with self._engines.of_session.lock:  # two models at once would distort each other's times
-            return probe(self._settings.chosen(name), name, progress)
+            return _probe(self._settings.chosen(name), name, progress)
 
     def default(self) -> str:
         """The model for datasets without a model of their own."""
@@ -433,11 +431,6 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         probe=measured,
         on_disk=on_disk,
     )
-
-
-def _can_be_used(model: str) -> bool:
-    """Whether the model is a file or folder that still exists, or can be downloaded."""
-    return path_of(model) is not None or bool(_repositories(model))
 
 
 def _missing_model_message(model: str) -> str:

@@ -9,7 +9,7 @@ opened under this program's limits. Therefore its properties are called one by o
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from backend.store import Store
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import pictures as queries
-from db.queries.pairs import PairRow
 from db.queries.pictures import SignalsRow
 
 #: Pairs whose pictures are measured and committed together.
@@ -49,7 +48,10 @@ def measure_pictures(
         total = pair_queries.totals(session, dataset_id)[0]
         done = queries.count_measured(session, dataset_id)
     measured = unreadable = 0
-    for batch, pictures in open_ahead(root, _waiting(store, dataset_id)):
+    waiting = store.batches(
+        lambda session, after: queries.unmeasured(session, dataset_id, after, BATCH)
+    )
+    for batch, pictures in open_ahead(root, waiting):
         signals = {
             name: signals_of(picture)
             for name, picture in pictures.items()
@@ -73,17 +75,6 @@ def measure_pictures(
         queries.replace_issues(session, dataset_id, issues)
     counts = {issue: len(ids) for issue, ids in issues.items()}
     return PictureQualityReport(dataset_id, total, measured, unreadable, counts)
-
-
-def _waiting(store: Store, dataset_id: int) -> Iterator[Sequence[PairRow]]:
-    after = 0
-    while True:
-        with store.reading() as session:
-            batch = queries.unmeasured(session, dataset_id, after, BATCH)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1].id
 
 
 def signals_of(picture: Image.Image) -> dict[str, Any]:

@@ -447,7 +447,7 @@ class ExportCounts:
 
 @dataclass(frozen=True)
 class ExportReport:
-    out: Path
+    out: Path | str  #: a folder, or an address
     format: str
     counts: ExportCounts
     written: int

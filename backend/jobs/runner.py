@@ -128,11 +128,9 @@ class JobRunner:
             if not job.uses & in_use:
                 self._waiting.remove(job)
                 self._running[job.id] = job
-                self._run_in_thread(job)
+                name = f"job {job.id}"
+                threading.Thread(target=self._run, args=(job,), name=name, daemon=True).start()
             in_use |= job.uses
-
-    def _run_in_thread(self, job: _Job) -> None:
-        threading.Thread(target=self._run, args=(job,), name=f"job {job.id}", daemon=True).start()
 
     def _run(self, job: _Job) -> None:
         try:

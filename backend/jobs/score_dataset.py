@@ -16,7 +16,6 @@ from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
 from backend.jobs.expectations import Expectations
 from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
-from backend.jobs.ray_cluster import Cluster
 from backend.jobs.reports import ScoreReport
 from backend.jobs.stage import (
     PAIRS,
@@ -92,17 +91,16 @@ def score_dataset(
     dataset_id: int,
     progress: Progress = no_progress,
     suggestions: bool = True,
-    cluster: Cluster | Devices | None = None,
+    devices: Devices | None = None,
     anyway: bool = False,
     anew: bool = False,
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
-    `cluster`: where to compute: trajectories on machines, or everything that takes long in several
-    processes of this one; None: in this process; `anyway`: also score pictures of a kind that the
-    model does not know (remembered with the dataset); otherwise a few of them are left out, and a
-    dataset with many is refused; `anew`: see `detect`. Raises ModelUnavailable, UnknownPictures,
-    NotFound, SettingsError.
+    `devices`: the processes that share what takes long; None: this one alone; `anyway`: also score
+    pictures of a kind that the model does not know (remembered with the dataset); otherwise a few
+    of them are left out, and a dataset with many is refused; `anew`: see `detect`. Raises
+    ModelUnavailable, UnknownPictures, NotFound, SettingsError.
     """
     started = time.monotonic()
     captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
@@ -123,17 +121,16 @@ def score_dataset(
     run = run_of(store, engine, dataset_id)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
-    devices, machines = (None, cluster) if isinstance(cluster, Cluster) else (cluster, None)
     familiarity = familiarity_for(store, engine, dataset_id, anyway)
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, Workers(engine, root), suggestions,
-        anew, machines, familiarity,
+        anew, familiarity,
     )  # fmt: skip
     stages = stages_of(scoring)
     first, copies = stage_in(stages, Trajectories), stage_in(stages, Copies)
     devices = decided(devices, engine, first.remaining() + copies.remaining())
     expected: dict[str, float] = {}
-    if machines is None and first.remaining() >= MEASURED_FROM:
+    if first.remaining() >= MEASURED_FROM:
         progress(0, 0, "Measuring the time")
         expected = _expected(scoring, stages, len(devices.names) if devices is not None else 1)
     reported = LastReport(progress)
@@ -197,6 +194,7 @@ def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
         "model": info.model,
         "revision": info.revision,
         "explorer": exploring.name,
+        "code_version": VERSION,
         "parameters": {
             **exploring.parameters(),
             "limits": info.limits,
@@ -208,7 +206,5 @@ def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 def run_of(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run of this model and these settings on this dataset: an earlier one, or a new one."""
-    key = run_key(engine, dataset_id)
     with store.writing() as session:
-        run = run_queries.find_run(session, **key)
-        return run or run_queries.start_run(session, **key, code_version=VERSION)
+        return run_queries.find_or_start(session, **run_key(engine, dataset_id))

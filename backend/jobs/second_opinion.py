@@ -11,14 +11,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 from PIL import Image
 from sqlalchemy.orm import Session
 
-from backend.datasets.containers import locate
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.images import load_image
 from backend.engine.correction.prompting import LONGEST_CAPTION, encoded
 from backend.engine.detection.opinion_signs import (
     WORDS,
@@ -29,7 +28,6 @@ from backend.engine.detection.opinion_signs import (
 )
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.vqa.caption_question import CAPTION, one_line, read_prompt
 from backend.errors import (
     BudgetSpent,
@@ -39,10 +37,10 @@ from backend.errors import (
     QuestionRefused,
     SettingsError,
     TracedError,
-    UnsafePath,
 )
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.detect import measure_disagreement, renew_suspects
+from backend.jobs.image_batches import open_picture
 from backend.jobs.replace_ranking import use_ranking
 from backend.jobs.reports import SecondOpinionPlan, SecondOpinionReport
 from backend.progress import Progress, no_progress
@@ -83,9 +81,7 @@ def share_of(text: str) -> float:
     return share
 
 
-def open_server(
-    url: str, model: str | None, timeout: float | None = None, spending: Spending | None = None
-) -> ChatEndpoint:
+def open_server(url: str, model: str | None, timeout: float | None = None) -> ChatEndpoint:
     """The model behind an OpenAI-compatible server; None: the only one that it serves. Raises
     SettingsError, ModelUnavailable."""
     if "@" in url.partition("://")[2].partition("/")[0]:
@@ -103,7 +99,7 @@ def open_server(
                 terminal="Choose one: --second-model NAME.",
             )
         model = names[0]
-    return ChatEndpoint(url, model, timeout=seconds, spending=spending)
+    return ChatEndpoint(url, model, timeout=seconds)
 
 
 def question_about(image: Image.Image, caption: str) -> Question:
@@ -125,14 +121,14 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         total = pair_queries.counts(session, dataset_id).total
         first = pair_queries.pairs_after(session, dataset_id, 0, _TRIED)
-    image, caption = next(
-        ((image, pair.caption) for pair in first if (image := _opened(root, pair.image_path))),
-        (None, ""),
-    )
-    if image is None:
+    for pair in first:
+        image = open_picture(root, pair.image_path)
+        if not isinstance(image, str):
+            break
+    else:
         raise ImageError("None of the first pictures can be read, so the server was not asked.")
     began = time.monotonic()
-    answer = endpoint.ask(question_about(image, caption))
+    answer = endpoint.ask(question_about(image, pair.caption))
     seconds = time.monotonic() - began
     if p_yes(answer.likeliest) is None:
         raise ModelMismatch(
@@ -241,9 +237,9 @@ class _Asking:
             self.error = self.error or answer
 
     def _opinion(self, pair: PairCaption) -> OpinionRow:
-        image = _opened(self.root, pair.image_path)
-        if image is None:
-            raise ImageError(f"The picture '{pair.image_path}' cannot be read.")
+        image = open_picture(self.root, pair.image_path)
+        if isinstance(image, str):
+            raise ImageError(image)
         opinion = self._p_yes(image, pair.caption)
         if opinion is None or opinion >= 0.5:  # a deletion explains doubts only
             return OpinionRow(pair.pair_id, opinion)
@@ -260,23 +256,16 @@ class _Asking:
         return p_yes(self.endpoint.ask(question_about(image, caption)).likeliest)
 
 
-def _opened(root: Path, image_path: str) -> Image.Image | None:
-    try:
-        return load_image(locate(root, image_path))
-    except (ImageError, UnsafePath, OSError):
-        return None
-
-
 def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
     """The run of this model on this dataset: an earlier one, or a new one."""
-    what = {
+    what: dict[str, Any] = {
         "kind": KIND, "dataset_id": dataset_id, "scorer_kind": "server", "model": endpoint.name,
         "revision": "", "explorer": "none",
         "parameters": {"url": endpoint.base_url, "prompt": read_prompt().text},
+        "code_version": VERSION,
     }  # fmt: skip
     with store.writing() as session:
-        run = run_queries.find_run(session, **what)
-        return run or run_queries.start_run(session, **what, code_version=VERSION)
+        return run_queries.find_or_start(session, **what)
 
 
 def _take_effect(

@@ -1,40 +1,57 @@
-"""`score SOURCE --out FOLDER`: score shard by shard; nothing enters the database.
+"""`score SOURCE --out DESTINATION/`: score shard by shard; nothing enters the database.
 
-A shard is one file of the source (a tar, a Parquet file, a table). It becomes a dataset in a store
-of its own in FOLDER/.work, is scored by the same stages as any other dataset, and is written as one
-Parquet file; then the store is deleted. So memory and disk do not grow with the number of shards,
-and a command that was killed continues in the middle of a shard.
+A shard is one file of the source (a tar, a Parquet file, a table) and a task of its own, the same
+wherever it runs: it becomes a dataset in a small store of its own, is scored by the same stages as
+any other dataset, and is written to the destination as one Parquet file; then the store is deleted.
+So memory and disk do not grow with the number of shards. Only a task's outcome, a few numbers,
+returns to the process that gives the tasks out.
 
 The first detector is trained once, on one shard, and judges all of them: probabilities of different
-shards are comparable. FOLDER/run.json says what computed the results, FOLDER/detector is the
-detector. Columns: `id`, `caption`, `p_error`, `s_0`, `icc`, `suspects` (as in `export_scores`),
+shards are comparable. In the destination, `run.json` says what computed the results, `detector` is
+the detector, `manifest.json` lists the shards that are done and the state they were in. A result
+that is missing in the manifest, because the program was killed, is read for its own facts. A task
+that runs twice writes the same file twice.
+
+Columns: `id`, `caption`, `split`, `p_error`, `s_0`, `icc`, `suspects` (as in `export_scores`),
 `model`, and every feature that a detector of first steps reads.
 """
 
+import hashlib
 import json
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
+from backend.datasets.export_row import MARK
+from backend.datasets.locations import Location, StoredFile
 from backend.datasets.read_options import TABLES, is_hidden
-from backend.datasets.regular_files import replacement
-from backend.datasets.shards import shards_of
 from backend.engine.detection.features import NAMES, feature_matrix
 from backend.errors import DatasetError, DatasetNotFound, SettingsError, TrainingError
 from backend.jobs.export_scores import feature_cells, suspect_cells, write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
+from backend.jobs.ray_workers import Cluster, RayWorkers
 from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
 from backend.jobs.stored_trajectories import latest_batches
-from backend.jobs.workers import AUTOMATIC, Devices
+from backend.jobs.workers import (
+    AUTOMATIC,
+    WORTH_A_PROCESS,
+    Devices,
+    Opened,
+    Workers,
+    decided,
+)
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
+from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store, open_database
 from backend.version import VERSION
 from db.queries import classifier_queries, dataset_queries
@@ -42,9 +59,13 @@ from db.queries import detections as detection_queries
 
 #: The key of this program's facts in a Parquet file's metadata.
 _FACTS = b"traced_curator"
-_RUN, _DETECTOR, _WORK = "run.json", "detector", ".work"
+_RUN, _DETECTOR, _MANIFEST = "run.json", "detector", "manifest.json"
 #: The detector is trained on the largest of so many shards drawn at random.
 _DRAWN = 8
+#: The manifest is written again when so many shards are done, or this share of all.
+_AT_LEAST, _SHARE = 20, 0.01
+#: What is stored of a shard: its version, pairs, problems.
+Facts = dict[str, Any]
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()), ("caption", pa.string()), ("split", pa.string()),
@@ -57,86 +78,158 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Shard:
-    """`name`: its path below the source. `state`: its size and time of change; if they differ from
-    those of its results, it is scored again."""
-
-    path: Path
-    name: str
-    state: tuple[int, int]
-
-    def result(self, out: Path) -> Path:
-        return out / f"{self.name}.parquet"
-
-
-@dataclass(frozen=True)
-class _Detector:
+class Detector:
     kind: str
     report: dict[str, Any]
     payload: bytes
 
 
+@dataclass(frozen=True)
+class Task:
+    """What every task of a run needs. `devices`: for the stages inside a shard; `work`: the folder
+    for unfinished shards, where a task that was interrupted continues; None: a new one each time,
+    on whatever machine."""
+
+    source: str
+    out: str
+    anyway: bool
+    devices: Devices | None = None
+    work: Path | None = None
+    detector: Detector | None = None
+
+    def __call__(self, engine: Engine, shards: Sequence[StoredFile], _: Opened) -> Facts | str:
+        """Score one shard and write its results; returns its facts, or why it cannot be read.
+        Without a detector, train it on this shard and write it too."""
+        (shard,) = shards
+        if Location(self.out).read(_RUN) is None:
+            raise SettingsError(f"A worker does not see {self.out}. Give an address (s3://…).")
+        if self.work is not None:
+            return self._in(engine, shard, self.work / _digest(shard.key, shard.version))
+        with tempfile.TemporaryDirectory(prefix="traced-shard-") as folder:
+            return self._in(engine, shard, Path(folder) / "work")
+
+    def _in(self, engine: Engine, shard: StoredFile, work: Path) -> Facts | str:
+        work.mkdir(parents=True, exist_ok=True)
+        settings = replace(engine.settings, data_directory=work, trajectories="first-step")
+        try:
+            facts = _score(engine.beside(settings), shard, self, work)
+        except DatasetError as problem:
+            facts = str(problem)
+        shutil.rmtree(work)
+        return facts
+
+
 def score_shards(
     engine: Engine,
-    source: Path,
-    out: Path,
+    source: str | Path,
+    out: str | Path,
     progress: Progress = no_progress,
-    devices: Devices = AUTOMATIC,
+    devices: Devices | Cluster = AUTOMATIC,
     anyway: bool = False,
     seed: int = 0,
 ) -> ShardsReport:
-    """Score every shard of `source` that has no result in the folder `out`.
+    """Score every shard of `source` that has no result in `out`; both are folders or addresses.
 
-    A shard that cannot be read is left out and reported. `seed`: of the shard that trains the
-    detector. Raises DatasetNotFound, SettingsError for a folder with results of another run, and
-    the errors of `score_dataset`.
+    A shard that cannot be read is left out and reported. `devices`: one shard is one task of these
+    processes or machines; `seed`: of the shard that trains the detector. Raises DatasetNotFound,
+    ExportError, SettingsError for a destination with results of another run, and the errors of
+    `score_dataset`.
     """
-    source, out = source.absolute(), out.absolute()
-    shards = _shards_in(source, out)
+    place, results = Location(source), Location(out)
+    _check_places(place, results)
+    shards = _shards_in(place)
     _check_scorer(engine)
-    out.mkdir(parents=True, exist_ok=True)
-    _claim(out, {"source": str(source), "version": VERSION, "seed": seed, **_identity(engine)})
-    work = out / _WORK
-    inside = engine.beside(replace(engine.settings, data_directory=work, trajectories="first-step"))
-    detector = _first_detector(inside, shards, out, progress, devices, anyway, seed)
-    remaining = [shard for shard in shards if not _is_done(shard, out)]
-    failed: list[str] = []
-    for number, shard in enumerate(remaining):
-        progress(len(shards) - len(remaining) + number, len(shards), f"Scoring {shard.name}")
-        try:
-            _score(inside, shard, out, detector, devices, anyway)
-        except DatasetError as problem:
-            failed.append(f"{shard.name}: {problem}")
-    shutil.rmtree(work, ignore_errors=True)
-    facts = [_facts_of(shard.result(out)) for shard in shards if _is_done(shard, out)]
+    _claim(results, {"source": str(place), "version": VERSION, "seed": seed, **_identity(engine)})
+    failed: dict[str, str] = {}
+    reported = LastReport(progress)
+    work = engine.settings.data_directory / "shards" / _digest(str(results))
+    task = Task(str(source), str(out), anyway)
+    with _alone(work, results), _workers(engine, devices, len(shards), reported) as workers:
+        if isinstance(devices, Devices):
+            task = replace(task, work=work, devices=devices if len(shards) == 1 else None)
+        detector = _first_detector(workers, shards, results, reported, task, seed)
+        task = replace(task, detector=detector)
+        facts = _facts_in(results)
+        remaining = [shard for shard in shards if not _is_done(shard, facts)]
+        reported(len(shards) - len(remaining), len(shards), "Scoring")
+        batches = ([shard] for shard in remaining)
+        for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
+            if isinstance(outcome, str):
+                failed[shard.name] = outcome
+            else:
+                facts[shard.name] = outcome
+            reported(len(shards) - len(remaining) + number, len(shards), f"Scored {shard.name}")
+            if number % max(_AT_LEAST, int(_SHARE * len(shards))) == 0:
+                _write_manifest(results, facts, failed)
+        if remaining or results.read(_MANIFEST) is None:
+            _write_manifest(results, facts, failed)
+    every = [facts[shard.name] for shard in shards if _is_done(shard, facts)]
     return ShardsReport(
         shards=len(shards),
         scored_now=len(remaining) - len(failed),
-        pairs=sum(fact["pairs"] for fact in facts),
-        left_out=sum(fact["left_out"] for fact in facts),
-        failed=tuple(failed),
-        out=str(out),
+        pairs=sum(fact["pairs"] for fact in every),
+        left_out=sum(fact["left_out"] for fact in every),
+        failed=tuple(f"{name}: {why}" for name, why in sorted(failed.items())),
+        out=str(results),
     )
 
 
-def _shards_in(source: Path, out: Path) -> list[Shard]:
-    """The source's files, in order of their names."""
-    if not source.exists():
-        raise DatasetNotFound(f"There is no {source}.")
-    if source.is_dir() and (source == out or source in out.parents):
+def _digest(*texts: str) -> str:
+    return hashlib.sha256(" ".join(texts).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _alone(work: Path, out: Location) -> Iterator[None]:
+    """The folder for unfinished shards, removed in the end, kept when interrupted. Raises
+    SettingsError if another process uses it."""
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(work / ".lock", timeout=0):
+            yield
+            shutil.rmtree(work, ignore_errors=True)
+    except Timeout as problem:
+        raise SettingsError(f"Another command is scoring to {out}. Wait for its end.") from problem
+
+
+def _workers(
+    engine: Engine, devices: Devices | Cluster, shards: int, reported: LastReport
+) -> Workers | RayWorkers:
+    if isinstance(devices, Cluster):
+        return RayWorkers(engine, devices)
+    if shards == 1:  # its batches are shared instead
+        return Workers(engine, None)
+    several = decided(devices, engine, WORTH_A_PROCESS * (shards - 1))
+    return Workers(engine, None, several, reported.repeat)
+
+
+def _check_places(source: Location, out: Location) -> None:
+    if not (source.is_local or out.is_local):
+        inside = f"{out}/".startswith(f"{source}/")
+    else:
+        inside = source.is_local and out.is_local and out.folder.is_relative_to(source.folder)
+    if inside:
         raise SettingsError(f"{out} lies in the source: its results would be read as shards.")
-    files = [source]
-    if source.is_dir():
-        tables = (path for path in source.glob("**/*") if path.suffix.lower() in TABLES)
-        files = shards_of(source) or sorted(path for path in tables if not is_hidden(path.name))
-    if not files:
+
+
+def _shards_in(source: Location) -> list[StoredFile]:
+    """The source's tars, of the folder or its subfolders, or else its tables; in order of their
+    names. Raises DatasetNotFound if there are none."""
+    files = source.files()
+    exported = {PurePosixPath(f.name).parent for f in files if PurePosixPath(f.name).name == MARK}
+    tars, tables = [], []
+    for file in files:
+        path = PurePosixPath(file.name)
+        if is_hidden(path.name):
+            continue
+        if path.suffix == ".tar" and len(path.parts) <= 2 and (
+            len(path.parts) == 1 or path.parent not in exported
+        ):  # fmt: skip
+            tars.append(file)
+        elif path.suffix.lower() in TABLES:
+            tables.append(file)
+    if not (tars or tables):
         raise DatasetNotFound(f"{source} holds no tar shards and no tables.")
-    root = source if source.is_dir() else source.parent
-    states = [file.stat() for file in files]
-    return [
-        Shard(file, str(file.relative_to(root)), (state.st_size, state.st_mtime_ns))
-        for file, state in zip(files, states, strict=True)
-    ]
+    return tars or tables
 
 
 def _check_scorer(engine: Engine) -> None:
@@ -157,98 +250,122 @@ def _identity(engine: Engine) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _claim(out: Path, identity: dict[str, Any]) -> None:
+def _claim(out: Location, identity: dict[str, Any]) -> None:
     """Write what computes the results, or compare with what did."""
-    file = out / _RUN
-    if file.exists():
-        before = json.loads(file.read_text("utf-8"))
+    content = out.read(_RUN)
+    if content is not None:
+        before = json.loads(content)
         differences = sorted(key for key in identity if before.get(key) != identity[key])
         if differences:
             raise SettingsError(
                 f"{out} holds the results of another run (other {', '.join(differences)}). Name "
-                "another folder, or remove it."
+                "another one, or remove it."
             )
         return
-    if any(out.iterdir()):
-        raise SettingsError(f"{out} is not empty and holds no results. Name another folder.")
-    with replacement(file) as part:
-        part.write_text(json.dumps(identity, indent=1, sort_keys=True), "utf-8")
+    if not out.is_empty():
+        raise SettingsError(f"{out} is not empty and holds no results. Name another one.")
+    out.write(_RUN, json.dumps(identity, indent=1, sort_keys=True).encode())
 
 
-def _is_done(shard: Shard, out: Path) -> bool:
-    file = shard.result(out)
-    return file.exists() and tuple(_facts_of(file)["state"]) == shard.state
+def result_of(shard: str) -> str:
+    """The name of a shard's result."""
+    return f"{shard}.parquet"
 
 
-def _facts_of(file: Path) -> dict[str, Any]:
-    facts = (pq.read_schema(file).metadata or {}).get(_FACTS)
+def _is_done(shard: StoredFile, facts: Mapping[str, Facts]) -> bool:
+    return shard.name in facts and facts[shard.name]["version"] == shard.version
+
+
+def _facts_in(out: Location) -> dict[str, Facts]:
+    """The facts of every shard with a result: from the manifest, or from results that it lacks."""
+    in_manifest = json.loads(out.read(_MANIFEST) or b"{}").get("shards", {})
+    facts: dict[str, Facts] = {}
+    for file in out.files():
+        shard = file.name.removesuffix(".parquet")
+        if file.name != result_of(shard) or is_hidden(PurePosixPath(file.name).name):
+            continue
+        fact = in_manifest.get(shard)
+        if fact is None or fact["result"] != file.version:
+            with tempfile.TemporaryDirectory() as folder:
+                fact = _facts_of(out.copy(file, Path(folder)), file)
+        facts[shard] = fact
+    return facts
+
+
+def _facts_of(path: Path, file: StoredFile) -> Facts:
+    facts = (pq.read_schema(path).metadata or {}).get(_FACTS)
     if facts is None:
-        raise SettingsError(f"{file} is not a result of this program. Move it away.")
-    return dict(json.loads(facts))
+        raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
+    return dict(json.loads(facts), result=file.version)
+
+
+def _write_manifest(out: Location, facts: dict[str, Facts], failed: dict[str, str]) -> None:
+    versions = {file.name: file.version for file in out.files()}
+    for shard, fact in facts.items():
+        fact["result"] = versions.get(result_of(shard), "")
+    content = {"shards": facts, "failed": failed}
+    out.write(_MANIFEST, json.dumps(content, indent=1, sort_keys=True).encode())
 
 
 def _first_detector(
-    engine: Engine,
-    shards: Sequence[Shard],
-    out: Path,
+    workers: Workers | RayWorkers,
+    shards: Sequence[StoredFile],
+    out: Location,
     progress: Progress,
-    devices: Devices,
-    anyway: bool,
+    task: Task,
     seed: int,
-) -> _Detector:
-    """The detector of the folder; trained first if it has none."""
-    file = out / _DETECTOR
-    if not file.exists():
+) -> Detector:
+    """The detector of the destination; trained first if it has none."""
+    if out.read(_DETECTOR) is None:
         candidates = random.Random(seed).sample(list(shards), min(_DRAWN, len(shards)))
-        shard = max(candidates, key=lambda shard: shard.state[0])
-        progress(0, 0, f"Training the detector on {shard.name}")
-        _score(engine, shard, out, None, devices, anyway)
-    head, payload = file.read_bytes().split(b"\n", 1)
-    return _Detector(**json.loads(head), payload=payload)
+        for shard in sorted(candidates, key=lambda shard: -shard.size):
+            progress(0, 0, f"Training the detector on {shard.name}")
+            ((_, outcome),) = workers.map(task, [[shard]])
+            if not isinstance(outcome, str):
+                break
+        else:
+            raise DatasetError(f"No shard drawn for the detector can be read. {outcome}")
+    content = out.read(_DETECTOR)
+    assert content is not None
+    head, payload = content.split(b"\n", 1)
+    return Detector(**json.loads(head), payload=payload)
 
 
-def _score(
-    engine: Engine,
-    shard: Shard,
-    out: Path,
-    detector: _Detector | None,
-    devices: Devices,
-    anyway: bool,
-) -> None:
-    """Score one shard and write its results; without a `detector`, train it and write it."""
-    work = engine.settings.data_directory
-    mark = work / "shard"
-    if not mark.is_file() or mark.read_text("utf-8") != shard.name:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        mark.write_text(shard.name, "utf-8")
+def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
+    out = Location(task.out)
+    path = Location(task.source).copy(shard, work / "source")
     store = open_database(f"sqlite:///{work / 'traced.db'}")
     try:
-        source_rows = import_dataset(store, shard.path, "shard", data_directory=work / "none")
-        if detector is not None:
-            _adopt(store, engine, source_rows.dataset_id, detector)
+        source_rows = import_dataset(store, path, "shard", data_directory=work / "none")
+        if task.detector is not None:
+            _adopt(store, engine, source_rows.dataset_id, task.detector)
         report = score_dataset(
-            store, engine, source_rows.dataset_id, suggestions=False, cluster=devices, anyway=anyway
-        )
-        if detector is None:
-            _save_detector(store, source_rows.dataset_id, shard, out / _DETECTOR)
+            store, engine, source_rows.dataset_id, suggestions=False, devices=task.devices,
+            anyway=task.anyway,
+        )  # fmt: skip
         with store.reading() as session:
             problems = dataset_queries.list_problems(
                 session, source_rows.dataset_id, limit=SHOWN_PROBLEMS
             )
         facts = {
-            "state": shard.state, "pairs": report.pairs,
+            "version": shard.version, "pairs": report.pairs,
             "left_out": source_rows.problems + report.unreadable + report.unknown,
             "problems": [asdict(problem) for problem in problems],
         }  # fmt: skip
+        facts = json.loads(json.dumps(facts, default=str))
+        schema = _SCHEMA.with_metadata({_FACTS: json.dumps(facts)})
+        file = work / "result.parquet"
         rows = _rows(store, source_rows.dataset_id, engine.scorer.info.model)
-        _write(rows, facts, shard.result(out))
+        write_parquet(rows, schema, file)
+        out.put(result_of(shard.name), file)
+        if task.detector is None:  # after the result, whose probabilities come from its training
+            _save_detector(store, source_rows.dataset_id, shard.name, out)
     finally:
         store.close()
-    shutil.rmtree(work)
+    return facts
 
 
-def _adopt(store: Store, engine: Engine, dataset_id: int, detector: _Detector) -> None:
+def _adopt(store: Store, engine: Engine, dataset_id: int, detector: Detector) -> None:
     """Make the detector the one in use, so that scoring trains none."""
     run = run_of(store, engine, dataset_id)
     with store.writing() as session:
@@ -260,17 +377,16 @@ def _adopt(store: Store, engine: Engine, dataset_id: int, detector: _Detector) -
             classifier_queries.activate(session, row.id)
 
 
-def _save_detector(store: Store, dataset_id: int, shard: Shard, file: Path) -> None:
+def _save_detector(store: Store, dataset_id: int, shard: str, out: Location) -> None:
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
         if active is None:
             raise TrainingError(
-                f"{shard.name} has too few pairs to train a detector on. Join small shards first."
+                f"{shard} has too few pairs to train a detector on. Join small shards first."
             )
         payload = classifier_queries.get_payload(session, active.id)
-    head = {"kind": active.kind, "report": {**active.report, "shard": shard.name}}
-    with replacement(file) as part:
-        part.write_bytes(json.dumps(head).encode() + b"\n" + payload)
+    head = {"kind": active.kind, "report": {**active.report, "shard": shard}}
+    out.write(_DETECTOR, json.dumps(head).encode() + b"\n" + payload)
 
 
 def _rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]:
@@ -285,10 +401,3 @@ def _rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]
                 "p_error": pair.p_error, "s_0": pair.s_0, "icc": pair.icc, "model": model,
                 "suspects": suspect_cells(detections.get(pair.id)),
             }  # fmt: skip
-
-
-def _write(rows: Iterator[dict[str, Any]], facts: dict[str, Any], file: Path) -> None:
-    schema = _SCHEMA.with_metadata({_FACTS: json.dumps(facts, default=str)})
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with replacement(file) as part:
-        write_parquet(rows, schema, part)

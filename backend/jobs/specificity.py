@@ -9,6 +9,7 @@ random sample of the pictures.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,10 @@ def measure_specificity(
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
         measured_count = queries.summary(session, run.id)[0]
-    for batch in _waiting(store, dataset_id, run.id):
+    for batch in store.batches(
+        lambda session, after: queries.unmeasured(session, dataset_id, run.id, after, BATCH),
+        attrgetter("pair_id"),
+    ):
         rows = judge.measured(batch, run.id)
         with store.writing() as session:
             queries.save_retrievals(session, rows)
@@ -107,6 +111,7 @@ def _run(judge: "Judge") -> RunRow:
         "model": info.model,
         "revision": info.revision,
         "explorer": "none",
+        "code_version": VERSION,
         "parameters": {
             "neighbours": NEIGHBOURS,
             "scale": round(judge.scale, 4),
@@ -116,22 +121,9 @@ def _run(judge: "Judge") -> RunRow:
         },
     }
     with judge.store.writing() as session:
-        run = run_queries.find_run(session, **what)
-        run = run or run_queries.start_run(session, **what, code_version=VERSION)
+        run = run_queries.find_or_start(session, **what)
         queries.keep_only(session, judge.dataset_id, run.id)
     return run
-
-
-def _waiting(store: Store, dataset_id: int, run_id: int) -> Iterator[list[PairCaption]]:
-    """Batches of pairs that the run has not measured yet."""
-    after = 0
-    while True:
-        with store.reading() as session:
-            batch = queries.unmeasured(session, dataset_id, run_id, after, BATCH)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1].pair_id
 
 
 @dataclass(frozen=True)

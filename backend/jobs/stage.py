@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from PIL import Image
 
 from backend.engine.correction import judge
@@ -26,7 +25,6 @@ from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import suspects_by
 from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.jobs.known_pictures import UNKNOWN
-from backend.jobs.ray_cluster import Cluster
 from backend.jobs.stored_trajectories import to_row
 from backend.jobs.workers import Task, Workers
 from backend.loaded_models import Engine
@@ -40,7 +38,7 @@ from db.queries.runs import RunRow
 
 #: Number of pairs to measure.
 PAIRS = 20
-#: Overhead of a database row in bytes, beyond its values: keys, headers, index entries.
+#: Overhead of a database row in bytes, beyond its arrays: numbers, keys, headers, index entries.
 _ROW = 200
 
 
@@ -103,10 +101,13 @@ class Sample:
     def stored_bytes(self) -> float:
         """What a pair's first trajectory takes in the database."""
         measured = next(iter(self._measured.values()))
-        rows = [
-            to_row(pair.id, t) for pair, t in zip(self.pairs, measured.trajectories, strict=True)
+        sizes = [
+            len(value)
+            for trajectory in measured.trajectories
+            for value in trajectory_queries.packed(to_row(0, trajectory)).values()
+            if isinstance(value, bytes)
         ]
-        return sum(_ROW + bytes_in(row) for row in rows) / len(rows)
+        return _ROW + sum(sizes) / len(measured.trajectories)
 
     def correction_seconds(self, together: int, judged_ahead: int) -> float:
         """Of the `together` pairs that gain most by a deletion. The probabilities that are computed
@@ -136,23 +137,6 @@ class Sample:
         return seconds + judged_ahead * measured.seconds
 
 
-def bytes_in(value: Any) -> int:
-    """Size in bytes of the arrays, numbers and texts in a record.
-
-    >>> bytes_in(("dog", 1, np.zeros(3, np.float32), None))
-    23
-    """
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, str):
-        return len(value.encode())
-    if isinstance(value, int | float):
-        return 8
-    if isinstance(value, Sequence):
-        return sum(bytes_in(item) for item in value)
-    return sum(bytes_in(item) for item in vars(value).values()) if hasattr(value, "__dict__") else 0
-
-
 @dataclass
 class Scoring:
     """What the stages of one job share. `total`: pairs of the dataset. `run`: None if there is none
@@ -169,7 +153,6 @@ class Scoring:
     workers: Workers
     suggestions: bool = True
     anew: bool = False
-    cluster: Cluster | None = None
     familiarity: Familiarity | None = None
 
     @property
@@ -238,16 +221,11 @@ class Stage:
         return done
 
 
-def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[list[PairRow]]:
+def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[Sequence[PairRow]]:
     """All pairs in import order, `size` at a time."""
-    after = 0
-    while True:
-        with scoring.store.reading() as session:
-            batch = pair_queries.pairs_after(session, scoring.dataset_id, after, size)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1].id
+    return scoring.store.batches(
+        lambda session, after: pair_queries.pairs_after(session, scoring.dataset_id, after, size)
+    )
 
 
 class TextStage(Stage):

@@ -52,9 +52,12 @@ SUGGEST_AT_MOST = 1000
 
 def likely_wrong(store: Store, dataset_id: int) -> list[int]:
     """Ids of the pairs for which corrections are prepared."""
+    return [pair.id for pair in _likely_pairs(store, dataset_id)]
+
+
+def _likely_pairs(store: Store, dataset_id: int) -> list[PairRow]:
     with store.reading() as session:
-        likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
-    return [pair.id for pair in likely]
+        return pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
 
 
 class _Suspected(NamedTuple):
@@ -83,10 +86,7 @@ class Corrections(Stage):
 
     @cached_property
     def _likely(self) -> list[PairRow]:
-        with self.scoring.store.reading() as session:
-            return pair_queries.most_likely_wrong(
-                session, self.scoring.dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST
-            )
+        return _likely_pairs(self.scoring.store, self.scoring.dataset_id)
 
     @cached_property
     def _proposer(self) -> str:

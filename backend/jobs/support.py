@@ -9,13 +9,13 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from backend.engine import memory
 from backend.engine.captions import Caption
@@ -42,7 +42,6 @@ from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pairs import PairRow
 from db.queries.phrase_scores import LONGEST, PhraseRow
 from db.queries.runs import RunRow
 
@@ -126,11 +125,15 @@ def _pools_for(
     used: set[str] = set()
     sample: list[str] = []
     unspaced = 0
-    for batch in _captions(store, dataset_id):
-        for caption in batch:
+    for batch in store.batches(
+        lambda session, after: pair_queries.captions_after(session, dataset_id, after, 5000),
+        itemgetter(0),
+    ):
+        captions = [caption for _, caption in batch]
+        for caption in captions:
             used |= words.intersection(re.findall(r"[a-z]+", caption.lower()))
             unspaced += not is_spaced(caption)
-        sample += batch[:: -(-total // _SAMPLE)]  # from all parts: files are often sorted
+        sample += captions[:: -(-total // _SAMPLE)]  # from all parts: files are often sorted
     notes = []
     if unspaced:
         notes.append(
@@ -153,17 +156,6 @@ def _pools_for(
     return pools.without(used), other_languages, tuple(notes)
 
 
-def _captions(store: Store, dataset_id: int) -> Iterator[list[str]]:
-    after = 0
-    while True:
-        with store.reading() as session:
-            rows = pair_queries.captions_after(session, dataset_id, after, 5000)
-        if not rows:
-            return
-        yield [caption for _, caption in rows]
-        after = rows[-1][0]
-
-
 def _run(
     store: Store, engine: Engine, dataset_id: int, pools: NoncePools, other_languages: float
 ) -> RunRow:
@@ -175,6 +167,7 @@ def _run(
         "model": info.model,
         "revision": info.revision,
         "explorer": "",
+        "code_version": VERSION,
         "parameters": {
             "nonces": pools.digest,
             "per_phrase": pools.per_phrase,
@@ -185,9 +178,7 @@ def _run(
         },
     }
     with store.writing() as session:
-        run = run_queries.find_run(session, **what)
-        if run is None:
-            run = run_queries.start_run(session, **what, code_version=VERSION)
+        run = run_queries.find_or_start(session, **what)
         return run_queries.record_observed(session, run.id, other_languages=other_languages)
 
 
@@ -203,8 +194,16 @@ def _attribute(
     """(pairs computed now, their phrases, the number of testable phrases)."""
     computed = phrases = covered = 0
     reported: set[str] = set()
-    for batch, opened in open_ahead(root, _waiting(store, run)):
-        states, broken = _states(engine, opened)
+    dataset_id = run.dataset_id or 0
+    waiting = store.batches(
+        lambda session, after: pair_queries.pairs_of(
+            session,
+            phrase_queries.pairs_without_phrases(session, dataset_id, run.id, after, BATCH),
+        )
+    )
+    for batch, opened in open_ahead(root, waiting):
+        with engine.lock:
+            states, broken = encode_opened(engine, opened)
         readable = [pair for pair in batch if pair.image_path in states]
         scores = phrase_scores(engine, pools, [(states[p.image_path], p.caption) for p in readable])
         problems = [
@@ -219,34 +218,12 @@ def _attribute(
                 run.id,
                 {p.id: to_rows(phrases) for p, phrases in zip(readable, scores, strict=True)},
             )
-            dataset_queries.add_problems(session, run.dataset_id or 0, problems)
+            dataset_queries.add_problems(session, dataset_id, problems)
         computed += len(readable)
         phrases += sum(map(len, scores))
         covered += sum(score.covered for phrases in scores for score in phrases)
         progress(min(computed, total), total, "Support of phrases")
     return computed, phrases, covered
-
-
-def _states(
-    engine: Engine, opened: dict[str, Image.Image | str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    with engine.lock:
-        return encode_opened(engine, opened)
-
-
-def _waiting(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
-    """Batches of scored pairs without phrases of this run, in import order."""
-    after = 0
-    while True:
-        with store.reading() as session:
-            ids = phrase_queries.pairs_without_phrases(
-                session, run.dataset_id or 0, run.id, after, BATCH
-            )
-            batch = pair_queries.pairs_of(session, ids)
-        if not batch:
-            return
-        yield batch
-        after = ids[-1]
 
 
 # -------------------------------------------------------------------------------- the column
@@ -330,7 +307,8 @@ def nonce_pools(engine: Engine) -> NoncePools:
     with engine.lock:
         scorer = engine.scorer
         check_scorer(scorer)
-        path = _file(engine)
+        revision = re.sub(r"[^\w.-]", "_", scorer.info.revision)[:80]
+        path = engine.settings.data_directory / "nonces" / f"{scorer.info.kind}-{revision}.json"
         if path.exists():
             try:
                 return NoncePools.from_json(path.read_text(encoding="utf-8"))
@@ -344,9 +322,3 @@ def nonce_pools(engine: Engine) -> NoncePools:
     temporary.write_text(pools.to_json(), encoding="utf-8")
     temporary.replace(path)
     return pools
-
-
-def _file(engine: Engine) -> Path:
-    info = engine.scorer.info
-    revision = re.sub(r"[^\w.-]", "_", info.revision)[:80]
-    return engine.settings.data_directory / "nonces" / f"{info.kind}-{revision}.json"

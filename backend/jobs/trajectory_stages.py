@@ -1,20 +1,17 @@
-"""Stages of scoring: the trajectory of every pair, computed here or on a Ray cluster."""
+"""Stages of scoring: the trajectory of every pair."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
-
-import numpy as np
 
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.known_pictures import UNKNOWN, encode_known
-from backend.jobs.ray_cluster import Cluster, trajectories_by_ray, trajectory_of
 from backend.jobs.stage import Sample, Scoring, Stage
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
@@ -96,45 +93,6 @@ class TrajectoryStage(Stage):
             familiarity=self._familiarity,
             has_vectors=self.has_vectors,
         )
-
-    def computed(self) -> Iterator[tuple[Sequence[PairCaption], Scored]]:
-        cluster = self.scoring.cluster
-        return super().computed() if cluster is None else self._by_cluster(cluster)
-
-    def _by_cluster(self, cluster: Cluster) -> Iterator[tuple[Sequence[PairCaption], Scored]]:
-        scoring = self.scoring
-        folder = cluster.folder or scoring.engine.settings.data_directory / "ray"
-        if cluster.folder is None:
-            folder /= scoring.store.identity
-        parts = trajectories_by_ray(
-            scoring.engine,
-            cluster,
-            folder / f"run-{scoring.run_id}",
-            scoring.root,
-            self.exploring(),
-            chain.from_iterable(self.batches()),
-            recognises=self._familiarity is not None,
-        )
-        for part in parts:
-            readable = [row for row in part if row["problem"] is None]
-            vectors = None
-            if readable and readable[0]["image_embedding"] is not None and not self.has_vectors:
-                vectors = np.array([row["image_embedding"] for row in readable], np.float32)
-            broken, unknown = (
-                {r["image"]: r["problem"] for r in part
-                 if r["problem"] is not None and bool(r["unknown"]) is is_unknown}
-                for is_unknown in (False, True)
-            )  # fmt: skip
-            yield (
-                [PairCaption(row["pair_id"], row["image"], row["caption"]) for row in part],
-                Scored(
-                    [row["pair_id"] for row in readable],
-                    vectors,
-                    [trajectory_of(row) for row in readable],
-                    broken,
-                    unknown,
-                ),
-            )
 
     @cached_property
     def _reported(self) -> set[str]:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import compress
+from operator import itemgetter
 from pathlib import Path
 from string import ascii_letters
 
@@ -86,8 +87,6 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     column = COLUMN_OF[choice.by]
     with store.reading(scanning=True) as session:
         name = dataset_queries.get_dataset(session, dataset_id).name
-        if not phrase_queries.has_column(column):
-            raise SettingsError(f"This version does not measure {choice.by}.")
         columns = phrase_queries.selection_columns(session, dataset_id, column)
         run = run_queries.latest_run(session, dataset_id, KIND)
     in_splits = np.ones(len(columns.ids), np.bool_)
@@ -286,14 +285,15 @@ def lost(
     short = np.zeros(2, np.int64)  # [leaving, staying]
     ids = selection.columns.ids
     images = np.zeros(len(ids), np.int64)
-    last = done = 0
-    while True:
-        with store.reading(scanning=True) as session:
-            batch = phrase_queries.captions_and_images(session, dataset_id, last, _BATCH)
-        if not batch:
-            break
+    done = 0
+    for batch in store.batches(
+        lambda session, after: phrase_queries.captions_and_images(
+            session, dataset_id, after, _BATCH
+        ),
+        itemgetter(0),
+        scanning=True,
+    ):
         batch_ids, captions, names = zip(*batch, strict=True)
-        last = batch_ids[-1]
         # Pairs added in the meantime are not part of the selection.
         listed_ids = np.array(batch_ids, np.int64)
         rows = np.minimum(np.searchsorted(ids, listed_ids), len(ids) - 1)

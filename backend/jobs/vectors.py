@@ -51,23 +51,12 @@ class VectorFile:
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
         """Pairs, ascending, and their vectors [pairs, width]; empty if there are none."""
-        try:
-            size = self.path.stat().st_size // self._record.itemsize
-        except FileNotFoundError:
-            size = 0
-        if not size:
-            return np.zeros(0, np.int64), np.zeros((0, self.width), np.float16)
-        records = np.memmap(self.path, self._record, "r", shape=(size,))
-        newest_first = np.asarray(records["pair"])[::-1]
-        pairs, places = np.unique(newest_first, return_index=True)
-        return pairs, records["vector"][size - 1 - places]
+        snapshot = self.open()
+        return snapshot.pairs, snapshot.vectors[snapshot.places]
 
     def open(self) -> "StoredVectors":
         """Like `read`, but loaded on demand: memory use is independent of the file size."""
-        try:
-            size = self.path.stat().st_size // self._record.itemsize
-        except FileNotFoundError:
-            size = 0
+        size = self.stamp() // self._record.itemsize
         if not size:
             none = np.zeros(0, np.int64)
             return StoredVectors(none, none, np.zeros((0, self.width), np.float16))
@@ -82,11 +71,12 @@ class VectorFile:
 
 @dataclass(frozen=True)
 class StoredVectors:
-    """Snapshot of a vector file at opening time. `pairs`: those with a vector, ascending."""
+    """Snapshot of a vector file at opening time. `pairs`: those with a vector, ascending; `places`:
+    the row of `vectors` for each."""
 
     pairs: NDArray[np.int64]
-    _places: NDArray[np.int64]
-    _vectors: NDArray[np.float16]
+    places: NDArray[np.int64]
+    vectors: NDArray[np.float16]
 
     def has(self, pairs: ArrayLike) -> NDArray[np.bool_]:
         """Which of the pairs have a vector, shape [pairs]."""
@@ -95,7 +85,7 @@ class StoredVectors:
     def of(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """Stored vectors [pairs, width] of pairs that have one."""
         rows = np.searchsorted(self.pairs, np.asarray(pairs, np.int64))
-        return self._vectors[self._places[rows]].astype(np.float32)
+        return self.vectors[self.places[rows]].astype(np.float32)
 
 
 def image_file(store: Store, engine: Engine, run: RunRow) -> Path:

@@ -30,7 +30,7 @@ from PIL import Image
 from backend.bundled import leave_at_once
 from backend.engine import threads
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
-from backend.jobs.image_batches import HasImage, open_ahead, open_pictures
+from backend.jobs.image_batches import open_ahead, open_pictures
 from backend.loaded_models import Engine
 from backend.settings import Settings
 
@@ -53,7 +53,7 @@ MOST_LOOKS_AT_A_STOPPED = 60
 
 
 Opened = Mapping[str, Image.Image | str]
-Q = TypeVar("Q", bound=HasImage)
+Q = TypeVar("Q")
 R = TypeVar("R")
 #: Computes a batch; gets its pictures by name, or why one cannot be read. Tasks, batches and
 #: results must be picklable.
@@ -118,13 +118,13 @@ class Workers:
     def __init__(
         self,
         engine: Engine,
-        root: Path,
+        root: Path | None,
         devices: Devices | None = None,
         while_waiting: Callable[[], None] = _nothing,
     ) -> None:
-        """`root`: the folder of the pictures; `devices`: None for the calling process alone;
-        `while_waiting`: called every second; may raise, to end the job. The engine's scorer has to
-        be prepared already (`Scorer.prepare`)."""
+        """`root`: the folder of the pictures, None: tasks open none; `devices`: None for the
+        calling process alone; `while_waiting`: called every second; may raise, to end the job. The
+        engine's scorer has to be prepared already (`Scorer.prepare`)."""
         self.engine = engine
         self.root, self._devices = root, devices or Devices()
         self._while_waiting = while_waiting
@@ -185,8 +185,11 @@ class Workers:
                 yield batch, self._compute(task, batch)
 
     def _alone(
-        self, task: Task[Q, R], batches: Iterable[Sequence[Q]]
+        self, task: Task[Q, R], batches: Iterable[Sequence[Any]]
     ) -> Iterator[tuple[Sequence[Q], R]]:
+        if self.root is None:
+            yield from ((batch, task(self.engine, batch, {})) for batch in batches)
+            return
         for batch, opened in open_ahead(self.root, batches):
             yield batch, task(self.engine, batch, opened)
 
@@ -298,21 +301,23 @@ def _is_stopped(process: SpawnProcess) -> bool:
         return False
 
 
-def _opened(root: Path, batch: Sequence[HasImage]) -> Opened:
+def _opened(root: Path | None, batch: Sequence[Any]) -> Opened:
+    if root is None:
+        return {}
     return open_pictures(root, [question.image_path for question in batch])
 
 
 # ---------------------------------------------------------------------- in the other processes
 
 #: The engine and the picture folder of this process, once it is initialised.
-_loaded: list[tuple[Engine, Path]] = []
+_loaded: list[tuple[Engine, Path | None]] = []
 
 
 def _begin(
     ended: Connection,
     free: "multiprocessing.Queue[str]",
     settings: Settings,
-    root: Path,
+    root: Path | None,
     prepared: Any,
     polite: bool,
 ) -> None:

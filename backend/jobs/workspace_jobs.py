@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from backend.datasets.addresses import is_address
 from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
@@ -32,7 +33,6 @@ from backend.jobs import (
 from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
-from backend.jobs.ray_cluster import Cluster
 from backend.jobs.reports import (
     BoostDryRun,
     BoostReport,
@@ -117,7 +117,7 @@ class Jobs:
         dataset_id: int,
         progress: Progress = no_progress,
         suggestions: bool = True,
-        cluster: Cluster | Devices | None = None,
+        devices: Devices | None = None,
         model: str | None = None,
         download: bool = False,
         anyway: bool = False,
@@ -135,7 +135,7 @@ class Jobs:
             if name and not self.models.view(name).is_here:
                 model_download.download(name, progress)
         return score_dataset.score_dataset(
-            self.store, engine, dataset_id, progress, suggestions, cluster, anyway, anew
+            self.store, engine, dataset_id, progress, suggestions, devices, anyway, anew
         )
 
     def estimate(
@@ -146,13 +146,12 @@ class Jobs:
         anyway: bool = False,
         suggestions: bool = True,
         trajectories: str | None = None,
-        cluster: Cluster | Devices | None = None,
+        devices: Devices | None = None,
         captioner: str | None = None,
     ) -> Estimate:
-        """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments,
-        but without the cluster: the speed of its machines is unknown."""
+        """See `backend.jobs.estimate.estimate`; what `score` would take with the same
+        arguments."""
         engine = self._engine_with(dataset_id, model, trajectories, captioner)
-        devices = cluster if isinstance(cluster, Devices) else None
         return estimate.estimate(
             self.store, engine, dataset_id, progress, anyway, suggestions, devices
         )
@@ -168,14 +167,22 @@ class Jobs:
     ) -> ImportReport:
         """See `backend.jobs.import_dataset.import_dataset`."""
         return import_dataset.import_dataset(
-            self.store, path, name, progress, self._settings.data_directory, update, gone, options
+            self.store,
+            path,
+            name,
+            progress,
+            self._settings.data_directory,
+            update,
+            gone,
+            options,
+            self._settings.upload_limit * 1e9,
         )
 
     def estimate_figures(
         self, dataset_id: int, progress: Progress, **arguments: Any
     ) -> dict[str, Any]:
         """An estimate for this machine's idle cores, with its sum."""
-        report = self.estimate(dataset_id, progress, cluster=AUTOMATIC, **arguments)
+        report = self.estimate(dataset_id, progress, devices=AUTOMATIC, **arguments)
         return _figures(report) | {"seconds": report.seconds}
 
     def import_and_recognise(
@@ -235,10 +242,10 @@ class Jobs:
         engine = self.engines.of_dataset(filter.dataset_id)
         return boost_captions.boost(self.store, engine, filter, booster, limit, progress, calibrate)
 
-    def boost_dry_run(self, filter: QueueFilter, booster: Booster, count: int = 3) -> BoostDryRun:
+    def boost_dry_run(self, filter: QueueFilter, booster: Booster) -> BoostDryRun:
         """See `backend.jobs.boost_captions.dry_run`."""
         engine = self.engines.of_dataset(filter.dataset_id)
-        return boost_captions.dry_run(self.store, engine, filter, booster, count)
+        return boost_captions.dry_run(self.store, engine, filter, booster)
 
     def booster(
         self, kinds: Sequence[str], llm: str | None = None, llm_url: str | None = None
@@ -288,12 +295,17 @@ class Jobs:
         overwrite: bool = False,
         progress: Progress = no_progress,
     ) -> ExportReport:
-        """See `backend.jobs.export_dataset.export`."""
+        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`."""
         facts = export_dataset.facts(self.store, dataset_id)
-        target = typed_path(out)
-        return export_dataset.export(
-            self.store, dataset_id, choice, target, format, facts, overwrite, progress
-        )
+        write = partial(
+            export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,
+            progress=progress,
+        )  # fmt: skip
+        if is_address(out):
+            return export_dataset.export_to_address(
+                write, str(out), self._settings.data_directory, overwrite
+            )
+        return write(typed_path(out), overwrite=overwrite)
 
     def export_selected(
         self,
@@ -461,7 +473,7 @@ def _with_models(function: Callable[..., Any]) -> Callable[..., Any]:
 #: ranking.
 JOBS: Mapping[str, Job] = {
     "import": Job(Jobs.import_and_recognise, ("import of {path}",)),
-    "score": Job(partial(Jobs.score, cluster=AUTOMATIC)),
+    "score": Job(partial(Jobs.score, devices=AUTOMATIC)),
     "estimate": Job(Jobs.estimate_figures, ("models",)),
     "support": Job(_with_models(support.measure_support)),
     "specificity": Job(_with_models(specificity.measure_specificity)),

@@ -55,65 +55,82 @@ def groups_of(
     )
 
 
-def keep_one(
-    store: Store,
-    settings: Settings,
-    dataset_id: int,
-    group_id: int,
-    pair_to_keep: int,
-    seen_versions: Sequence[tuple[int, int]],
-    author: str | None = None,
-) -> KeptView:
-    """Keep the picture of the pair `pair_to_keep`, and drop undecided pairs of the group's other
-    pictures, each given as (pair, version seen). A single action that one undo reverts.
+class NearDuplicates:
+    """Choices among near duplicates. `author` defaults to the one in the settings."""
 
-    Decided pairs are not changed. Raises SettingsError if the picture does not belong to the
-    group or has itself been dropped.
-    """
-    with store.reading() as session:
-        in_dataset = queries.group_ids(session, dataset_id, after=group_id - 1, limit=1)
-        rows = queries.members(session, [group_id]) if in_dataset == [group_id] else []
-    pictures = [picture for group in _groups(rows) for picture in group.pictures]
-    picture = next((picture for picture in pictures if pair_to_keep in picture.pair_ids), None)
-    if picture is None:
-        raise SettingsError("That picture is no longer in this group. Look at the group again.")
-    if not picture.stays:
-        raise SettingsError("That picture was dropped: undo that first, or keep another picture.")
-    versions = dict(seen_versions)
-    others = [row for row in rows if row.image_path != picture.image_path]
-    waiting = [(row.pair_id, versions.get(row.pair_id, -1)) for row in others if row.is_open]
-    left_alone = sum(row.decision is not None and row.decision not in _LEAVING for row in others)
-    return _drop(store, settings, waiting, 1 if waiting else 0, left_alone, author)
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store, self._settings = store, settings
 
+    def keep_one(
+        self,
+        dataset_id: int,
+        group_id: int,
+        pair_to_keep: int,
+        seen_versions: Sequence[tuple[int, int]],
+        author: str | None = None,
+    ) -> KeptView:
+        """Keep the picture of the pair `pair_to_keep`, and drop undecided pairs of the group's
+        other pictures, each given as (pair, version seen). A single action that one undo reverts.
 
-def keep_in_all(
-    store: Store,
-    settings: Settings,
-    dataset_id: int,
-    way: str,
-    dry_run: bool = False,
-    author: str | None = None,
-) -> KeptView:
-    """Keep one picture of every open group and drop the undecided pairs of the others. One action.
-    If curators have called captions correct, one of their pictures stays. `way`: one of WAYS.
-    Raises SettingsError for any other value, and for *sharpest* if pictures have not been
-    measured."""
-    if way not in WAYS:
-        raise SettingsError(f"'{way}' is not a way to choose; there are {', '.join(WAYS)}.")
-    view = groups_of(store, dataset_id, only_open=True)
-    waiting: list[tuple[int, int]] = []
-    left_alone = 0
-    for group in view.groups if view is not None else ():
-        pair_to_keep = chosen(group, way)
-        for picture in group.pictures:
-            if picture is not pair_to_keep:
-                waiting += [(row.pair_id, row.verdict_version) for row in picture.rows
-                            if row.is_open]  # fmt: skip
-                left_alone += sum(row.decision in RIGHT_NOW for row in picture.rows)
-    groups = len(view.groups) if view is not None else 0
-    if dry_run:
-        return KeptView(groups, len(waiting), left_alone, 0)
-    return _drop(store, settings, waiting, groups, left_alone, author)
+        Decided pairs are not changed. Raises SettingsError if the picture does not belong to the
+        group or has itself been dropped.
+        """
+        with self._store.reading() as session:
+            in_dataset = queries.group_ids(session, dataset_id, after=group_id - 1, limit=1)
+            rows = queries.members(session, [group_id]) if in_dataset == [group_id] else []
+        pictures = [picture for group in _groups(rows) for picture in group.pictures]
+        picture = next((picture for picture in pictures if pair_to_keep in picture.pair_ids), None)
+        if picture is None:
+            raise SettingsError("That picture is no longer in this group. Look at the group again.")
+        if not picture.stays:
+            raise SettingsError(
+                "That picture was dropped: undo that first, or keep another picture."
+            )
+        versions = dict(seen_versions)
+        others = [row for row in rows if row.image_path != picture.image_path]
+        waiting = [(row.pair_id, versions.get(row.pair_id, -1)) for row in others if row.is_open]
+        left_alone = sum(
+            row.decision is not None and row.decision not in _LEAVING for row in others
+        )
+        return self._drop(waiting, 1 if waiting else 0, left_alone, author)
+
+    def keep_in_all(
+        self, dataset_id: int, way: str, dry_run: bool = False, author: str | None = None
+    ) -> KeptView:
+        """Keep one picture of every open group and drop the undecided pairs of the others, as one
+        action. If curators have called captions correct, one of their pictures stays. `way`: one of
+        WAYS. Raises SettingsError for any other value, and for *sharpest* if pictures have not been
+        measured."""
+        if way not in WAYS:
+            raise SettingsError(f"'{way}' is not a way to choose; there are {', '.join(WAYS)}.")
+        view = groups_of(self._store, dataset_id, only_open=True)
+        waiting: list[tuple[int, int]] = []
+        left_alone = 0
+        for group in view.groups if view is not None else ():
+            pair_to_keep = chosen(group, way)
+            for picture in group.pictures:
+                if picture is not pair_to_keep:
+                    waiting += [(row.pair_id, row.verdict_version) for row in picture.rows
+                                if row.is_open]  # fmt: skip
+                    left_alone += sum(row.decision in RIGHT_NOW for row in picture.rows)
+        groups = len(view.groups) if view is not None else 0
+        if dry_run:
+            return KeptView(groups, len(waiting), left_alone, 0)
+        return self._drop(waiting, groups, left_alone, author)
+
+    def _drop(
+        self,
+        waiting: Sequence[tuple[int, int]],
+        groups: int,
+        left_alone: int,
+        author: str | None,
+    ) -> KeptView:
+        if not waiting:
+            return KeptView(groups, 0, left_alone, 0)
+        who = duplicate_author(author or self._settings.author)
+        with self._store.writing(large=True) as session:
+            done = verdict_queries.add_verdicts(session, waiting, "drop", author=who)
+        return KeptView(groups, len(done.written), left_alone, len(done.passed_over))
 
 
 def chosen(group: DuplicateGroup, way: str) -> DuplicatePicture:
@@ -132,23 +149,6 @@ def chosen(group: DuplicateGroup, way: str) -> DuplicatePicture:
             page="Measure it under Add data.",
         )
     return min(candidates, key=_blur)
-
-
-def _drop(
-    store: Store,
-    settings: Settings,
-    waiting: Sequence[tuple[int, int]],
-    groups: int,
-    left_alone: int,
-    author: str | None,
-) -> KeptView:
-    if not waiting:
-        return KeptView(groups, 0, left_alone, 0)
-    with store.writing(large=True) as session:
-        done = verdict_queries.add_verdicts(
-            session, waiting, "drop", author=duplicate_author(author or settings.author)
-        )
-    return KeptView(groups, len(done.written), left_alone, len(done.passed_over))
 
 
 def _groups(rows: Sequence[MemberRow]) -> tuple[DuplicateGroup, ...]:

@@ -10,14 +10,14 @@ from backend.engine.detection.types import SuspectWord
 from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects
-from backend.review import ask_models, near_duplicates
+from backend.review import ask_models
+from backend.review.near_duplicates import NearDuplicates
 from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches
 from backend.review.verdicts import Verdicts
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
-    KeptView,
     PairView,
     PlaygroundResult,
     SuggestionView,
@@ -32,8 +32,8 @@ from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import SuggestionRow
 
 
-class Review(Queue, Verdicts):
-    """The queue, single pairs, verdicts, and interactive model queries."""
+class Review(Queue, Verdicts, NearDuplicates):
+    """The queue, single pairs, verdicts, choices among near duplicates, and questions to models."""
 
     def __init__(
         self,
@@ -81,27 +81,6 @@ class Review(Queue, Verdicts):
         """The tags of a dataset with their numbers of pairs."""
         with self._store.reading() as session:
             return tag_queries.counts(session, dataset_id)
-
-    def keep_one(
-        self,
-        dataset_id: int,
-        group_id: int,
-        pair_to_keep: int,
-        versions: Sequence[tuple[int, int]],
-        author: str | None = None,
-    ) -> KeptView:
-        """See `near_duplicates.keep_one`."""
-        return near_duplicates.keep_one(
-            self._store, self._settings, dataset_id, group_id, pair_to_keep, versions, author
-        )
-
-    def keep_in_all(
-        self, dataset_id: int, way: str, dry_run: bool = False, author: str | None = None
-    ) -> KeptView:
-        """See `near_duplicates.keep_in_all`."""
-        return near_duplicates.keep_in_all(
-            self._store, self._settings, dataset_id, way, dry_run, author
-        )
 
     # ---------------------------------------------------------------- one pair
 

@@ -5,16 +5,17 @@ index each; names are listed only for a refusal.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from backend.datasets.regular_files import read_regular
 from backend.errors import SettingsError
+from backend.jobs.correct_queue import pages
 from backend.jobs.reports import Selection
 from backend.review.queue_form import as_query
 from backend.store import Store
-from db.queries import pair_queue as queue_queries
 from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import verdict_queries
@@ -156,7 +157,8 @@ def select(
     selections: list[tuple[set[int], str]] = []
     if filter is not None:
         query = as_query(fields or {}) or "all unreviewed pairs"
-        selections.append((_queue(store, filter), f"the queue {query}"))
+        rows = chain.from_iterable(pages(store, filter, size=_PAGE))
+        selections.append(({row.pair_id for row in rows}, f"the queue {query}"))
     if splits:
         selections.append((_splits(store, dataset_id, splits), f"the split {', '.join(splits)}"))
     if ids is not None:
@@ -165,18 +167,6 @@ def select(
         return None
     pair_ids = frozenset(set.intersection(*(ids for ids, _ in selections)))
     return Selection(pair_ids, "; ".join(words for _, words in selections))
-
-
-def _queue(store: Store, filter: QueueFilter) -> set[int]:
-    pair_ids: set[int] = set()
-    after = None
-    while True:
-        with store.reading() as session:
-            page = queue_queries.page(session, filter, after, _PAGE)
-        pair_ids.update(row.pair_id for row in page.rows)
-        if page.next_cursor is None:
-            return pair_ids
-        after = page.next_cursor
 
 
 def _splits(store: Store, dataset_id: int, splits: Sequence[str]) -> set[int]:
@@ -191,12 +181,9 @@ def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
     with store.reading() as session:
         id_of = pair_queries.ids_by_external_id(session, dataset_id, wanted)
     if missing := [name for name in wanted if name not in id_of]:
-        names = _some([f"'{name[:80]}'" for name in missing])
-        raise SettingsError(f"{len(missing)} of {len(wanted)} ids are not in the dataset: {names}.")
+        names = ", ".join(f"'{name[:80]}'" for name in missing[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        raise SettingsError(
+            f"{len(missing)} of {len(wanted)} ids are not in the dataset: {names}{more}."
+        )
     return set(id_of.values())
-
-
-def _some(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return ", ".join(every[:_SHOWN]) + more

@@ -6,6 +6,7 @@ select a different queue, and a rule might then accept corrections for the wrong
 
 import difflib
 from collections.abc import Collection, Mapping
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from backend.datasets.cells import text_problem
@@ -34,17 +35,21 @@ KEYS = (
 )  # fmt: skip
 #: Fields with a closed set of values.
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "review": REVIEWS, "order": ORDERS, "decision": DECISIONS, "truncated": ("yes", "no"),
-    "noted": ("yes", "no"),
+    "review": REVIEWS, "order": ORDERS, "decision": DECISIONS, "picture": PICTURE_ISSUES,
+    "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
     "duplicates": ("yes", "no"),
-    "picture": PICTURE_ISSUES,
-    "suspect_kind": tuple(WORD_KINDS),
 }  # fmt: skip
 #: Former names of values, which old URLs and scripts still use.
 _RENAMED = {("order", "lot"): "random"}
 #: Ids are at most 2,147,483,647.
 _ID_DIGITS = 10
 _YES_NO = {"yes": True, "no": False}
+#: Fields that a filter has under the same name: as text, and as yes or no.
+_TEXTS = (
+    "decision", "split", "decided_by", "text", "picture", "tag", "note", "external_id",
+    "suspect_word", "suspect_kind",
+)  # fmt: skip
+_FLAGS = ("truncated", "duplicates", "noted")
 #: Columns that lie between 0 and 1.
 _SHARES = ("p_error", "icc", "disagreement")
 #: Only captions that are neither wrong nor abstract can be generic: in the order *generic first*
@@ -76,25 +81,15 @@ def from_fields(
     }
     if order == "specificity" and among is None:
         ranges = GENERIC_BOUNDS | ranges
+    values: dict[str, Any] = {key: fields.get(key) or None for key in _TEXTS}
+    values |= {key: _YES_NO.get(fields.get(key, "")) for key in _FLAGS}
     return QueueFilter(
         dataset_id,
         review=fields.get("review") or START["review"],
-        decision=fields.get("decision") or None,
-        split=fields.get("split") or None,
         ranges=tuple(ranges.values()),
-        decided_by=fields.get("decided_by") or None,
-        text=fields.get("text") or None,
-        truncated=_YES_NO.get(fields.get("truncated", "")),
-        picture=fields.get("picture") or None,
-        tag=fields.get("tag") or None,
-        duplicates=_YES_NO.get(fields.get("duplicates", "")),
         region=_region(fields.get("map", "")),
-        note=fields.get("note") or None,
-        noted=_YES_NO.get(fields.get("noted", "")),
-        external_id=fields.get("external_id") or None,
         extra=_extra(fields.get("extra", "")),
-        suspect_word=fields.get("suspect_word") or None,
-        suspect_kind=fields.get("suspect_kind") or None,
+        **values,
         among=among,
         order=order,
         descending=order in _LARGEST_FIRST,

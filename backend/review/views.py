@@ -253,6 +253,16 @@ class ProgressView:
 
 
 @dataclass(frozen=True)
+class ErrorsLeft:
+    """Errors among the pairs without a verdict. `expected`: as far as the chances of error are
+    right; `estimate`: from pairs decided at random, None until there are enough of them."""
+
+    expected: float
+    sample: int
+    estimate: Remaining | None
+
+
+@dataclass(frozen=True)
 class ExpectedErrors:
     """Errors expected among the scored pairs of a split (`name`; "" without one), if the chances of
     error are right: `errors`, with a 95 % interval `low` to `high`. `tenths`: pairs by tenth of the
@@ -455,17 +465,15 @@ def shown(
     caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
 ) -> SuggestionView:
     """`identity`: the id by which the page refers to it."""
-    steps = (provenance or {}).get("steps", ())
-    ranks = (provenance or {}).get("ranks")
-    struck = (provenance or {}).get("struck", ())
-    icc = (provenance or {}).get("icc")
+    facts = provenance or {}
+    ranks, icc = facts.get("ranks"), facts.get("icc")
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
         words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
-        tuple((str(word), str(answer), bool(wrong)) for word, answer, wrong in steps),
+        tuple((str(word), str(view), bool(wrong)) for word, view, wrong in facts.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
-        tuple(str(why) for _, _, why in struck),
+        tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in (provenance or {}).get("notes", ())),
+        tuple(str(text) for text in facts.get("notes", ())),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from db.errors import AlreadyExists, MissingRow
 from db.models import Base, Dataset, ImportProblem, Pair, Setting
 from db.queries.blind_review import pair_columns
 from db.queries.pairs import PAIR_FIELDS, PairRow
-from db.queries.statements import check_text, columns_of, insert_for, record
+from db.queries.statements import check_text, columns_of, insert_for, record, save_rows
 
 _IDENTITY = "identity"
 _DEVICE_SECRET = "device_secret"
@@ -29,10 +29,7 @@ def get_setting(session: Session, key: str, default: Any = None) -> Any:
 
 def set_setting(session: Session, key: str, value: Any) -> None:
     """Store `value`, which must be JSON-serialisable, under `key`."""
-    insert = insert_for(session, Setting).values(key=key, value=value)
-    session.execute(
-        insert.on_conflict_do_update(index_elements=[Setting.key], set_={"value": value})
-    )
+    save_rows(session, Setting, ("key",), [{"key": key, "value": value}])
 
 
 def identity(session: Session) -> str:
@@ -232,13 +229,7 @@ def list_problems(
 ) -> list[ProblemRow]:
     """Problems of a dataset in the order in which they were found."""
     rows = session.execute(
-        select(
-            ImportProblem.file,
-            ImportProblem.row,
-            ImportProblem.kind,
-            ImportProblem.message,
-            ImportProblem.external_id,
-        )
+        select(*columns_of(ImportProblem, ProblemRow))
         .where(ImportProblem.dataset_id == dataset_id)
         .order_by(ImportProblem.id)
         .offset(offset)
@@ -265,7 +256,7 @@ def count_pairs_with_problem(session: Session, dataset_id: int, kind: str) -> in
     files = select(ImportProblem.file).where(
         ImportProblem.dataset_id == dataset_id, ImportProblem.kind == kind
     )
-    query = select(func.count()).select_from(Pair)
+    query = select(func.count(Pair.id))
     query = query.where(Pair.dataset_id == dataset_id, Pair.image_path.in_(files))
     return session.execute(query).scalar_one()
 

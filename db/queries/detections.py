@@ -11,7 +11,13 @@ from db.column_types import now
 from db.models import Detection, Pair, Trajectory, WordMark
 from db.queries.blind_review import may_know
 from db.queries.probabilities import check_probability, p_error_of
-from db.queries.statements import in_dataset, insert_for, set_columns
+from db.queries.statements import (
+    columns_of,
+    in_dataset,
+    insert_for,
+    save_rows,
+    set_columns,
+)
 
 Span = tuple[int, int]
 
@@ -33,17 +39,6 @@ def toggle(session: Session, pair_id: int, start: int, end: int, author: str) ->
         .on_conflict_do_nothing()
     )
     return True
-
-
-def of_pair(session: Session, pair_id: int) -> list[Span]:
-    """The words marked by any curator, in caption order, each once."""
-    rows = session.execute(
-        select(WordMark.start, WordMark.end)
-        .where(WordMark.pair_id == pair_id)
-        .distinct()
-        .order_by(WordMark.start)
-    )
-    return [(start, end) for start, end in rows]
 
 
 def marked_and_suspect(
@@ -87,32 +82,10 @@ def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
 
 def save_suspects(session: Session, batch: Sequence[DetectionRow]) -> None:
     """Like `save_detections`, for pairs whose p_error is already in use: it is not set again."""
-    if not batch:
-        return
     for detection in batch:
         check_probability(detection.pair_id, detection.p_error)
-    ordered = sorted(batch, key=lambda detection: detection.pair_id)
-    insert = insert_for(session, Detection)
-    upsert = insert.on_conflict_do_update(
-        index_elements=["pair_id"],
-        set_={
-            name: insert.excluded[name]
-            for name in ("run_id", "classifier_id", "p_error", "suspects")
-        },
-    )
-    session.connection().execute(
-        upsert,
-        [
-            {
-                "pair_id": detection.pair_id,
-                "run_id": detection.run_id,
-                "classifier_id": detection.classifier_id,
-                "p_error": detection.p_error,
-                "suspects": encode_suspects(detection.suspects),
-            }
-            for detection in ordered
-        ],
-    )
+    rows = [vars(row) | {"suspects": encode_suspects(row.suspects)} for row in batch]
+    save_rows(session, Detection, ("pair_id",), rows)
 
 
 def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
@@ -122,23 +95,10 @@ def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
 
 def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, DetectionRow]:
     """Detections by pair; pairs that have not been judged yet are left out."""
-    rows = session.execute(
-        select(
-            Detection.pair_id,
-            Detection.p_error,
-            Detection.suspects,
-            Detection.run_id,
-            Detection.classifier_id,
-        ).where(Detection.pair_id.in_(pair_ids))
-    )
+    columns = columns_of(Detection, DetectionRow)
+    rows = session.execute(select(*columns).where(Detection.pair_id.in_(pair_ids)))
     return {
-        row.pair_id: DetectionRow(
-            pair_id=row.pair_id,
-            p_error=row.p_error,
-            suspects=decode_suspects(row.suspects),
-            run_id=row.run_id,
-            classifier_id=row.classifier_id,
-        )
+        row.pair_id: DetectionRow(**row._asdict() | {"suspects": decode_suspects(row.suspects)})
         for row in rows
     }
 

@@ -80,7 +80,6 @@ def create_job(
     session: Session,
     kind: str,
     dataset_id: int | None = None,
-    message: str = "",
     arguments: Mapping[str, Any] | None = None,
     attempts: int = 0,
 ) -> JobRow:
@@ -90,38 +89,17 @@ def create_job(
     job_id = session.execute(
         insert(Job)
         .values(
-            kind=kind,
-            dataset_id=dataset_id,
-            status="queued",
-            message=message,
-            result=stored_arguments,
-            owner=PROCESS,
+            kind=kind, dataset_id=dataset_id, status="queued", message="",
+            result=stored_arguments, owner=PROCESS,
         )
         .returning(Job.id)
-    ).scalar_one()
+    ).scalar_one()  # fmt: skip
     return get_job(session, job_id)
 
 
-def update_job(
-    session: Session,
-    job_id: int,
-    *,
-    status: str | None = None,
-    done: int | None = None,
-    total: int | None = None,
-    message: str | None = None,
-    result: dict[str, Any] | None = None,
-) -> JobRow:
-    """Update the given fields; None leaves a field unchanged. Raises `MissingRow`."""
-    changes = {
-        "status": status,
-        "done": done,
-        "total": total,
-        "message": message,
-        "result": result,
-    }
-    values = {name: value for name, value in changes.items() if value is not None}
-    session.execute(update(Job).where(Job.id == job_id).values(**values, updated_at=now()))
+def update_job(session: Session, job_id: int, **fields: Any) -> JobRow:
+    """Update status, done, total, message or result. Raises `MissingRow`."""
+    session.execute(update(Job).where(Job.id == job_id).values(**fields, updated_at=now()))
     return get_job(session, job_id)
 
 

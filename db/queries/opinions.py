@@ -7,6 +7,7 @@ Opinions are derived from the verdicts and updated in the same transaction (`kee
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Select, case, delete, func, select
 from sqlalchemy.orm import Session
@@ -14,25 +15,14 @@ from sqlalchemy.orm import Session
 from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.blind_review import may_know
-from db.queries.statements import columns_of, in_dataset, insert_for, record
+from db.queries.statements import columns_of, in_dataset, record, save_rows
 
-
-@dataclass(frozen=True)
-class Act:
-    """A verdict, an undo or a redo, with its pair; see `db.models.Verdict`."""
-
-    external_id: str
-    image_path: str
-    caption: str
-    version: int
-    decision: str | None
-    corrected_caption: str | None
-    author: str
-    created_at: datetime
-    undoes: int | None
-    redoes: int | None
-    batch: str | None
-    note: str
+#: What is kept of a verdict, an undo or a redo when its dataset is deleted, in this order.
+_OF_ACT = (
+    Pair.external_id, Pair.image_path, Pair.caption, Verdict.version, Verdict.decision,
+    Verdict.corrected_caption, Verdict.author, Verdict.created_at, Verdict.undoes, Verdict.redoes,
+    Verdict.batch, Verdict.note,
+)  # fmt: skip
 
 
 def lock_dataset_pairs(session: Session, dataset_id: int) -> None:
@@ -50,32 +40,18 @@ def count_acts(session: Session, dataset_id: int) -> int:
     return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
 
 
-def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[Act]:
-    """All acts in chronological order, `batch` at a time in memory."""
+def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[dict[str, Any]]:
+    """All acts in chronological order, each with its pair, `batch` at a time in memory."""
     after = 0
     while rows := session.execute(
-        select(
-            Verdict.id,
-            Pair.external_id,
-            Pair.image_path,
-            Pair.caption,
-            Verdict.version,
-            Verdict.decision,
-            Verdict.corrected_caption,
-            Verdict.author,
-            Verdict.created_at,
-            Verdict.undoes,
-            Verdict.redoes,
-            Verdict.batch,
-            Verdict.note,
-        )
+        select(Verdict.id, *_OF_ACT)
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(Pair.dataset_id == dataset_id, Verdict.id > after)
         .order_by(Verdict.id)
         .limit(batch)
     ).all():
         for row in rows:
-            yield Act(**{name: v for name, v in row._asdict().items() if name != "id"})
+            yield {name: value for name, value in row._asdict().items() if name != "id"}
         after = rows[-1].id
 
 
@@ -115,17 +91,12 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
     """Update the author's opinion on the pair to the newest of their acts that is not undone."""
     acts = session.execute(
         select(
-            Verdict.version,
-            Verdict.decision,
-            Verdict.corrected_caption,
-            Verdict.created_at,
-            Verdict.undoes,
-            Verdict.redoes,
-            Verdict.enriches,
+            Verdict.version, Verdict.decision, Verdict.corrected_caption, Verdict.created_at,
+            Verdict.undoes, Verdict.redoes, Verdict.enriches,
         )
         .where(Verdict.pair_id == pair_id, Verdict.author == author)
         .order_by(Verdict.version)
-    ).all()
+    ).all()  # fmt: skip
     act_of = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
     taken_back: set[int] = set()
     for act in acts:
@@ -139,18 +110,11 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
         session.execute(delete(Opinion).where(*key))
         return
     last = standing[-1]
-    values = {
-        "decision": last.decision,
-        "corrected_caption": last.corrected_caption,
-        "settles": settles,
-        "enriches": last.enriches,
-        "decided_at": last.created_at,
-    }
-    session.execute(
-        insert_for(session, Opinion)
-        .values(pair_id=pair_id, author=author, **values)
-        .on_conflict_do_update(index_elements=[Opinion.pair_id, Opinion.author], set_=values)
-    )
+    opinion = OpinionRow(
+        pair_id, author, last.decision, last.corrected_caption, settles, last.created_at,
+        last.enriches,
+    )  # fmt: skip
+    save_rows(session, Opinion, ("pair_id", "author"), [vars(opinion)])
 
 
 def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:
@@ -218,14 +182,6 @@ def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[Disput
     names = {row.pair_id: (row.external_id, row.caption) for row in rows}
     by_pair: dict[int, list[OpinionRow]] = {}
     for row in rows:
-        opinion = OpinionRow(
-            row.pair_id,
-            row.author,
-            row.decision,
-            row.corrected_caption,
-            row.settles,
-            row.decided_at,
-            row.enriches,
-        )
+        opinion = OpinionRow(*row[: len(_COLUMNS)])
         by_pair.setdefault(row.pair_id, []).append(opinion)
     return [DisputedPair(key, *names[key], tuple(opinions)) for key, opinions in by_pair.items()]

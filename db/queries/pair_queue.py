@@ -56,36 +56,19 @@ from db.queries.statements import check_text
 
 #: Orders by the probability of error, whose column depends on the dataset (`_column`).
 _BY_PROBABILITY = ("p_error", "uncertainty")
+#: Columns that a filter may restrict to a range.
+RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 #: The column of each other order; 'position' is the order of import.
 _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
-    "s_0": Pair.s_0,
-    "gain": Pair.gain,
-    "icc": Pair.icc,
-    "disagreement": Pair.disagreement,
-    "support": Pair.support,
-    "weakest": Pair.weakest,
-    "specificity": Pair.specificity,
+    **{name: getattr(Pair, name) for name in RANGES if name not in _BY_PROBABILITY},
     "random": Pair.random_key,
     "position": None,
 }
 #: Of the order by picture: not a number, but the beginning of the picture's address.
 _BY_PICTURE = "picture"
-#: Columns that a filter may restrict to a range.
-RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 
-#: Whether ids ascend where the values descend, as in the order's index (`models.py`).
-_TIES_ASCEND_WHEN_DESCENDING = {
-    "p_error": True,
-    "gain": True,
-    "disagreement": True,
-    "s_0": False,
-    "icc": False,
-    "support": False,
-    "weakest": False,
-    "specificity": False,
-    "random": False,
-    "picture": False,
-}
+#: Orders in which ids ascend where the values descend, as in their index (`models.py`).
+_TIES_ASCEND_WHEN_DESCENDING = ("p_error", "gain", "disagreement")
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
 
@@ -215,8 +198,7 @@ def page(
     """The next `limit` pairs after `after`, or the first ones."""
     if after is not None and isinstance(after.value, str) != (filter.order == _BY_PICTURE):
         after = None if after.value is not None else after  # of another order
-    stored_rows = _rows(session, filter, after, limit + 1)
-    rows = [_queue_row(row) for row in stored_rows]
+    rows = [_queue_row(row) for row in _rows(session, filter, after, limit + 1)]
     more = len(rows) > limit
     rows = rows[:limit]
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
@@ -296,7 +278,7 @@ def _segments(
         yield _by_id((), (not filter.descending) != backwards, place)
         return
     values_descend = filter.descending != backwards
-    ties_ascend = values_descend == _TIES_ASCEND_WHEN_DESCENDING[filter.order]
+    ties_ascend = values_descend == (filter.order in _TIES_ASCEND_WHEN_DESCENDING)
     unknown_ascend = not backwards
     has_value = (column.is_not(None),)
     # A range over the ordering column excludes unknown values: skip their segment.
@@ -359,16 +341,18 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         conditions.append(~exists().where(*claimed_by_others))
     if filter.among is not None:
         conditions.append(Pair.id.in_(filter.among))
-    if filter.suspect_word is not None:
-        conditions.append(Pair.suspect_word == filter.suspect_word)
-    if filter.suspect_kind is not None:
-        conditions.append(Pair.suspect_kind == filter.suspect_kind)
-    if filter.decision is not None:
-        conditions.append(verdict.decision == filter.decision)
-    if filter.split is not None:
-        conditions.append(Pair.split == filter.split)
-    if filter.decided_by is not None:
-        conditions.append(verdict.decided_by == filter.decided_by)
+    conditions += [
+        column == value
+        for column, value in (
+            (Pair.suspect_word, filter.suspect_word),
+            (Pair.suspect_kind, filter.suspect_kind),
+            (verdict.decision, filter.decision),
+            (Pair.split, filter.split),
+            (verdict.decided_by, filter.decided_by),
+            (Pair.truncated, filter.truncated),
+        )
+        if value is not None
+    ]
     for range in filter.ranges:
         bounded = (
             _p_error(session, filter.dataset_id)
@@ -379,8 +363,6 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
             conditions.append(bounded >= range.minimum)
         if range.maximum is not None:
             conditions.append(bounded <= range.maximum)
-    if filter.truncated is not None:
-        conditions.append(Pair.truncated == filter.truncated)
     if filter.external_id is not None:
         check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.models import Pair, PairTag, View
 from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, chunks, insert_for, record
+from db.queries.statements import check_text, chunks, insert_for, record, save_rows
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,9 @@ def save_view(
 ) -> None:
     """Save a view; replaces one of the same name."""
     check_text(name, "The view's name", 255)
-    insert = insert_for(session, View)
-    session.execute(
-        insert.values(
-            dataset_id=dataset_id, name=name, fields=fields, author=author, created_at=now()
-        ).on_conflict_do_update(
-            index_elements=["dataset_id", "name"],
-            set_={"fields": insert.excluded.fields, "author": insert.excluded.author},
-        )
-    )
+    view = ViewRow(name, fields, author)
+    row = {"dataset_id": dataset_id, **vars(view), "created_at": now()}
+    save_rows(session, View, ("dataset_id", "name"), [row], except_for=("created_at",))
 
 
 def delete_view(session: Session, dataset_id: int, name: str) -> None:

@@ -144,15 +144,9 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
         result = connection.execute(
             statement,
             [
-                {
+                vars(row)
+                | {
                     "dataset_id": dataset_id,
-                    "external_id": row.external_id,
-                    "image_path": row.image_path,
-                    "caption": row.caption,
-                    "split": row.split,
-                    "source_file": row.source_file,
-                    "source_row": row.source_row,
-                    "extra": row.extra,
                     "random_key": random_key(dataset_id, row.external_id),
                 }
                 for row in part
@@ -184,23 +178,15 @@ def pairs_after(
     dataset_id: int,
     after_id: int = 0,
     limit: int = 1000,
-    only_unscored_by_run: int | None = None,
     with_hidden: bool = False,
 ) -> list[PairRow]:
     """The next `limit` pairs after `after_id` in import order; empty at the end.
 
     For long jobs: one short session per batch, so that no transaction stays open for hours.
-    `only_unscored_by_run`: only pairs without a trajectory of that run.
     """
     columns = pair_columns(session, PAIR_FIELDS, dataset_id)
     of_dataset = Pair.dataset_id == dataset_id if with_hidden else in_dataset(dataset_id)
     query = select(*columns).where(of_dataset, Pair.id > after_id)
-    if only_unscored_by_run is not None:
-        query = query.where(
-            ~exists().where(
-                Trajectory.pair_id == Pair.id, Trajectory.run_id == only_unscored_by_run
-            ),
-        )
     rows = session.execute(query.order_by(Pair.id).limit(limit))
     return [record(PairRow, row) for row in rows]
 
@@ -296,16 +282,11 @@ def decided_pairs(session: Session, dataset_id: int, decisions: Sequence[str]) -
     return list(session.execute(query.order_by(Pair.id)).scalars())
 
 
-def iterate_pairs(
-    session: Session,
-    dataset_id: int,
-    only_unscored_by_run: int | None = None,
-    batch: int = 1000,
-) -> Iterator[PairRow]:
+def iterate_pairs(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[PairRow]:
     """All pairs in import order, `batch` at a time in memory. The session stays open meanwhile; use
     `pairs_after` for long jobs."""
     after_id = 0
-    while rows := pairs_after(session, dataset_id, after_id, batch, only_unscored_by_run):
+    while rows := pairs_after(session, dataset_id, after_id, batch):
         yield from rows
         after_id = rows[-1].id
 

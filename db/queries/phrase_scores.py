@@ -17,7 +17,7 @@ from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
 from db.queries.blind_review import verdict_seen
 from db.queries.runs import NEWEST_FIRST, RunRow, latest_run
-from db.queries.statements import in_dataset, insert_for, set_columns, table_of
+from db.queries.statements import in_dataset, save_rows, set_columns, table_of
 
 _RECORD = np.dtype(
     [
@@ -58,27 +58,17 @@ def save_phrase_scores(
     """Save the phrases of pairs; a pair without one gets an empty row, so that it counts as done.
 
     Idempotent: existing rows are overwritten."""
-    if not phrases_by_pair:
-        return
-    insert = insert_for(session, PhraseScore)
-    upsert = insert.on_conflict_do_update(
-        index_elements=["pair_id", "run_id"], set_={"phrases": insert.excluded["phrases"]}
-    )
-    session.connection().execute(
-        upsert,
-        [
-            {"pair_id": pair_id, "run_id": run_id, "phrases": pack(rows)}
-            for pair_id, rows in sorted(phrases_by_pair.items())
-        ],
-    )
+    rows = [
+        {"pair_id": pair_id, "run_id": run_id, "phrases": pack(phrases)}
+        for pair_id, phrases in phrases_by_pair.items()
+    ]
+    save_rows(session, PhraseScore, ("pair_id", "run_id"), rows)
 
 
-def phrases_of(session: Session, pair_id: int, run_id: int | None = None) -> list[PhraseRow] | None:
-    """The pair's phrases under a run, by default the latest; None if not computed yet."""
+def phrases_of(session: Session, pair_id: int) -> list[PhraseRow] | None:
+    """The pair's phrases under the latest run; None if not computed yet."""
     query = select(PhraseScore.phrases).join(Run, Run.id == PhraseScore.run_id)
     query = query.where(PhraseScore.pair_id == pair_id)
-    if run_id is not None:
-        query = query.where(PhraseScore.run_id == run_id)
     blob = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).scalar_one_or_none()
     return None if blob is None else unpack(blob)
 
@@ -231,11 +221,6 @@ def unpack(blob: bytes) -> list[PhraseRow]:
             )
         )
     return rows
-
-
-def has_column(name: str) -> bool:
-    """Whether pairs have a column of this name."""
-    return name in table_of(Pair).c
 
 
 def captions_and_images(

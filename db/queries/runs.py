@@ -44,34 +44,10 @@ class RunRow:
 _COLUMNS = columns_of(Run, RunRow)
 
 
-def start_run(
-    session: Session,
-    *,
-    kind: str,
-    dataset_id: int | None,
-    scorer_kind: str,
-    model: str,
-    revision: str,
-    explorer: str,
-    parameters: dict[str, Any],
-    code_version: str,
-) -> RunRow:
-    """Insert a new run with the status 'running'."""
-    result = session.execute(
-        insert(Run)
-        .values(
-            kind=kind,
-            dataset_id=dataset_id,
-            scorer_kind=scorer_kind,
-            model=model,
-            revision=revision,
-            explorer=explorer,
-            parameters=parameters,
-            code_version=code_version,
-            status="running",
-        )
-        .returning(Run.id)
-    )
+def start_run(session: Session, **key: Any) -> RunRow:
+    """Insert a new run with the status 'running'. `key`: its columns from `kind` to
+    `code_version`."""
+    result = session.execute(insert(Run).values(status="running", **key).returning(Run.id))
     return get_run(session, result.scalar_one())
 
 
@@ -100,44 +76,27 @@ def move_model(session: Session, dataset_id: int, model: str) -> None:
     session.execute(update(Run).where(Run.dataset_id == dataset_id).values(model=model))
 
 
-def finish_run(session: Session, run_id: int, status: str = "done") -> RunRow:
-    """End a run as 'done' or 'failed', or set it 'running' again."""
-    ended = None if status == "running" else now()
-    session.execute(update(Run).where(Run.id == run_id).values(status=status, finished_at=ended))
+def finish_run(session: Session, run_id: int) -> RunRow:
+    """End a run as 'done'."""
+    session.execute(update(Run).where(Run.id == run_id).values(status="done", finished_at=now()))
     return get_run(session, run_id)
 
 
-def find_run(
-    session: Session,
-    *,
-    kind: str,
-    dataset_id: int | None,
-    scorer_kind: str,
-    model: str,
-    revision: str,
-    explorer: str,
-    parameters: dict[str, Any],
-    code_version: str | None = None,
-) -> RunRow | None:
-    """The newest run that would give the same numbers, whatever its status, so that work resumes.
-
-    `code_version` None: of any version of the program.
-    """
-    query = select(*_COLUMNS).where(
-        Run.kind == kind,
-        Run.dataset_id == dataset_id if dataset_id is not None else Run.dataset_id.is_(None),
-        Run.scorer_kind == scorer_kind,
-        Run.model == model,
-        Run.revision == revision,
-        Run.explorer == explorer,
-    )
-    if code_version is not None:
-        query = query.where(Run.code_version == code_version)
+def find_run(session: Session, **key: Any) -> RunRow | None:
+    """The newest run that would give the same numbers, by any version of the program and whatever
+    its status, so that work resumes."""
+    others = key.keys() - {"parameters", "code_version"}
+    query = select(*_COLUMNS).where(*(getattr(Run, name) == key[name] for name in others))
     for row in session.execute(query.order_by(Run.id.desc())):
         run = record(RunRow, row)
-        if run.parameters == parameters | ({OBSERVED: run.observed} if run.observed else {}):
+        if {n: value for n, value in run.parameters.items() if n != OBSERVED} == key["parameters"]:
             return run
     return None
+
+
+def find_or_start(session: Session, **key: Any) -> RunRow:
+    """`find_run`, or else a new run."""
+    return find_run(session, **key) or start_run(session, **key)
 
 
 def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:

@@ -15,7 +15,7 @@ from db.blobs import decode_floats, decode_suspects, encode_suspects
 from db.models import Pair, Run, SecondOpinion, Trajectory
 from db.queries.pairs import PairCaption
 from db.queries.probabilities import check_probability, p_error_of
-from db.queries.statements import check_number, in_dataset, insert_for, set_columns
+from db.queries.statements import check_number, in_dataset, save_rows, set_columns
 
 Deletions = tuple[tuple[int, int, float], ...]
 
@@ -33,35 +33,27 @@ class OpinionRow:
 def save_opinion(session: Session, run_id: int, row: OpinionRow) -> None:
     """Save an answer; replaces that of the same run."""
     check_probability(row.pair_id, row.p_yes)
-    insert = insert_for(session, SecondOpinion)
-    values = {"p_yes": row.p_yes, "deletions": encode_suspects(row.deletions)}
-    session.execute(
-        insert.values(pair_id=row.pair_id, run_id=run_id, **values).on_conflict_do_update(
-            index_elements=["pair_id", "run_id"], set_=values
-        )
-    )
+    values = vars(row) | {"run_id": run_id, "deletions": encode_suspects(row.deletions)}
+    save_rows(session, SecondOpinion, ("pair_id", "run_id"), [values])
 
 
 def opinions_of_run(session: Session, run_id: int) -> dict[int, OpinionRow]:
     """All answers of a run by pair."""
-    rows = session.execute(
-        select(SecondOpinion.pair_id, SecondOpinion.p_yes, SecondOpinion.deletions)
-        .where(SecondOpinion.run_id == run_id)
-        .order_by(SecondOpinion.pair_id)
-    )
-    return {row.pair_id: OpinionRow(row.pair_id, row.p_yes, decode_suspects(row.deletions))
-            for row in rows}  # fmt: skip
+    return _opinions(session, SecondOpinion.run_id == run_id)
 
 
 def latest_opinions(session: Session, pair_ids: Sequence[int]) -> dict[int, OpinionRow]:
     """The newest answer about each of these pairs, by pair."""
+    return _opinions(session, SecondOpinion.pair_id.in_(pair_ids))
+
+
+def _opinions(session: Session, condition: ColumnElement[bool]) -> dict[int, OpinionRow]:
     rows = session.execute(
         select(SecondOpinion.pair_id, SecondOpinion.p_yes, SecondOpinion.deletions)
-        .where(SecondOpinion.pair_id.in_(pair_ids))
-        .order_by(SecondOpinion.run_id)
+        .where(condition)
+        .order_by(SecondOpinion.run_id, SecondOpinion.pair_id)
     )
-    return {row.pair_id: OpinionRow(row.pair_id, row.p_yes, decode_suspects(row.deletions))
-            for row in rows}  # fmt: skip
+    return {pair: OpinionRow(pair, p_yes, decode_suspects(blob)) for pair, p_yes, blob in rows}
 
 
 def unasked(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:

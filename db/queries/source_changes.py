@@ -94,19 +94,7 @@ def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:
     lock_pairs(session, [revision.pair_id for revision in revisions])
     session.execute(
         update(Pair),
-        [
-            {
-                "id": revision.pair_id,
-                "external_id": revision.row.external_id,
-                "image_path": revision.row.image_path,
-                "caption": revision.row.caption,
-                "split": revision.row.split,
-                "source_file": revision.row.source_file,
-                "source_row": revision.row.source_row,
-                "extra": revision.row.extra,
-            }
-            for revision in revisions
-        ],
+        [{"id": revision.pair_id, **vars(revision.row)} for revision in revisions],
     )
     replaced = [revision.pair_id for revision in revisions if revision.picture == "other"]
     reopen(session, replaced)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from db.blobs import decode_integers, encode_integers
 from db.models import Pair, Retrieval
 from db.queries.pairs import PairCaption, lock_pairs
-from db.queries.statements import check_number, in_dataset, insert_for, set_columns
+from db.queries.statements import check_number, in_dataset, save_rows, set_columns
 
 
 @dataclass(frozen=True)
@@ -29,28 +29,15 @@ class RetrievalRow:
 
 def save_retrievals(session: Session, rows: Sequence[RetrievalRow]) -> None:
     """Save retrievals and the specificity of their pairs; replaces the numbers of older runs."""
-    if not rows:
-        return
     for row in rows:
         check_number(row.specificity, f"the specificity of pair {row.pair_id}")
         check_number(row.likeness, f"the likeness of pair {row.pair_id}")
     lock_pairs(session, [row.pair_id for row in rows])
     set_columns(session, {row.pair_id: {"specificity": row.specificity} for row in rows})
-    insert = insert_for(session, Retrieval)
-    columns = ("run_id", "rank", "of", "likeness", "better")
-    session.connection().execute(
-        insert.on_conflict_do_update(
-            index_elements=["pair_id"], set_={name: insert.excluded[name] for name in columns}
-        ),
-        [
-            {
-                "pair_id": row.pair_id,
-                **{name: getattr(row, name) for name in columns},
-                "better": encode_integers(row.better),
-            }
-            for row in rows
-        ],
-    )
+    retrievals = [vars(row) | {"better": encode_integers(row.better)} for row in rows]
+    for retrieval in retrievals:
+        del retrieval["specificity"]  # a column of the pair
+    save_rows(session, Retrieval, ("pair_id",), retrievals)
 
 
 def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:

@@ -1,7 +1,7 @@
 """Small helpers shared by the query modules."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -39,6 +39,31 @@ def insert_for(session: Session, table: type[DeclarativeBase]) -> SqliteInsert |
     if session.get_bind().dialect.name == "sqlite":
         return sqlite_insert(table)
     return postgresql_insert(table)
+
+
+def save_rows(
+    session: Session,
+    model: type[DeclarativeBase],
+    key: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    except_for: Sequence[str] = (),
+    only_where: Callable[[Any], ColumnElement[bool]] | None = None,
+) -> None:
+    """Insert rows, all with the same columns; one that exists with the same `key` gets the new
+    values, `except_for` these columns. `only_where`: a condition on the row that exists, given the
+    new values as columns. In order of the key, so that two processes cannot deadlock."""
+    if not rows:
+        return
+    insert = insert_for(session, model)
+    new = insert.excluded
+    session.connection().execute(
+        insert.on_conflict_do_update(
+            index_elements=key,
+            set_={name: new[name] for name in rows[0] if name not in (*key, *except_for)},
+            where=only_where(new) if only_where is not None else None,
+        ),
+        sorted(rows, key=lambda row: [row[name] for name in key]),
+    )
 
 
 def table_of(model: type[DeclarativeBase]) -> Table[Any]:

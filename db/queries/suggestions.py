@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.models import CorrectionAttempt, Pair, Suggestion, Verdict
 from db.queries.blind_review import verdict_seen
-from db.queries.statements import check_number, check_text, columns_of, insert_for, record
+from db.queries.statements import check_number, check_text, columns_of, record, save_rows
 
 #: The kind of a suggestion about a picture that was replaced, kept for the verdict that took it.
 OUTDATED = "outdated"
@@ -64,33 +64,12 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
         check_text(suggestion.caption, f"A suggestion for pair {suggestion.pair_id}")
         for name in ("s_before", "s_after", "p_before", "p_after", "similarity"):
             check_number(getattr(suggestion, name), f"{name} of a suggestion")
-    if not batch:
-        return
-    insert = insert_for(session, Suggestion)
-    upsert = insert.on_conflict_do_update(
-        index_elements=["pair_id", "proposer", "caption_digest"],
-        set_={
-            name: insert.excluded[name]
-            for name in (
-                "s_before",
-                "s_after",
-                "p_before",
-                "p_after",
-                "run_id",
-                "similarity",
-                "provenance",
-                "kind",
-            )
-        },
-    )
-    session.connection().execute(
-        upsert,
-        [
-            asdict(suggestion)
-            | {"caption_digest": _digest(suggestion.caption), "created_at": now()}
-            for suggestion in batch
-        ],
-    )
+    rows = []
+    for suggestion in batch:
+        digest = blake2b(suggestion.caption.encode("utf-8"), digest_size=16).digest()
+        rows.append(vars(suggestion) | {"caption_digest": digest, "created_at": now()})
+    key = ("pair_id", "proposer", "caption_digest")
+    save_rows(session, Suggestion, key, rows, except_for=("caption", "created_at"))
 
 
 def list_suggestions(
@@ -156,14 +135,8 @@ def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int,
 
 def save_attempt(session: Session, attempt: Attempt) -> None:
     """Save the outcome of an attempt; replaces that of an earlier one."""
-    values = asdict(attempt) | {"created_at": now(), "detail": attempt.detail[:255]}
-    insert = insert_for(session, CorrectionAttempt)
-    session.execute(
-        insert.values(**values).on_conflict_do_update(
-            index_elements=["pair_id", "proposer", "run_id"],
-            set_={name: insert.excluded[name] for name in ("outcome", "detail", "created_at")},
-        )
-    )
+    values = vars(attempt) | {"created_at": now(), "detail": attempt.detail[:255]}
+    save_rows(session, CorrectionAttempt, ("pair_id", "proposer", "run_id"), [values])
 
 
 def attempted(
@@ -178,7 +151,3 @@ def attempted(
         )
     )
     return {row.pair_id: row.outcome for row in rows}
-
-
-def _digest(caption: str) -> bytes:
-    return blake2b(caption.encode("utf-8"), digest_size=16).digest()

@@ -25,7 +25,7 @@ from db.models import CopyTrajectory, Detection, Pair, Run, Trajectory
 from db.queries.expectation_queries import ExpectationRow, unpack
 from db.queries.probabilities import p_error_of
 from db.queries.runs import NEWEST_FIRST
-from db.queries.statements import chunks, in_dataset, insert_for, set_columns
+from db.queries.statements import chunks, in_dataset, save_rows, set_columns
 
 FloatArray = NDArray[np.float32]
 
@@ -60,19 +60,9 @@ VALUES = (
     "scores", "similarities", "removed", "first_step_scores", "truncated", "captions",
     "second_scores", "second_first_step_scores", "whole",
 )  # fmt: skip
-_COLUMNS = (
-    Trajectory.pair_id,
-    Trajectory.scores,
-    Trajectory.similarities,
-    Trajectory.removed,
-    Trajectory.first_step_scores,
-    Trajectory.truncated,
-    Trajectory.captions,
-    Trajectory.second_scores,
-    Trajectory.second_first_step_scores,
-    Trajectory.whole,
-    Trajectory.expectation,
-    Trajectory.captioner,
+_COLUMNS, _COPY_COLUMNS = (
+    [getattr(table, name) for name in ("pair_id", *VALUES, "expectation", "captioner")]
+    for table in (Trajectory, CopyTrajectory)
 )
 
 
@@ -83,19 +73,13 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
     trajectory needs at least s_0, and scores must be finite; otherwise raises ValueError and writes
     nothing.
     """
-    if not batch:
-        return
     check_finite(batch)
-    # In order of id, so that two processes cannot deadlock.
-    ordered = sorted(batch, key=lambda trajectory: trajectory.pair_id)
-    insert = insert_for(session, Trajectory)
-    upsert = insert.on_conflict_do_update(
-        index_elements=["pair_id", "run_id"],
-        set_={name: insert.excluded[name] for name in VALUES},
-        where=or_(insert.excluded["whole"], Trajectory.whole.is_(False)),
-    )
-    session.connection().execute(
-        upsert, [{"pair_id": row.pair_id, "run_id": run_id, **packed(row)} for row in ordered]
+    save_rows(
+        session,
+        Trajectory,
+        ("pair_id", "run_id"),
+        [{"pair_id": row.pair_id, "run_id": run_id, **packed(row)} for row in batch],
+        only_where=lambda new: or_(new.whole, Trajectory.whole.is_(False)),
     )
     set_columns(
         session,
@@ -106,7 +90,7 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
                 "words_read": len(row.first_step_scores),
                 "truncated": row.truncated,
             }
-            for row in ordered
+            for row in batch
         },
     )
 
@@ -275,10 +259,6 @@ def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
 #: A pair and the caption of one of its copies.
 Copy = tuple[int, str]
 _AT_ONCE = 500
-_COPY_COLUMNS = tuple(
-    getattr(CopyTrajectory, name)
-    for name in ("pair_id", "caption", *VALUES, "expectation", "captioner")
-)
 
 
 def save_copies(
@@ -289,21 +269,18 @@ def save_copies(
 
     Raises ValueError like `save_trajectories`.
     """
-    if not batch:
-        return
     check_finite(batch)
     rows = [
         {"run_id": run_id, "pair_id": row.pair_id, "caption": digest(text), **packed(row)}
         for text, row in zip(captions, batch, strict=True)
     ]
-    rows.sort(key=lambda row: (row["pair_id"], row["caption"]))
-    insert = insert_for(session, CopyTrajectory)
-    upsert = insert.on_conflict_do_update(
-        index_elements=["run_id", "pair_id", "caption"],
-        set_={name: insert.excluded[name] for name in VALUES},
-        where=and_(insert.excluded["whole"], CopyTrajectory.whole.is_(False)),
+    save_rows(
+        session,
+        CopyTrajectory,
+        ("run_id", "pair_id", "caption"),
+        rows,
+        only_where=lambda new: and_(new.whole, CopyTrajectory.whole.is_(False)),
     )
-    session.connection().execute(upsert, rows)
 
 
 def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Copy, TrajectoryRow]:
@@ -312,7 +289,7 @@ def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Cop
     rows_by_copy: dict[Copy, TrajectoryRow] = {}
     for pair_ids in chunks(sorted({pair_id for pair_id, _ in wanted}), _AT_ONCE):
         rows = session.execute(
-            select(*_COPY_COLUMNS).where(
+            select(CopyTrajectory.caption, *_COPY_COLUMNS).where(
                 CopyTrajectory.run_id == run_id, CopyTrajectory.pair_id.in_(pair_ids)
             )
         )

@@ -104,30 +104,6 @@ _AT_ONCE = 1000
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True)
-class _VerdictRequest:
-    """A requested verdict. An earlier request may have written it and lost its response."""
-
-    decision: str
-    corrected_caption: str | None
-    suggestion_id: int | None
-    author: str
-    note: str
-
-    def is_answered_by(self, act: VerdictRow) -> bool:
-        """Whether the act is the one that this request writes."""
-        if act.undoes is not None or act.redoes is not None:
-            return False
-        if (act.author, act.note, act.suggestion_id) != (
-            self.author, self.note, self.suggestion_id,
-        ):  # fmt: skip
-            return False
-        if self.decision == "correct" and act.decision == "correction":
-            # The caption had been edited in bulk, and was accepted with the edit.
-            return act.enriches and act.batch is None
-        return (act.decision, act.corrected_caption) == (self.decision, self.corrected_caption)
-
-
 def add_verdict(
     session: Session,
     pair_id: int,
@@ -152,7 +128,7 @@ def add_verdict(
     """
     _check(decision, corrected_caption, author, note)
     pair = _pair(session, pair_id)
-    request = _VerdictRequest(decision, corrected_caption, suggestion_id, author, note)
+    requested, origin = (decision, corrected_caption), (author, note, suggestion_id)
     edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
     if edited is not None:
         decision, corrected_caption = "correction", edited
@@ -181,9 +157,23 @@ def add_verdict(
         if act is not None:
             return act
     earlier = _version(session, pair_id, expected_version + 1)
-    if earlier is not None and request.is_answered_by(earlier):
+    if earlier is not None and _is_answer(earlier, requested, origin):
         return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
+
+
+def _is_answer(
+    act: VerdictRow, requested: tuple[str, str | None], origin: tuple[str, str, int | None]
+) -> bool:
+    """Whether the act is the requested verdict: an earlier request may have written it and lost its
+    response. `requested`: decision and caption; `origin`: author, note and suggestion."""
+    is_original = act.undoes is None and act.redoes is None
+    if not is_original or (act.author, act.note, act.suggestion_id) != origin:
+        return False
+    if requested[0] == "correct" and act.decision == "correction":
+        # The caption had been edited in bulk, and was accepted with the edit.
+        return act.enriches and act.batch is None
+    return (act.decision, act.corrected_caption) == requested
 
 
 @dataclass(frozen=True)
@@ -452,23 +442,32 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
 
 def _undone(session: Session, act: Any, when: datetime) -> VerdictRow | None:
     before = _version(session, act.pair_id, act.replaces)
-    decider = _decider(session, before)
+    return _restored(
+        session, act, when, before,
+        replaces=act.version, standing_version=act.replaces, undoes=act.version,
+    )  # fmt: skip
+
+
+def _restored(
+    session: Session, act: Any, when: datetime, state: VerdictRow | None, **versions: int
+) -> VerdictRow | None:
+    """Write an undo or a redo of the act, which restores the `state` after an earlier act (None:
+    undecided)."""
+    decider = _decider(session, state)
     return _write(
         session,
         Act(
             pair_id=act.pair_id,
             version=act.current_version + 1,
-            decision=before.decision if before else None,
-            corrected_caption=before.corrected_caption if before else None,
-            suggestion_id=before.suggestion_id if before else None,
+            decision=state.decision if state else None,
+            corrected_caption=state.corrected_caption if state else None,
+            suggestion_id=state.suggestion_id if state else None,
             author=act.author,
             created_at=when,
-            replaces=act.version,
-            standing_version=act.replaces,
-            undoes=act.version,
             batch=act.batch,
-            enriches=before.enriches if before else False,
-            note=before.note if before else "",
+            enriches=state.enriches if state else False,
+            note=state.note if state else "",
+            **versions,
         ),
         decided_by=decider.author if decider else None,
         decided_at=decider.created_at if decider else None,
@@ -510,28 +509,10 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
 def _redone(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
     again = _version(session, undo.pair_id, undo.undoes)
     assert again is not None, "an undo names an act that exists"
-    decider = _decider(session, again)
-    return _write(
-        session,
-        Act(
-            pair_id=undo.pair_id,
-            version=undo.version + 1,
-            decision=again.decision,
-            corrected_caption=again.corrected_caption,
-            suggestion_id=again.suggestion_id,
-            author=undo.author,
-            created_at=when,
-            replaces=undo.standing_version,
-            standing_version=again.version,
-            redoes=again.version,
-            batch=undo.batch,
-            enriches=again.enriches,
-            note=again.note,
-        ),
-        decided_by=decider.author if decider else None,
-        decided_at=decider.created_at if decider else None,
-        commit=False,
-    )
+    return _restored(
+        session, undo, when, again,
+        replaces=undo.standing_version, standing_version=again.version, redoes=again.version,
+    )  # fmt: skip
 
 
 def _together(

@@ -1,20 +1,27 @@
 """How a cluster scales, and what a billion pairs would cost: `python app.py bench --ray 2000`
 
-Measured: pairs per second of a single process, of one Ray worker and of two, on drawn pairs with
-the embedded model, and of one core with models of the published sizes (random weights). The rest is
+Measured: pairs per second of the engine alone, and of shards scored by one Ray worker and by two
+(`score SOURCE --out DESTINATION/ --engine ray`), on drawn pairs with the embedded model, and of one
+core with models of the published sizes (random weights). The rest is
 extrapolated: core-hours = pairs / rate of one core / scaling efficiency of two workers / 3600.
 """
 
+import io
+import json
+import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
 
 from backend.engine.trajectories.exploring import Exploring
 from backend.jobs.image_batches import encode_images
-from backend.jobs.ray_cluster import BATCH, Cluster, trajectories_by_ray
+from backend.jobs.ray_workers import Cluster
+from backend.jobs.shard_scores import score_shards
+from backend.jobs.trajectory_stages import BATCH
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
@@ -23,6 +30,8 @@ from research.scenes import demo
 
 #: Dataset sizes whose cost is reported, and the cluster size (cores) for which days are given.
 SIZES, CORES = (1_000_000, 100_000_000, 1_000_000_000), 1000
+#: Pairs in a shard.
+_SHARD = 100
 _PUBLISHED = ("clip", "blip-itc", "blip-itm")
 
 
@@ -85,12 +94,13 @@ def bench_cluster(
             (number, f"images/scene-{number:04d}.webp", pair.caption)
             for number, pair in enumerate(demo.make_pairs(pairs, 0, 7)[1])
         ]
+        _write_shards(folder)
         engine = Engine(load_settings({"data_directory": str(folder)}, {}))
         progress(1, 5, "This program alone")
         rates = [_alone(engine, folder / "pairs", drawn_pairs)]
         for workers in (1, 2):
             progress(1 + workers, 5, f"Ray, {workers} workers")
-            rates.append(_by_ray(engine, workers, folder, drawn_pairs))
+            rates.append(_by_ray(engine, workers, folder))
     kept = rates[2].pairs_a_second / (2 * rates[1].pairs_a_second)
     progress(4, 5, "Models of the published sizes")
     one_core = [("embedded BLIP-ITM", rates[1].pairs_a_second)]
@@ -124,19 +134,31 @@ def _alone(engine: Engine, root: Path, drawn_pairs: list[tuple[int, str, str]]) 
     )
 
 
-def _by_ray(
-    engine: Engine, workers: int, folder: Path, drawn_pairs: list[tuple[int, str, str]]
-) -> Rate:
+def _write_shards(folder: Path) -> None:
+    """The pairs of folder/pairs as tars."""
+    rows = map(json.loads, (folder / "pairs/metadata.jsonl").read_text("utf-8").splitlines())
+    (folder / "shards").mkdir()
+    for number, group in enumerate(iter(lambda: list(islice(rows, _SHARD)), [])):
+        with tarfile.open(folder / f"shards/{number:05d}.tar", "w") as archive:
+            for row in group:
+                archive.add(folder / "pairs" / row["file_name"], f"{row['id']}.webp")
+                text = tarfile.TarInfo(f"{row['id']}.txt")
+                text.size = len(row["caption"].encode())
+                archive.addfile(text, io.BytesIO(row["caption"].encode()))
+
+
+def _by_ray(engine: Engine, workers: int, folder: Path) -> Rate:
     started = time.monotonic()
-    arrived: list[tuple[float, int]] = []
-    place = folder / f"ray-{workers}"
-    for rows in trajectories_by_ray(
-        engine, Cluster(workers=workers), place, folder / "pairs", Exploring(), drawn_pairs
-    ):
-        arrived.append((time.monotonic(), len(rows)))
-    # Measured from the first batch on, which is not counted: it was computed earlier.
-    first, last = arrived[0], arrived[-1]
-    counted = sum(count for _, count in arrived[1:])
-    seconds = last[0] - first[0]
-    rate = counted / seconds if seconds > 0 else len(drawn_pairs) / (last[0] - started)
-    return Rate(f"Ray, {workers} workers of one core", rate, first[0] - started)
+    arrived: list[float] = []
+
+    def note(done: int, _: int, message: str) -> None:
+        if message.startswith("Scored"):
+            arrived.append(time.monotonic())
+
+    out = folder / f"scores-{workers}"
+    score_shards(engine, folder / "shards", out, note, Cluster(workers=workers))
+    # Measured from the first shards on, which are not counted: models were loaded meanwhile.
+    first = min(workers, len(arrived) - 1)
+    seconds = arrived[-1] - arrived[first - 1]
+    rate = (len(arrived) - first) * _SHARD / seconds
+    return Rate(f"Ray, {workers} workers of one core", rate, arrived[0] - started)

@@ -168,12 +168,6 @@ def test_errors_are_reported_and_have_a_status(
     assert "Traceback" not in err
 
 
-def test_errors_are_json_for_machines(environment: dict[str, str]) -> None:
-    status, out, _ = invoked(environment, "train", "nothing", "--json")
-    assert status == 3
-    assert json.loads(out)["exit_status"] == 3
-
-
 def test_training_without_verdicts_says_what_is_missing(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -132,8 +132,6 @@ def test_doctor_creates_nothing(tmp_path: Path, state: Path, given: str) -> None
     ("options", "message"),
     [
         (["--queue", "p_eror_from=0.99"], "Did you mean 'p_error_from'"),
-        (["--queue", "order=p_eror"], "There is no order 'p_eror'"),
-        (["--accept-p", "0.1"], "A rule needs both"),
         (["--accept-p", "0.1", "--accept-gain", "0"], "that are no better"),
         (["--queue", "split=a", "--view", "mine"], "not both"),
     ],

@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_job_reports_its_progress(store: Store) -> None:
     with store.writing() as session:
-        job = job_queries.create_job(session, "score", message="waiting")
+        job = job_queries.create_job(session, "score")
         assert (job.status, job.done, job.total, job.arguments) == ("queued", 0, 0, {})
         assert job_queries.running_jobs(session) == [job]
         job = job_queries.update_job(session, job.id, status="running", done=3, total=9)
-        assert (job.status, job.done, job.total, job.message) == ("running", 3, 9, "waiting")
+        assert (job.status, job.done, job.total, job.message) == ("running", 3, 9, "")
         job_queries.update_job(session, job.id, status="done", result={"pairs": 9}, message="")
     with store.reading() as session:
         done = job_queries.get_job(session, job.id)

@@ -8,13 +8,11 @@ from db.models import PictureSignals
 from db.queries import (
     dataset_queries,
     opinions,
-    pair_queue,
     pairs,
     pictures,
     progress_queries,
     verdict_queries,
 )
-from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import NewPair
 from db.queries.pictures import DuplicateCounts, DuplicateRow
 from tests.db.building import add_dataset
@@ -62,16 +60,6 @@ def test_groups_are_replaced_as_a_whole(store: Store, dataset: tuple[int, list[i
     with store.writing() as session:
         dataset_queries.delete_dataset(session, made + 1)
         dataset_queries.delete_dataset(session, made)
-
-
-def test_the_queue_filters_by_duplicates(store: Store, dataset: tuple[int, list[int]]) -> None:
-    made, ids = dataset
-    for wanted, places in ((True, [0, 1, 2, 4, 5]), (False, [3, 6])):
-        filter = QueueFilter(made, duplicates=wanted, order="position", descending=False)
-        with store.reading() as session:
-            listed = [row.pair_id for row in pair_queue.page(session, filter).rows]
-            assert listed == [ids[place] for place in places]
-            assert pair_queue.count(session, filter) == len(places)
 
 
 def test_dropped_duplicates_say_nothing_about_captions(

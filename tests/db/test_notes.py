@@ -40,7 +40,7 @@ def test_a_note_follows_its_verdict_through_undo_and_redo(store: Store) -> None:
         assert [act.note for act in verdict_queries.history(session, ids[0])] == [
             HOSTILE, "second thought", HOSTILE, "", HOSTILE,
         ]  # fmt: skip
-        kept = [act.note for act in opinions.iterate_acts(session, dataset)]
+        kept = [act["note"] for act in opinions.iterate_acts(session, dataset)]
         assert kept == [HOSTILE, "second thought", HOSTILE, "", HOSTILE]
 
 

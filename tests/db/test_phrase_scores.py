@@ -21,7 +21,7 @@ def test_saving_phrases_twice_stores_them_once(store: Store) -> None:
             )
     with store.reading() as session:
         assert phrase_scores.phrases_of(session, ids[0]) == [ROW, UNTESTED]
-        assert phrase_scores.phrases_of(session, ids[2], run) == []
+        assert phrase_scores.phrases_of(session, ids[2]) == []
         stored = list(phrase_scores.iterate(session, run, batch=2))
     assert [pair for pair, _, _ in stored] == ids
     assert [values.tolist() for _, _, values in stored] == [[-0.5], [], []]

@@ -3,11 +3,9 @@
 import random
 
 import pytest
-from sqlalchemy import func, select
 
 from db import Store
-from db.models import MapPlace
-from db.queries import dataset_queries, pair_queue, plots, verdict_queries
+from db.queries import pair_queue, plots
 from db.queries.pair_queue import QueueFilter
 from db.queries.plots import Corners, PlaceRow
 from tests.db.building import add_dataset, set_probabilities
@@ -62,24 +60,6 @@ def test_a_region_contains_the_same_pairs_as_a_plain_loop(
         assert pair_queue.count(session, filter) == len(wanted)
     assert set(listed) == wanted
     assert listed == sorted(listed, reverse=True)  # by probability, like every queue
-
-
-def test_points_include_the_values_that_colour_them(
-    store: Store, placed: tuple[int, list[PlaceRow]]
-) -> None:
-    made, rows = placed
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, rows[1].pair_id, 0, "correct", author="Ada")
-    with store.reading() as session:
-        points = list(plots.points(session, made))
-    assert [point[:3] for point in points] == [(row.pair_id, row.x, row.y) for row in rows]
-    assert points[3][3] == pytest.approx(3 / 61)
-    assert [points[0][5], points[1][5]] == [None, "correct"]
-    with store.writing() as session:
-        dataset_queries.delete_dataset(session, made)
-    with store.reading() as session:
-        left = session.execute(select(func.count()).select_from(MapPlace)).scalar_one()
-        assert left == 5, "those of the other dataset"
 
 
 def test_a_line_is_not_a_region() -> None:

@@ -1,7 +1,6 @@
 """Specificity of captions: saved with its underlying values, measured once, sampled evenly."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -10,29 +9,6 @@ from db.queries import dataset_queries, pairs, specificity_queries
 from db.queries.pairs import NewPair
 from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, start_run
-
-
-def test_a_retrieval_is_stored_and_replaced_by_a_newer_run(store: Store) -> None:
-    dataset, ids = add_dataset(store, 3)
-    first, second = start_run(store, dataset), start_run(store, dataset, "2")
-    row = RetrievalRow(ids[0], first, -1.25, 3, 21, 0.75, (ids[2], ids[1]))
-    with store.writing() as session:
-        specificity_queries.save_retrievals(session, [row])
-    with store.reading() as session:
-        assert specificity_queries.get_retrieval(session, ids[0]) == row
-        assert specificity_queries.get_retrieval(session, ids[1]) is None
-        assert pairs.get_pair(session, ids[0]).specificity == -1.25
-        waiting = specificity_queries.unmeasured(session, dataset, first, 0, 9)
-        assert [pair.pair_id for pair in waiting] == ids[1:]
-        waiting = specificity_queries.unmeasured(session, dataset, second, 0, 2)
-        assert [pair.pair_id for pair in waiting] == ids[:2]
-    newer = replace(row, run_id=second, specificity=-0.5, rank=1, better=())
-    with store.writing() as session:
-        specificity_queries.save_retrievals(session, [newer])
-    with store.reading() as session:
-        assert specificity_queries.get_retrieval(session, ids[0]) == newer
-        assert specificity_queries.summary(session, second) == (1, 1, 0.75, 21)
-        assert specificity_queries.summary(session, first) == (0, 0, None, 0)
 
 
 def test_values_that_are_not_finite_are_refused(store: Store) -> None:

@@ -187,19 +187,6 @@ def test_an_unknown_pair_is_reported(store: Store) -> None:
         decide(store, 5, 0, "drop")
 
 
-def test_undo_goes_further_back_each_time(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 3)
-    for pair_id in ids:
-        decide(store, pair_id, 0, "drop")
-    for left in (2, 1, 0):
-        taken_back = undo(store, dataset_id)
-        assert taken_back is not None
-        assert (taken_back.pair_id, taken_back.decision) == (ids[left], None)
-        assert (taken_back.version, taken_back.undoes, taken_back.standing_version) == (2, 1, 0)
-        assert decisions(store, ids) == ["drop"] * left + [None] * (3 - left)
-    assert undo(store, dataset_id) is None
-
-
 def test_undo_restores_the_previous_verdict(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     first = decide(store, pair_id, 0, "correction", "Ben", "better")

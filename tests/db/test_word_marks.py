@@ -1,9 +1,15 @@
 """Words marked as wrong: set and removed, by several people, independent of suspect words."""
 
+from sqlalchemy.orm import Session
+
 from db import Store
-from db.queries import dataset_queries, detections
+from db.queries import dataset_queries, detections, pictures
 from db.queries.detections import DetectionRow
 from tests.db.building import add_dataset
+
+
+def marks(session: Session, pair_id: int) -> list[tuple[int, int]]:
+    return pictures.marks_and_issues(session, pair_id)[0]
 
 
 def test_marks_of_several_curators_are_set_and_removed(store: Store) -> None:
@@ -16,11 +22,11 @@ def test_marks_of_several_curators_are_set_and_removed(store: Store) -> None:
         assert detections.toggle(session, first, 6, 12, "Ben")
         assert detections.toggle(session, first, 0, 5, "Ben")
     with store.writing() as session:
-        assert detections.of_pair(session, first) == [(0, 5), (6, 12)]
+        assert marks(session, first) == [(0, 5), (6, 12)]
         assert not detections.toggle(session, first, 0, 5, "Ben")
         assert not detections.toggle(session, first, 6, 12, "Ada")
-        assert detections.of_pair(session, first) == [(6, 12)], "Ben still says so"
-        assert detections.of_pair(session, second) == []
+        assert marks(session, first) == [(6, 12)], "Ben still says so"
+        assert marks(session, second) == []
         ((spans, words),) = detections.marked_and_suspect(session, dataset_id)
     assert spans == {(6, 12)}
     assert [(start, end) for start, end, _ in words] == [(0, 5), (6, 12)]

@@ -123,7 +123,7 @@ def test_a_stopped_worker_is_ended_after_a_while(
     with monkeypatch.context() as patch:
         stopped = after_the_first_batch(patch, psutil.Process.suspend)
         with pytest.raises(WorkerEnded, match=r"stopped by another program.*for 3 seconds"):
-            workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
+            workspace.jobs.score(1, suggestions=False, devices=ANOTHER)
     stopped[0].join(PATIENCE)
     assert stopped[0].exitcode == -signal.SIGKILL
     check_resumed(workspace, stored(workspace))
@@ -155,7 +155,7 @@ def test_a_killed_worker_is_reported(
     with monkeypatch.context() as patch:
         after_the_first_batch(patch, disturb)
         with pytest.raises(kind, match=message) as ended:
-            workspace.jobs.score(1, suggestions=False, cluster=ANOTHER)
+            workspace.jobs.score(1, suggestions=False, devices=ANOTHER)
     assert "Finished work is kept" in explain(ended.value)
     check_resumed(workspace, stored(workspace))
 

@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
 from backend.datasets.cells import split_proof
 from backend.engine.familiarity import Familiarity
-from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
-from backend.jobs.ray_cluster import QUESTIONS, ScoringWorker
 from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace
@@ -382,25 +379,3 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     anyway = workspace.jobs.score(dataset, suggestions=False, model="embedded", anyway=True)
     assert (anyway.scored, anyway.skipped, anyway.unknown) == (4, MIXED, 0)
     workspace.store.close()
-
-
-def test_a_cluster_s_worker_leaves_them_out_as_well(pairs: Path) -> None:
-    folder = mixed(pairs / "mixed", 1)
-    rows = [
-        {"pair_id": number, "image": f"images/{name}", "caption": "A dog"}
-        for number, name in enumerate(("scene-0000.webp", "other-0-0.png", "gone.png"))
-    ]
-    table = pa.Table.from_pylist(rows, QUESTIONS)
-    chosen = load_settings({"data_directory": str(pairs / "state")}, {})
-    answers = {
-        recognises: ScoringWorker(chosen, str(folder), Exploring(), None, recognises)(table)
-        for recognises in (True, False)
-    }
-    left = {row["image"]: (row["unknown"], bool(row["problem"]))
-            for row in answers[True].to_pylist()}  # fmt: skip
-    assert left == {
-        "images/scene-0000.webp": (False, False),
-        "images/other-0-0.png": (True, True),
-        "images/gone.png": (False, True),
-    }
-    assert not any(answers[False]["unknown"].to_pylist())

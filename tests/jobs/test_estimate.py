@@ -88,7 +88,7 @@ def test_processes_divide_the_parallel_stages(
     for devices in (None, Devices(("cpu", "cpu"))):
         # A clock that advances by a second at every reading: both estimates measure the same costs.
         monkeypatch.setattr(stage, "time", SimpleNamespace(monotonic=count().__next__))
-        made.append(workspace.jobs.estimate(dataset, suggestions=False, cluster=devices))
+        made.append(workspace.jobs.estimate(dataset, suggestions=False, devices=devices))
     alone, two = made
     assert (alone.processes, two.processes) == (1, 2)
     for part in ("trajectories_seconds", "copies_seconds", "captioner_seconds"):

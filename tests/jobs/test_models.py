@@ -179,20 +179,6 @@ def test_the_list_shows_installed_models_and_their_costs(
     again.store.close()
 
 
-def test_a_probe_measures_this_machine_and_is_stored(hub: Hub, workspace: Workspace) -> None:
-    with pytest.raises(ModelMissing):
-        workspace.models.probe(NAME)
-    download(NAME)
-    ticks: list[tuple[int, int]] = []
-    measured = workspace.models.probe(NAME, lambda done, total, text: ticks.append((done, total)))
-    assert ticks[0] == (0, 20)
-    assert ticks[-1] == (20, 20)
-    assert measured.seconds > 0
-    assert (measured.device, measured.captioner) == ("cpu", None)
-    assert workspace.models.view(NAME).probe == measured
-    assert workspace.models.probe("embedded").captioner is not None
-
-
 def test_the_data_of_the_presets_is_consistent() -> None:
     for checkpoint in presets.checkpoints():
         assert len(checkpoint.revision) in (0, 40)

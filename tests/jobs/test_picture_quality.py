@@ -76,7 +76,7 @@ def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_pa
     with pytest.raises(SettingsError, match=r"There is no picture 'murky'.*dark, bright"):
         listed(workspace, "picture=murky")
     done = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")
-    (table,) = done.out.glob("*.jsonl")
+    (table,) = Path(done.out).glob("*.jsonl")
     exported = {row["id"]: row for row in map(json.loads, table.read_text("utf-8").splitlines())}
     assert "dark" in exported["dark"]["picture"].split()
     assert exported["plain-0"]["picture"] is None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from backend.datasets.cells import split_proof
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Budget, Prices
@@ -306,20 +307,18 @@ def test_one_refused_question_is_left_out_and_asked_again_next_time(workspace: W
 
 
 def test_an_unreadable_picture_is_left_out(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, scored: Path, tmp_path: Path
 ) -> None:
-    missing = pairs_of(workspace)[0].image_path
-    real = second_opinion.locate
-
-    def locate(root: Path, path: str) -> Any:
-        return real(root, "missing.png" if path == missing else path)
-
-    monkeypatch.setattr(second_opinion, "locate", locate)
+    pictures = shutil.copytree(scored / "pairs", tmp_path / "pairs")
+    workspace.relocate_dataset(1, pictures)
+    missing, _ = split_proof(pairs_of(workspace)[0].image_path)
+    (pictures / missing).unlink()
     with chat_server(knowing(workspace)) as served:
         report = ask(workspace, served)
     assert (report.new_answers, report.left_out) == (PAIRS - 1, 1)
     assert missing in report.problem
-    monkeypatch.setattr(second_opinion, "locate", lambda root, path: root / "missing.png")
+    for picture in pictures.glob("*.png"):
+        picture.unlink()
     with chat_server(knowing(workspace)) as served, pytest.raises(ImageError):
         second_opinion.plan(workspace.store, 1, open_server(served.url, None), 0.2)
 

@@ -12,14 +12,18 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from backend.datasets.locations import Location
 from backend.errors import DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
+from backend.jobs.import_dataset import import_dataset
+from backend.jobs.reports import ExportChoice, ShardsReport
 from backend.jobs.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.test_shards import make_tar
+from tests.fixtures.object_store import ObjectStore
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARDS, PAIRS = 3, 16
@@ -66,9 +70,9 @@ def rows(out: Path, number: int) -> list[dict[str, object]]:
 
 
 def test_every_pair_has_its_row_and_nothing_else_remains(scored: Path, source: Path) -> None:
-    assert sorted(path.name for path in scored.iterdir()) == sorted(
-        ["detector", "run.json", *(f"{number:05d}.tar.parquet" for number in range(SHARDS))]
-    )
+    results = {f"{number:05d}.tar.parquet" for number in range(SHARDS)}
+    about_the_run = {"detector", "manifest.json", "run.json"}
+    assert {path.name for path in scored.iterdir()} == about_the_run | results
     captions = [caption for _, caption in drawn_pairs(PAIRS, seed=1)]
     table = rows(scored, 1)
     assert [row["caption"] for row in table] == captions
@@ -123,6 +127,87 @@ def test_results_of_another_run_are_refused(scored: Path, source: Path, engine: 
         shard_scores.score_shards(engine, scored, source, devices=HERE)
     with pytest.raises(DatasetNotFound):
         shard_scores.score_shards(engine, source / "nowhere", scored, devices=HERE)
+
+
+def test_addresses_serve_as_source_and_destination(
+    scored: Path, source: Path, engine: Engine, object_store: ObjectStore
+) -> None:
+    object_store.upload(source, "s3://shop/in")
+    run = json.loads((scored / "run.json").read_text()) | {"source": "s3://shop/in"}
+    object_store.put("shop/out/run.json", json.dumps(run).encode())
+    object_store.put("shop/out/detector", (scored / "detector").read_bytes())
+    object_store.fault = lambda method, path: "403" if path.endswith("00001.tar") else ""
+
+    def score() -> ShardsReport:
+        return shard_scores.score_shards(engine, "s3://shop/in", "s3://shop/out", devices=HERE)
+
+    report = score()
+    assert (report.scored_now, report.pairs) == (2, 2 * PAIRS)
+    assert [failure.partition(":")[0] for failure in report.failed] == ["00001.tar"]
+    assert "No permission" in report.failed[0]
+    object_store.fault = lambda method, path: ""
+    assert (score().scored_now, score().scored_now) == (1, 0)
+    results = Location("s3://shop/out")
+    head = json.loads((scored / "detector").read_bytes().partition(b"\n")[0])
+    trained_on = int(head["report"]["shard"].partition(".")[0])
+    for file in results.files():
+        if file.name.endswith(".parquet"):
+            number = int(file.name.partition(".")[0])
+            content = io.BytesIO(results.read(file.name) or b"")
+            stored_rows = pq.read_table(content).to_pylist()
+            if number == trained_on:  # its probabilities come from the folds of its training
+                for row in (*stored_rows, *(expected := rows(scored, number))):
+                    row["p_error"] = row["suspects"] = None
+                assert stored_rows == expected
+            else:
+                assert stored_rows == rows(scored, number)
+    written = [request for request in object_store.requests if request.startswith("PUT")]
+    assert sum(".parquet" in request for request in written) == SHARDS
+    with pytest.raises(SettingsError, match="another run"):
+        shard_scores.score_shards(engine, source, "s3://shop/out", devices=HERE)
+    with pytest.raises(SettingsError, match="lies in the source"):
+        shard_scores.score_shards(engine, "s3://shop/in", "s3://shop/in/out", devices=HERE)
+    with pytest.raises(DatasetNotFound, match="no tar shards"):
+        shard_scores.score_shards(engine, "s3://shop/out/run.json", "s3://shop/new", devices=HERE)
+
+
+def test_a_dataset_comes_from_an_address_and_goes_to_one(
+    source: Path, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    object_store.upload(source, "s3://shop/pairs")
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    report = workspace.jobs.import_dataset("s3://shop/pairs")
+    assert (report.name, report.added, report.problems) == ("pairs", SHARDS * PAIRS, 0)
+    again = workspace.jobs.import_dataset("s3://shop/pairs")
+    assert (again.added, again.already_there) == (0, SHARDS * PAIRS)
+    with pytest.raises(SettingsError, match="more than fits"):
+        import_dataset(workspace.store, "s3://shop/pairs", data_directory=tmp_path, fetch_limit=100)
+    target = "s3://shop/cleaned"
+    exported = workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
+    assert (exported.out, exported.written) == (target, SHARDS * PAIRS)
+    written = [r.rpartition("/")[2] for r in object_store.requests if r.startswith("PUT /shop/cl")]
+    assert written[-1] == "README.md"
+    with pytest.raises(SettingsError, match="replaces nothing"):
+        workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
+    cleaned = workspace.jobs.import_dataset(target, name="again")
+    assert (cleaned.added, cleaned.problems) == (SHARDS * PAIRS, 0)
+    workspace.store.close()
+
+
+def test_results_without_a_manifest_are_known_and_commands_take_turns(
+    scored: Path, source: Path, engine: Engine
+) -> None:
+    manifest = (scored / "manifest.json").read_bytes()
+    (scored / "manifest.json").unlink()  # killed before it was written
+    report = shard_scores.score_shards(engine, source, scored, devices=HERE)
+    assert (report.scored_now, report.pairs) == (0, SHARDS * PAIRS)
+    assert (scored / "manifest.json").read_bytes() == manifest
+
+    def begin_another(done: int, total: int, message: str) -> None:
+        with pytest.raises(SettingsError, match="Another command"):
+            shard_scores.score_shards(engine, source, scored, devices=HERE)
+
+    shard_scores.score_shards(engine, source, scored, begin_another, HERE)
 
 
 def test_an_interrupted_run_continues(

@@ -17,7 +17,7 @@ from backend.review.queue_form import from_fields
 from backend.review.verdicts import edit_captions
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.models import Pair
+from db.models import Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
@@ -162,18 +162,6 @@ def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: W
     }
 
 
-def test_pairs_can_be_tagged_instead_of_left_out(workspace: Workspace, tmp_path: Path) -> None:
-    choice = ExportChoice(two_stage=TwoStage(tag=True))
-    report = workspace.jobs.export(1, choice, tmp_path / "out", "jsonl")
-    assert report.written == COUNT
-    assert report.counts.tagged == COUNT
-    text = next((tmp_path / "out").glob("*.jsonl")).read_text(encoding="utf-8")
-    assert text.count('"selected"') == 50
-    assert text.count('"left"') == 50
-    assert '"support": ' in text
-    assert "selected in two stages" in report.card
-
-
 def test_only_the_training_split_is_thinned(workspace: Workspace) -> None:
     split = workspace.review.split_for(1, None)
     assert (split, workspace.review.split_for(1, "all")) == ("train", None)
@@ -277,7 +265,7 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
         run = run_queries.latest_run(session, 1, "support")
         assert run is not None
         if not is_measured:
-            run_queries.finish_run(session, run.id, "running")
+            session.execute(update(Run).where(Run.id == run.id).values(status="running"))
     with pytest.raises(SettingsError, match="phrase" if is_measured else "not been measured"):
         workspace.review.two_stage(1, TwoStage())
 

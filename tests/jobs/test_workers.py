@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.cli.score import _cluster
+from backend.cli.score import _where
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
 from backend.jobs import workers
@@ -70,7 +70,7 @@ def test_two_processes_store_the_same_scores_as_one(tmp_path: Path, sizes: Sizes
     sizes(BATCH=3, TOGETHER_IF_SMALL=2, SUGGEST_ABOVE=0.0)
     results = []
     for workspace, devices in zip(workspaces, (None, Devices(("cpu", "cpu"))), strict=True):
-        report = workspace.jobs.score(1, cluster=devices)
+        report = workspace.jobs.score(1, devices=devices)
         assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
         results.append(stored(workspace))
         workspace.store.close()
@@ -134,9 +134,9 @@ def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(
 
 
 def test_the_number_of_processes_can_be_chosen() -> None:
-    assert _cluster("local", None, None, None, None) == AUTOMATIC
-    assert _cluster("local", "auto", None, None, None) == AUTOMATIC
-    assert _cluster("local", "cpu", None, None, None) == Devices(("cpu",))
+    assert _where("local", None, None, None) == AUTOMATIC
+    assert _where("local", "auto", None, None) == AUTOMATIC
+    assert _where("local", "cpu", None, None) == Devices(("cpu",))
     assert Workers(_without_models(), ROOT, Devices(("cpu",))).processes == 1
     assert Workers(_without_models(), ROOT, Devices(("cpu", "cpu"))).processes == 2
 

@@ -103,19 +103,10 @@ def test_an_import_reports_what_it_inferred(workspace: Workspace, tmp_path: Path
     assert "values of &#39;image_id&#39; repeat" in message
 
 
-def test_no_selection_exports_every_pair(workspace: Workspace, tmp_path: Path) -> None:
-    assert workspace.review.select_pairs(1) is None
-    assert len(exported(workspace, tmp_path / "out", ExportChoice())) == len(SPLITS)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"queue": "p_eror_from=0.9"}, "p_eror_from"),
-        ({"queue": "nonsense"}, "nonsense"),
-        ({"queue": "split=train&split=test"}, "'split' is given twice"),
-        ({"queue": "p_eror_from="}, "p_eror_from"),
-        ({"queue": "order=sideways"}, "sideways"),
         ({"view": "none such"}, "There is no view 'none such'"),
         ({"splits": ["tset"]}, "'tset'.*test, train"),
         ({"ids": ["p0", "q1", "q2"]}, "2 of 3 ids.*'q1', 'q2'"),

@@ -86,7 +86,7 @@ def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path:
     assert view.corrected_caption == f"{view.caption} (edited)"
     assert workspace.review.counts(1).errors_found == 0
     report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")
-    (table,) = report.out.glob("*.jsonl")
+    (table,) = Path(report.out).glob("*.jsonl")
     lines = [json.loads(line) for line in table.read_text("utf-8").splitlines()]
     assert all(line["caption"] == line["original_caption"] + " (edited)" for line in lines)
     assert {line["caption_kind"] for line in lines} == {"edited"}

@@ -36,6 +36,19 @@ def secret(folder: Path) -> Path:
     return table
 
 
+def test_only_addresses_that_the_administrator_names_are_imported_from(tmp_path: Path) -> None:
+    team = opened(tmp_path, import_root=["s3://shop/in", str(tmp_path / "in")])
+    team.confine()
+    guard = team.jobs.guard
+    assert guard is not None
+    assert guard("import", {"path": "s3://shop/in/a.csv"}) == {}
+    for path in ("s3://shop/inner/a.csv", "s3://shop/in/../b", "https://example.org/a.csv?key=1"):
+        with pytest.raises(UnsafePath, match="s3://shop/in") as refused:
+            guard("import", {"path": path})
+        assert "key=1" not in str(refused.value)
+    team.store.close()
+
+
 @pytest.mark.parametrize("way", ["plain", "dots", "link", "folder link"])
 def test_an_import_stays_in_its_folders_and_reveals_nothing_of_others(
     team: Workspace, tmp_path: Path, way: str

@@ -76,7 +76,7 @@ def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
     workspace.review.decide(rows[0].pair_id, 0, "correct", note="=1+1 “quoted”, 犬")
     for form in ("jsonl", "parquet", "csv"):
         report = workspace.jobs.export(1, ExportChoice(), tmp_path / form, form)
-        (table,) = [p for p in report.out.iterdir() if p.suffix == f".{form}"]
+        (table,) = [p for p in Path(report.out).iterdir() if p.suffix == f".{form}"]
         if form == "jsonl":
             exported = pd.read_json(table, lines=True)
         else:

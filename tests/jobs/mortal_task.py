@@ -1,0 +1,31 @@
+"""A task that kills its worker once, by SIGKILL as when memory runs out: before it begins, and when
+its result is written but not returned.
+
+Each death happens once per run, in whichever worker comes first: a file beside the results says so.
+"""
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from backend.datasets.locations import StoredFile
+from backend.jobs.shard_scores import Facts, Task
+from backend.jobs.workers import Opened
+from backend.loaded_models import Engine
+
+
+class MortalTask(Task):
+    def __call__(self, engine: Engine, shards: Sequence[StoredFile], opened: Opened) -> Facts | str:
+        self._die_once("before")
+        facts = super().__call__(engine, shards, opened)
+        if self.detector is not None:
+            self._die_once("written")
+        return facts
+
+    def _die_once(self, moment: str) -> None:
+        try:
+            Path(f"{self.out}-died-{moment}").touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
