@@ -366,7 +366,7 @@ def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
     write_dataset([row], tmp_path / "o", format="conversations", card="", source_root=image.parent)
     (line,) = (tmp_path / "o" / "data.jsonl").read_text(encoding="utf-8").splitlines()
     written = json.loads(line)
-    asked, answered = written["conversations"]
-    assert (asked["from"], asked["value"].count("<image>")) == ("human", 1)
-    assert answered == {"from": "gpt", "value": caption}
+    question, answer = written["conversations"]
+    assert (question["from"], question["value"].count("<image>")) == ("human", 1)
+    assert answer == {"from": "gpt", "value": caption}
     assert (tmp_path / "o" / written["image"]).resolve() == image
