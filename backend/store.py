@@ -49,7 +49,7 @@ class Store:
 
     def __init__(self, store: db.Store, reader: str | None = None) -> None:
         self._store = store
-        self._reader = reader
+        self.reader = reader
 
     def seen_by(self, reader: str) -> "Store":
         """The same database; of pairs that still need this curator's own opinion, what others said
@@ -61,7 +61,7 @@ class Store:
         """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
         dataset once."""
         with translated(), self._store.reading(scanning) as session:
-            set_reader(session, self._reader)
+            set_reader(session, self.reader)
             yield session
 
     def batches(
@@ -86,7 +86,7 @@ class Store:
         """A session that commits when the block ends, and rolls back when it raises. `large`: set
         it to write a large part of the database."""
         with translated(), self._store.writing(large) as session:
-            set_reader(session, self._reader)
+            set_reader(session, self.reader)
             yield session
 
     @property

@@ -21,7 +21,7 @@ PARTICIPLES = {
     "removed", "seen", "shown", "stored", "taken", "written",
 }  # fmt: skip
 #: The folders that have none; add to these, never take away.
-WITHOUT_PARTICIPLES = ("backend", "db")
+WITHOUT_PARTICIPLES = ("backend", "db", "traced_ui")
 #: Also the option's name, and the key in stored jobs.
 ALLOWED = {"gone"}
 #: Forbidden as parts of names, with the standard terms to use instead.

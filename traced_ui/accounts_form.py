@@ -22,7 +22,7 @@ CHANGES = {
 }
 
 
-def build(workspace: Workspace, listing: gr.HTML, listed: Any) -> None:
+def build(workspace: Workspace, listing: gr.HTML, list_accounts: Any) -> None:
     """Build the form; called inside the page. `listed`: renders `listing`, the accounts table."""
     with gr.Accordion("Add or change accounts", open=False, elem_id="accounts-form"):
         name = gr.Textbox(label="Name", elem_id="account-name")
@@ -39,7 +39,7 @@ def build(workspace: Workspace, listing: gr.HTML, listed: Any) -> None:
     @guarded
     def added(name: str, password: str, role: str, request: gr.Request) -> tuple[str, str, str]:
         confirmation = add_account(workspace, request.username, name or "", password or "", role)
-        return note(confirmation, "good"), listed(), ""
+        return note(confirmation, "good"), list_accounts(), ""
 
     @guarded
     def changed(
@@ -48,20 +48,20 @@ def build(workspace: Workspace, listing: gr.HTML, listed: Any) -> None:
         confirmation = change_account(
             workspace, request.username, name or "", change, password or "", role
         )
-        return note(confirmation, "good"), listed(), ""
+        return note(confirmation, "good"), list_accounts(), ""
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    shown = [message, listing, password]  # the password field is cleared
-    add.click(added, [name, password, role], shown, **options)
-    do.click(changed, [name, password, role, change], shown, **options)
+    outputs = [message, listing, password]  # the password field is cleared
+    add.click(added, [name, password, role], outputs, **options)
+    do.click(changed, [name, password, role, change], outputs, **options)
 
 
 def add_account(workspace: Workspace, by: str | None, name: str, password: str, role: str) -> str:
     """Add an account; return the message to show. `by`: the logged-in user. Raises
     SettingsError."""
     _check_right(workspace, by)
-    made = workspace.accounts.add(name, password, role)
-    return f"{made.name} can now log in, as {made.role}."
+    account = workspace.accounts.add(name, password, role)
+    return f"{account.name} can now log in, as {account.role}."
 
 
 def change_account(

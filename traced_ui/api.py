@@ -71,8 +71,8 @@ class Caller:
 
 
 def caller_of(workspace: Workspace, connection: HTTPConnection) -> Caller:
-    seen = seen_by(workspace, connection)
-    return Caller(seen, curator_of(connection), not is_reader(connection))
+    visible_workspace = seen_by(workspace, connection)
+    return Caller(visible_workspace, curator_of(connection), not is_reader(connection))
 
 
 def _is_storable(text: str) -> str:

@@ -32,12 +32,12 @@ class DatasetJobs:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    def begin_import(self, path: str | None, *given: str | bool | None) -> Started:
+    def begin_import(self, path: str | None, *values: str | bool | None) -> Started:
         """`given`: the import options, in the order of `FIELDS`."""
         source = (path or "").strip()
         if not source:
             raise SettingsError("Enter a folder or a file first.")
-        entered = dict(zip(FIELDS, given, strict=True))
+        entered = dict(zip(FIELDS, values, strict=True))
         started = self.workspace.jobs.start("import", None, path=source, **import_options(entered))
         return followed(self.workspace, started)
 
@@ -65,15 +65,15 @@ class DatasetJobs:
         arguments = self._scoring(dataset_id, model, which, anyway, captioner, request)
         return begin(self.workspace, "estimate", dataset_id, **arguments)
 
-    def models(self, dataset_id: int | None, chosen: str | None = None) -> gr.Dropdown:
+    def models(self, dataset_id: int | None, model: str | None = None) -> gr.Dropdown:
         """The models to score with. `chosen`: the choice on the page, which is kept; None: there
         is none for this dataset yet."""
         jobs = self.workspace.jobs
         last = jobs.last_scoring(dataset_id) if dataset_id is not None else None
         asks = last is not None and last.asks_for_model
-        return models_offered(self.workspace, dataset_id, asks and chosen is None, chosen or "")
+        return models_offered(self.workspace, dataset_id, asks and model is None, model or "")
 
-    def watch(self, started: int | None, chosen: str | None = "") -> Update:
+    def watch(self, started: int | None, model: str | None = "") -> Update:
         """The state of the job that the page follows. `chosen`: as for `models_offered`."""
         if started is None:
             return Update(timer=gr.Timer(active=False))
@@ -89,7 +89,7 @@ class DatasetJobs:
             **{place: ended_html(job)},
             timer=gr.Timer(active=False),
             dataset=gr.Dropdown(choices=choices(self.workspace), **selected),
-            model=models_offered(self.workspace, dataset_id, asks, chosen or "")
+            model=models_offered(self.workspace, dataset_id, asks, model or "")
             if asks or selected
             else gr.skip(),
         )
@@ -119,12 +119,12 @@ def choices(workspace: Workspace) -> list[tuple[str, int]]:
 
 
 def models_offered(
-    workspace: Workspace, dataset_id: int | None, asks: bool, chosen: str = ""
+    workspace: Workspace, dataset_id: int | None, asks: bool, model: str = ""
 ) -> gr.Dropdown:
     """The models to score the dataset with. `asks`: its model does not know its pictures, so
-    another one is selected unless one is already `chosen`."""
+    another one is selected unless `model` is one."""
     summary = workspace.summary(dataset_id) if dataset_id is not None else None
     pairs, is_new = (summary.total, not summary.scored) if summary is not None else (0, True)
     recommended = models_page.suggested(workspace.models.listed()) if asks else ""
     entries = models_page.choices(workspace, pairs, recommended, is_new)
-    return gr.Dropdown(choices=entries, value=chosen or recommended)
+    return gr.Dropdown(choices=entries, value=model or recommended)

@@ -28,7 +28,7 @@ def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
     )  # fmt: skip
     keep = gr.Button("Save the guidelines", elem_id="guidelines-save", variant="primary")
     message = gr.HTML(elem_id="guidelines-message")
-    shown = gr.HTML(elem_id="guidelines-shown")
+    shown_guidelines = gr.HTML(elem_id="guidelines-shown")
 
     def opened(dataset_id: int | None) -> tuple[str, str, str]:
         current = "" if dataset_id is None else workspace.guidelines(dataset_id)
@@ -39,8 +39,8 @@ def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
         return preview(typed or ""), note("The guidelines are saved.", "good")
 
-    keep.click(save, [dataset, text], [shown, message], **_OPTIONS)
-    gr.on(None, opened, [dataset], [text, shown, message], **_OPTIONS)
+    keep.click(save, [dataset, text], [shown_guidelines, message], **_OPTIONS)
+    gr.on(None, opened, [dataset], [text, shown_guidelines, message], **_OPTIONS)
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
@@ -65,7 +65,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
     message = gr.HTML(elem_id="dataset-settings-message")
 
-    def listed(request: gr.Request) -> str:
+    def draw_overview(request: gr.Request) -> str:
         return overview_html(seen_by(workspace, request))
 
     def opened(dataset_id: int | None) -> tuple[str, str, str]:
@@ -76,9 +76,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     @guarded
     def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str]:
-        chosen = dataset_to_change(workspace, dataset_id, request)
-        workspace.rename_dataset(chosen, new or "")
-        what = workspace.deletion_preview(chosen)
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
+        workspace.rename_dataset(chosen_id, new or "")
+        what = workspace.deletion_preview(chosen_id)
         return (
             gr.Dropdown(choices=choices(workspace)),
             deletion_preview_html(what),
@@ -87,36 +87,38 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     @guarded
     def relocated(dataset_id: int | None, place: str, request: gr.Request) -> tuple[str, str]:
-        chosen = dataset_to_change(workspace, dataset_id, request)
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
         if not (place or "").strip():
             raise SettingsError("Enter the folder that the pictures are in now.")
-        moved = workspace.relocate_dataset(chosen, place.strip())
+        moved = workspace.relocate_dataset(chosen_id, place.strip())
         text = (
             f"'{moved.name}' is in {moved.root} now: {moved.checked - moved.missing} of "
             f"{moved.checked} pictures checked are there."
         )
-        return deletion_preview_html(workspace.deletion_preview(chosen)), note(text, "good")
+        return deletion_preview_html(workspace.deletion_preview(chosen_id)), note(text, "good")
 
     @guarded
     def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[Any, str]:
-        chosen = dataset_to_change(workspace, dataset_id, request)
-        what = workspace.deletion_preview(chosen)
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
+        what = workspace.deletion_preview(chosen_id)
         if (typed or "").strip() != what.name:
             raise SettingsError(
                 f"Nothing was deleted. Type the dataset's name, '{what.name}', to delete it."
             )
-        gone = workspace.delete_dataset(chosen)
-        kept = f" Its verdicts are in {gone.verdict_file}." if gone.verdict_file else ""
+        deletion = workspace.delete_dataset(chosen_id)
+        where_kept = (
+            f" Its verdicts are in {deletion.verdict_file}." if deletion.verdict_file else ""
+        )
         rest = choices(workspace)
         return (
             gr.Dropdown(choices=rest, value=rest[0][1] if rest else None),
-            note(f"'{gone.name}' is deleted.{kept}", "good"),
+            note(f"'{deletion.name}' is deleted.{where_kept}", "good"),
         )
 
     relocate.click(relocated, [dataset, folder], [going, message], **_OPTIONS)
     # For each dataset: what was typed for one must not apply to the next.
     gr.on(None, opened, [dataset], [name, going, typed], **_OPTIONS)
-    drawn = (listed, None, [overview])
+    drawn = (draw_overview, None, [overview])
     for change in (
         rename.click(renamed, [dataset, name], [dataset, going, message], **_OPTIONS),
         delete.click(deleted, [dataset, typed], [dataset, message], **_OPTIONS),
@@ -147,18 +149,18 @@ def deletion_preview_html(what: Deletion) -> str:
 
 def overview_html(workspace: Workspace) -> str:
     """All datasets as a table."""
-    listed = workspace.datasets()
+    summaries = workspace.datasets()
     rows = [
         [s.name, str(s.total), str(s.scored), str(s.reviewed), str(s.errors_found), str(s.problems),
          s.source]
-        for s in listed
+        for s in summaries
     ]  # fmt: skip
     if not rows:
         return part("empty", "No dataset yet", "Add one.")
     head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
     notes = [
         note(f"'{s.name}': most captions are not English, and phrases are known in English only.")
-        for s in listed
+        for s in summaries
         if s.other_languages
     ]
     return "".join([table(head, rows, {1, 2, 3, 4, 5}), *notes])

@@ -98,17 +98,17 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any]:
         count = workspace.summary(dataset_id).problems if dataset_id is not None else 0
-        listed = problems_html(workspace, dataset_id, int(number or 1)) if count else ""
-        return listed, gr.Number(visible=count > PAGE)
+        problem_list = problems_html(workspace, dataset_id, int(number or 1)) if count else ""
+        return problem_list, gr.Number(visible=count > PAGE)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
     model = scoring.fields[0]
     importing.upload.select(guarded(jobs.uploaded), None, reading, **options)
     importing.start.click(guarded(jobs.begin_import), importing.fields, reading, **options)
-    chosen = [dataset, *scoring.fields]
-    scoring.estimate.click(guarded(jobs.begin_estimate), chosen, scoring_job, **options)
-    scoring.start.click(guarded(jobs.begin_scoring), chosen, scoring_job, **options)
+    scoring_inputs = [dataset, *scoring.fields]
+    scoring.estimate.click(guarded(jobs.begin_estimate), scoring_inputs, scoring_job, **options)
+    scoring.start.click(guarded(jobs.begin_scoring), scoring_inputs, scoring_job, **options)
     for kind, button in measurements.items():
         button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **options)
     updated = [report, status, timer, dataset, model]
@@ -200,9 +200,9 @@ def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> st
     if dataset_id is None:
         return ""
     count = workspace.summary(dataset_id).problems
-    listed = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
+    problem_list = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
     rows = [[p.file, "" if p.row is None else str(p.row), p.kind, p.message]
-            for p in listed]  # fmt: skip
+            for p in problem_list]  # fmt: skip
     pages = (count + PAGE - 1) // PAGE
     return render(
         "problems.html", count=count, page=page, pages=pages, rows=rows, dataset_id=dataset_id

@@ -18,8 +18,8 @@ def readable(before: str, after: str) -> Markup:
     """A proposed caption in readable form: with changes marked if most words are kept, otherwise
     in full, because two interleaved sentences would be unreadable."""
     old, new = Caption.parse(before).words, Caption.parse(after).words
-    kept = sum(len(run.new) for run in aligned(old, new) if run.kept)
-    if 2 * kept >= max(len(old), len(new)):
+    kept_length = sum(len(run.new) for run in aligned(old, new) if run.kept)
+    if 2 * kept_length >= max(len(old), len(new)):
         return difference(before, after)
     return render("difference.html", changes=[("kept", after)])
 
@@ -31,20 +31,20 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
     [('kept', 'A '), ('gone', 'red'), ('kept', ' '), ('added', 'brown'), ('kept', ' dog')]
     """
     old, new = _pieces(before), _pieces(after)
-    made: list[tuple[str, str]] = []
+    changes: list[tuple[str, str]] = []
     for run in aligned(old, new):
-        gone = "".join(old[run.old.start : run.old.stop])
-        added = "".join(new[run.new.start : run.new.stop])
+        removed_text = "".join(old[run.old.start : run.old.stop])
+        added_text = "".join(new[run.new.start : run.new.stop])
         if run.kept:
-            made.append(("kept", added))
+            changes.append(("kept", added_text))
             continue
-        if gone:
-            made.append(("gone", gone))
-            if added and not gone[-1:].isspace():
-                made.append(("kept", " "))  # only for display
-        if added:
-            made.append(("added", added))
-    return made
+        if removed_text:
+            changes.append(("gone", removed_text))
+            if added_text and not removed_text[-1:].isspace():
+                changes.append(("kept", " "))  # only for display
+        if added_text:
+            changes.append(("added", added_text))
+    return changes
 
 
 def _pieces(text: str) -> list[str]:

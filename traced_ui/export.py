@@ -49,7 +49,7 @@ def build(
         with gr.Column(scale=1, min_width=340):
             counts = gr.HTML(elem_id="export-counts")
             format = gr.Dropdown(
-                [(known.label, name) for name, known in EXPORT_FORMATS.items()],
+                [(export_format.label, name) for name, export_format in EXPORT_FORMATS.items()],
                 value="imagefolder", label="Format", elem_id="export-format",
             )  # fmt: skip
             out = gr.Textbox(
@@ -159,10 +159,12 @@ class ExportPage:
             return ""
         try:
             fields = Fields(*entered)
-            seen = seen_by(self.workspace, request)
-            only = seen.review.select_pairs(dataset_id, **pairs_of(fields.view, fields.queue))
+            visible_workspace = seen_by(self.workspace, request)
+            only = visible_workspace.review.select_pairs(
+                dataset_id, **pairs_of(fields.view, fields.queue)
+            )
             choice = replace(self._choice(dataset_id, fields), only=only)
-            return counts_html(seen.jobs.export_counts(dataset_id, choice))
+            return counts_html(visible_workspace.jobs.export_counts(dataset_id, choice))
         except Exception as error:
             return note(explained(error), "error")
 

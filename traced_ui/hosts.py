@@ -33,12 +33,14 @@ class HostGuard:
     ) -> None:
         self._app = app
         self._documents = ("document", "iframe", None) if is_framed else ("document", None)
-        given = tuple(names)
-        self._names = frozenset(name for address in (*given, bound) if (name := host_of(address)))
+        allowed_names = tuple(names)
+        self._names = frozenset(
+            name for address in (*allowed_names, bound) if (name := host_of(address))
+        )
         #: Accepted as our own origin even if a proxy replaces `Host`. Excludes the host that the
         #: server was started on, because another port of this machine is another program.
         self._origins = frozenset(
-            (name, port_of(address)) for address in given if (name := host_of(address))
+            (name, port_of(address)) for address in allowed_names if (name := host_of(address))
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,14 +60,14 @@ class HostGuard:
     def _refusal(self, scope: Scope) -> str:
         """Why the request is refused; '' if it is accepted."""
         headers = Headers(scope=scope)
-        given = headers.getlist("host")
-        host = host_of(given[0]) if len(given) == 1 else None
+        host_headers = headers.getlist("host")
+        host = host_of(host_headers[0]) if len(host_headers) == 1 else None
         if host is None or not (_is_loopback(host) or host in self._names | _arrived_at(scope)):
             return (
                 "This server is not configured for that host name. Its administrator can allow the "
                 "name: --allow-host NAME, or TRACED_ALLOW_HOST.\n"
             )
-        if _is_foreign(scope, headers, given[0], self._origins, self._documents):
+        if _is_foreign(scope, headers, host_headers[0], self._origins, self._documents):
             return "Requests from other pages are refused. Open the app itself.\n"
         return ""
 

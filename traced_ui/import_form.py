@@ -35,25 +35,25 @@ def element(name: str) -> str:
     return f"import-{name.replace('_', '-')}"
 
 
-def import_options(given: Mapping[str, object]) -> dict[str, Any]:
+def import_options(form: Mapping[str, object]) -> dict[str, Any]:
     """The arguments of an import, from what was entered. Raises SettingsError, naming the field."""
-    for name in given:
+    for name in form:
         if name not in FIELDS:
             raise SettingsError(f"There is no field '{name[:80]}'. There are: {', '.join(FIELDS)}.")
-    texts = {name: str(given.get(name) or "").strip() for name in LABELS}
+    texts = {name: str(form.get(name) or "").strip() for name in LABELS}
     for name, text in texts.items():
         if problem := text_problem(text):
             raise SettingsError(f"“{LABELS[name]}” cannot be used: {problem}.")
     options: dict[str, Any] = {name: text or None for name, text in texts.items()}
     options["delimiter"] = _DELIMITERS.get(texts["delimiter"].lower(), options["delimiter"])
-    if given.get(NO_IDS):
+    if form.get(NO_IDS):
         if texts["id_column"]:
             raise SettingsError(
                 f"Fill in “{LABELS['id_column']}” or tick “{TICKS[NO_IDS]}”, not both."
             )
         options["id_column"] = ""
-    options["caption_from"] = "metadata" if given.get(INSIDE) else None
-    options["captions_per_line"] = bool(given.get(PER_LINE))
-    options["update"] = "take" if given.get(TAKE) else "keep"
-    options["gone"] = "hide" if given.get(HIDE) else "keep"
+    options["caption_from"] = "metadata" if form.get(INSIDE) else None
+    options["captions_per_line"] = bool(form.get(PER_LINE))
+    options["update"] = "take" if form.get(TAKE) else "keep"
+    options["gone"] = "hide" if form.get(HIDE) else "keep"
     return options

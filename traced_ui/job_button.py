@@ -15,7 +15,7 @@ def start_by(
     workspace: Workspace,
     dataset: gr.Dropdown,
     kind: str,
-    shown: tuple[Any, ...],
+    redraw: tuple[Any, ...],
     **arguments: Any,
 ) -> None:
     """Make the button start the job and `status` show its progress. `shown`: redraws the page when
@@ -25,8 +25,8 @@ def start_by(
     timer = gr.Timer(1.0, active=False)
 
     @guarded
-    def start_job(dataset_id: int | None, *given: Any) -> Started:
-        named = {name: value for name, value in zip(arguments, given, strict=True)
+    def start_job(dataset_id: int | None, *values: Any) -> Started:
+        named = {name: value for name, value in zip(arguments, values, strict=True)
                  if value is not None}  # fmt: skip
         return begin(workspace, kind, dataset_id, **named)
 
@@ -45,4 +45,4 @@ def start_by(
     inputs = [dataset, *arguments.values()]
     button.click(start_job, inputs, [job_id, status, timer], **options)
     timer.tick(watch, [job_id, done], [status, timer, done], **options)
-    done.change(*shown, **options)
+    done.change(*redraw, **options)

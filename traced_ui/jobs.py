@@ -224,20 +224,20 @@ def build_drawer(workspace: Workspace, blocks: gr.Blocks, button: gr.HTML) -> No
     @guarded
     def act(event: gr.EventData, request: gr.Request) -> Markup:
         job_id, action = int(event_value(event, "job", 0)), event_value(event, "action", "")
-        seen = seen_by(workspace, request)
+        visible_workspace = seen_by(workspace, request)
         if action == "cancel":
-            seen.jobs.cancel(job_id)
+            visible_workspace.jobs.cancel(job_id)
         elif action == "retry":
-            seen.jobs.retry(job_id)
-        return drawer_html(seen.jobs.recent(), datetime.now(UTC))
+            visible_workspace.jobs.retry(job_id)
+        return drawer_html(visible_workspace.jobs.recent(), datetime.now(UTC))
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     timer = gr.Timer(POLL)
-    shown = [drawer, button, pace, timer]
+    outputs = [drawer, button, pace, timer]
     # "multiple": if Gradio closes its stream just before the answer to a poll, the answer waits
     # until another event opens a stream. With "once" there would never be another poll.
     polls = [timer.tick, blocks.load, drawer.input]
-    gr.on(polls, look, [pace], shown, trigger_mode="multiple", **options)
+    gr.on(polls, look, [pace], outputs, trigger_mode="multiple", **options)
     drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **options)
 
 

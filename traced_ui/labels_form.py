@@ -34,13 +34,13 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         message = gr.HTML(elem_id="labels-message")
 
     def apply(dataset_id: int | None, pasted: str, preview: bool, request: gr.Request) -> str:
-        chosen = dataset_to_change(workspace, dataset_id, request)
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending_of(pasted)}"
             path.write_text(pasted, encoding="utf-8")
             store = seen_by(workspace, request).store
             file = _file(workspace, request)
-            report = apply_labels(store, chosen, path, preview=preview, name=file)
+            report = apply_labels(store, chosen_id, path, preview=preview, name=file)
         return render("labels.html", lines=report_lines(report))
 
     @guarded
@@ -53,8 +53,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
 
     @guarded
     def undone(dataset_id: int | None, request: gr.Request) -> str:
-        chosen = dataset_to_change(workspace, dataset_id, request)
-        act = undo_labels(workspace.store, chosen, _file(workspace, request))
+        chosen_id = dataset_to_change(workspace, dataset_id, request)
+        act = undo_labels(workspace.store, chosen_id, _file(workspace, request))
         if act is None:
             return note("No pasted label is in effect.")
         return note(f"{act.together:,} verdicts are taken back.", "good")

@@ -77,9 +77,9 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
         def named(current: int | None, request: gr.Request) -> Any:
             """The dataset named in the page's URL; the review page opens its queue and pair."""
             wanted = str(dict(request.query_params).get("dataset", ""))
-            known = {summary.id for summary in workspace.datasets()}
+            known_ids = {summary.id for summary in workspace.datasets()}
             dataset_id = id_in(wanted)
-            return dataset_id if dataset_id in known - {current} else gr.skip()
+            return dataset_id if dataset_id in known_ids - {current} else gr.skip()
 
         def greeted(request: gr.Request) -> str:
             """The logged-in user and the logout link; empty without login."""

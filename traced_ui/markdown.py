@@ -17,12 +17,12 @@ _DEEPER = 2
 
 
 def _renderer() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    made.disable(["image", "html_block", "html_inline"])
-    made.add_render_rule("link_open", _link)
-    made.add_render_rule("heading_open", _heading)
-    made.add_render_rule("heading_close", _heading)
-    return made
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.disable(["image", "html_block", "html_inline"])
+    parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("heading_close", _heading)
+    return parser
 
 
 def _link(renderer: Any, tokens: Any, index: int, options: Any, env: Any) -> str:

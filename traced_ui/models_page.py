@@ -51,56 +51,56 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     job_id, going = gr.State(None), gr.State("")
     timer = gr.Timer(1.0, active=False)
 
-    def draw(chosen: str | None) -> tuple[str, Any]:
+    def draw(model: str | None) -> tuple[str, Any]:
         views = workspace.models.listed()
         names = [view.name for view in views]
         from backend.engine.scoring.batch_memory import card_memory  # imports torch
 
         html = models_html(views, recommended(card_memory()))
-        return html, gr.Dropdown(choices=names, value=chosen or names[0])
+        return html, gr.Dropdown(choices=names, value=model or names[0])
 
-    def begin(kind: str, chosen: str | None, request: gr.Request) -> Started:
-        name = chosen_by(workspace, chosen, request)
+    def begin(kind: str, model: str | None, request: gr.Request) -> Started:
+        name = chosen_by(workspace, model, request)
         return followed(workspace, workspace.jobs.start(kind, None, model=name))
 
     @guarded
-    def download(chosen: str | None, request: gr.Request) -> Started:
-        return begin("download", chosen, request)
+    def download(model: str | None, request: gr.Request) -> Started:
+        return begin("download", model, request)
 
     @guarded
-    def probe(chosen: str | None, request: gr.Request) -> Started:
-        return begin("probe", chosen, request)
+    def probe(model: str | None, request: gr.Request) -> Started:
+        return begin("probe", model, request)
 
     @guarded
-    def watch(started: int | None, chosen: str | None) -> tuple[Any, Any, Any]:
+    def watch(started: int | None, model: str | None) -> tuple[Any, Any, Any]:
         if started is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
         job = workspace.jobs.job(started)
         if not job.has_ended:
             return job_html(job), gr.skip(), gr.skip()
-        shown: Any = job_html(job)
+        message: Any = job_html(job)
         if job.status == "done":
-            shown = note(done_message(job.kind, job.result), "good")
-        return shown, gr.Timer(active=False), draw(chosen)[0]
+            message = note(done_message(job.kind, job.result), "good")
+        return message, gr.Timer(active=False), draw(model)[0]
 
     @guarded
-    def make_default(chosen: str | None, request: gr.Request) -> tuple[str, str]:
-        name = chosen_by(workspace, chosen, request)
+    def make_default(model: str | None, request: gr.Request) -> tuple[str, str]:
+        name = chosen_by(workspace, model, request)
         workspace.models.set_default(name)
         text = f"From now on, datasets without a model are scored with '{name}'."
-        return note(text, "good"), draw(chosen)[0]
+        return note(text, "good"), draw(model)[0]
 
     @guarded
-    def ask(chosen: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
+    def ask(model: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
         """Describe what removing the model would do, and show the confirmation buttons."""
-        name = chosen_by(workspace, chosen, request)
+        name = chosen_by(workspace, model, request)
         question = removal_question(workspace.models.deletion_preview(name))
         return name, gr.Column(visible=True), note(question, "warning"), ""
 
     @guarded
     def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
-        removed = workspace.models.remove(chosen_by(workspace, name, request))
-        return note(removed_message(removed), "good"), gr.Column(visible=False), *draw(None)
+        removal = workspace.models.remove(chosen_by(workspace, name, request))
+        return note(removed_message(removal), "good"), gr.Column(visible=False), *draw(None)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     get.click(download, [model], [job_id, message, timer], **options)

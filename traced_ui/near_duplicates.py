@@ -48,25 +48,27 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     after = gr.State(None)
     bus = gr.HTML("", elem_id="duplicates-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
-    def draw(dataset_id: int | None, shown: str, request: gr.Request) -> tuple[str, str, None]:
-        return "", page_html(seen_by(workspace, request), dataset_id, shown), None
+    def draw(
+        dataset_id: int | None, groups_shown: str, request: gr.Request
+    ) -> tuple[str, str, None]:
+        return "", page_html(seen_by(workspace, request), dataset_id, groups_shown), None
 
     def act(
         event: gr.EventData,
         dataset_id: int | None,
-        shown: str,
+        groups_shown: str,
         place: int | None,
         request: gr.Request,
     ) -> tuple[Any, Any, Any]:
         """Handle one key or click."""
-        seen = seen_by(workspace, request)
+        visible_workspace = seen_by(workspace, request)
         if dataset_id is None:
-            return "", page_html(seen, None, shown), None
+            return "", page_html(visible_workspace, None, groups_shown), None
         try:
-            message, place = _done(seen, dataset_id, event, place, request)
+            message, place = _done(visible_workspace, dataset_id, event, place, request)
         except Exception as error:
             return note(explained(error), "warning"), gr.skip(), gr.skip()
-        return message, page_html(seen, dataset_id, shown, place), place
+        return message, page_html(visible_workspace, dataset_id, groups_shown, place), place
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     bus.keypress(
@@ -90,9 +92,9 @@ def _done(
     author = request.username or workspace.settings.author
     action = str(event_value(event, "action", ""))
     if action == "keep":
-        seen = [(int(pair), int(version)) for pair, version in event_value(event, "seen", ())]
-        group, kept = int(event_value(event, "group", 0)), int(event_value(event, "pair", 0))
-        done = workspace.review.keep_one(dataset_id, group, kept, seen, author)
+        versions = [(int(pair), int(version)) for pair, version in event_value(event, "seen", ())]
+        group, kept_pair = int(event_value(event, "group", 0)), int(event_value(event, "pair", 0))
+        done = workspace.review.keep_one(dataset_id, group, kept_pair, versions, author)
         return note(kept_message(done), "good" if done.dropped else "info"), place
     if action in ("undo", "redo"):
         what = workspace.review.undo if action == "undo" else workspace.review.redo
@@ -126,12 +128,12 @@ def _pairs(count: int) -> str:
 
 
 def page_html(
-    workspace: Workspace, dataset_id: int | None, shown: str, after: int | None = None
+    workspace: Workspace, dataset_id: int | None, groups_shown: str, after: int | None = None
 ) -> str:
     """A page of groups."""
     if dataset_id is None:
         return part("empty", "No dataset yet")
-    only_open = SHOWS.get(shown, True)
+    only_open = SHOWS.get(groups_shown, True)
     view = groups_of(workspace.store, dataset_id, only_open, after, PAGE)
     if view is None:
         return part(
@@ -139,7 +141,8 @@ def page_html(
             "The search uses the vectors stored by scoring; no picture is opened.",
         )  # fmt: skip
     if not view.groups and after is not None:
-        return page_html(workspace, dataset_id, shown)  # the page's last group has been decided
+        # The page's last group has been decided.
+        return page_html(workspace, dataset_id, groups_shown)
     if not view.groups:
         text = f"No two pictures have a similarity of {view.threshold:g} or more."
         if view.group_count:
@@ -150,7 +153,7 @@ def page_html(
 
 def groups_html(view: DuplicatesView, dataset_id: int, is_first_page: bool) -> str:
     """Groups as rows of pictures."""
-    seen = {
+    versions = {
         group.id: [
             [row.pair_id, row.verdict_version] for picture in group.pictures
             for row in picture.rows
@@ -158,6 +161,6 @@ def groups_html(view: DuplicatesView, dataset_id: int, is_first_page: bool) -> s
         for group in view.groups
     }  # fmt: skip
     return render(
-        "duplicates/groups.html", view=view, dataset_id=dataset_id, seen=seen, shown=SHOWN,
+        "duplicates/groups.html", view=view, dataset_id=dataset_id, seen=versions, shown=SHOWN,
         short=LISTED, is_first_page=is_first_page,
     )  # fmt: skip

@@ -120,8 +120,8 @@ class NotebookDataset:
         self, folder: str | Path, format: str = "imagefolder", **choice: Any
     ) -> ExportReport:
         """Write the cleaned dataset; `choice` as in `ExportChoice`. Raises ExportError."""
-        given = ExportChoice(**choice)
-        return self.workspace.jobs.export(self.id, given, str(folder), format)
+        export_choice = ExportChoice(**choice)
+        return self.workspace.jobs.export(self.id, export_choice, str(folder), format)
 
 
 class NotebookPair:

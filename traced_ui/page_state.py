@@ -42,8 +42,19 @@ class PageState(BaseModel):
     undone: list[int | None] = Field(default_factory=list, max_length=MOST_VISITED)
     #: Pairs shown before this one, so that "previous" goes back through them.
     visited: list[int] = Field(default_factory=list, max_length=MOST_VISITED)
+    #: Shown because they were drawn at random, and whether such pairs are mixed into the queue.
+    sampled: list[int] = Field(default_factory=list, max_length=MOST_VISITED)
+    is_mixed: bool = True
     #: Limitations of the dataset's scores.
     limits: str = Field("", max_length=2000)
+
+    @property
+    def place(self) -> int | None:
+        """The pair after which the queue goes on: one drawn at random is not at its place."""
+        if self.pair not in self.sampled:
+            return self.pair
+        before = (pair for pair in reversed(self.visited) if pair not in self.sampled)
+        return next(before, self.pair)
 
     def leave(self) -> None:
         """Record that the pair is about to be replaced by another one."""

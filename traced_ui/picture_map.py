@@ -26,7 +26,7 @@ from traced_ui.messages import explained, note
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
-COLOURS = {"probability of error": "p_error", "ICC": "icc", "verdict": "verdict"}
+COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
 #: Number of pictures shown of a region.
 SHOWN = 12
 #: Maximum number of points in a line sent by the browser.
@@ -43,7 +43,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             empty = gr.HTML(elem_id="map-empty")
             chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):
-            colour = gr.Radio(list(COLOURS), value="probability of error", label="Colour",
+            colour = gr.Radio(list(COLOURS), value="chance of error", label="Colour",
                               elem_id="map-colour")  # fmt: skip
             hint = gr.HTML(elem_id="map-hint")
             region = gr.HTML(elem_id="map-region")
@@ -73,25 +73,25 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         """Handle hovering over a point, or a drawn line."""
         if dataset_id is None:
             return "", ""
-        seen = seen_by(workspace, request)
+        visible_workspace = seen_by(workspace, request)
         try:
             action = event_value(event, "action", "")
             if action == "hover":
                 pair = int(event_value(event, "pair", 0))
-                return gr.skip(), card_html(seen, dataset_id, pair)
+                return gr.skip(), card_html(visible_workspace, dataset_id, pair)
             if action == "region":
                 run, line = int(event_value(event, "run", 0)), event_value(event, "line", None)
-                return region_html(seen, dataset_id, run, line), gr.skip()
+                return region_html(visible_workspace, dataset_id, run, line), gr.skip()
         except Exception as error:
             return note(explained(error), "warning"), ""
         return "", ""
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **options)
-    shown = (draw, [dataset, colour], [chart, empty, hint, region])
-    colour.change(*shown, trigger_mode="always_last", **options)
-    start_by(start, status, workspace, dataset, "map", shown)
-    return shown
+    redraw = (draw, [dataset, colour], [chart, empty, hint, region])
+    colour.change(*redraw, trigger_mode="always_last", **options)
+    start_by(start, status, workspace, dataset, "map", redraw)
+    return redraw
 
 
 def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
@@ -118,13 +118,14 @@ def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -
                   dataset_id=dataset_id)  # fmt: skip
 
 
-def _line(given: Any) -> list[tuple[float, float]]:
+def _line(corners: Any) -> list[tuple[float, float]]:
     """Parse the corners sent by the browser, alternating x and y. Raises SettingsError."""
     problem = SettingsError("That is not a region of the map.")
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > 2 * _LONGEST_LINE:
+    is_list = isinstance(corners, Sequence) and not isinstance(corners, str)
+    if not is_list or len(corners) > 2 * _LONGEST_LINE:
         raise problem
     try:
-        numbers = [float(number) for number in given]
+        numbers = [float(number) for number in corners]
     except (TypeError, ValueError, OverflowError) as error:
         raise problem from error
     if not np.isfinite(numbers).all():
@@ -145,24 +146,26 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
     else:
         values = view.p_error if colour == "p_error" else view.icc
         loudness = values if colour == "p_error" else -values
-        known = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
-        title = "probability of error" if colour == "p_error" else "ICC"
+        by_loudness = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
+        title = next(name for name, column in COLOURS.items() if column == colour)
+        ends = ["0 %", "50 %", "100 %"] if colour == "p_error" else ["vague", "", "concrete"]
         scale = _CALM_TO_LOUD if colour == "p_error" else [
             (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
         ]  # fmt: skip
         marker = {
-            "color": values[known], "cmin": 0, "cmax": 1, "colorscale": scale, "size": size,
+            "color": values[by_loudness], "cmin": 0, "cmax": 1, "colorscale": scale, "size": size,
             "opacity": 0.85 if size > 3 else 0.5,  # transparency shows where points overlap
             "colorbar": {
                 "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
                 "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 4, "y": 1,
                 "yanchor": "bottom", "ypad": 2, "outlinewidth": 0, "tickvals": [0, 0.5, 1],
+                "ticktext": ends,
             },
         }  # fmt: skip
         unknown = {"color": _UNKNOWN, "symbol": "circle-open", "size": size}
         traces = [
             _points(view, np.flatnonzero(~np.isfinite(values)), "unknown", unknown),
-            _points(view, known, title, marker),
+            _points(view, by_loudness, title, marker),
         ]
     data = [trace for trace in traces if len(trace["x"])]
     return go.Figure({"data": data, "layout": map_layout(has_legend=len(data) > 1)})

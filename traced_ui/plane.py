@@ -43,9 +43,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
              ("generic below, specific above", "specificity")],
             value="icc", label="Upwards", scale=2, elem_id="plane-up",
         )  # fmt: skip
-        colour = gr.Radio(["verdict", *_SCALES], value="verdict", label="Colour",
-                          elem_id="plane-colour")  # fmt: skip
-        most = gr.Slider(0, 1, 1, step=0.05, label="Only with a share of at most",
+        colour = gr.Radio(
+            [("verdict", "verdict"), ("how specific", "specificity"),
+             ("backed by the picture", "support")],
+            value="verdict", label="Colour", elem_id="plane-colour",
+        )  # fmt: skip
+        most = gr.Slider(0, 1, 1, step=0.05, label="Only captions at most this specific",
                          elem_id="plane-most")  # fmt: skip
     gr.HTML(render("plane/hint.html"))
     chart = gr.Plot(elem_id="plane-chart", show_label=False, container=False, visible=False)
@@ -54,7 +57,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             gr.Number(label=label, minimum=0, maximum=1, step=0.01, value=value, min_width=110)
             for label, value in (
                 ("Chance of error from", 0), ("to", 1), ("Concrete from", 0), ("Concrete to", 1),
-                ("Share from", 0), ("Share to", 1),
+                ("Specific from", 0), ("Specific to", 1),
             )
         ]  # fmt: skip
     link = gr.HTML(elem_id="plane-link")
@@ -183,10 +186,13 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
         )  # fmt: skip
     named: dict[str, list[Any]] = {}
     if scale := _SCALES.get(colour):
-        shown = [(point, value) for point in points if (value := scale.value(point)) is not None]
-        values = [value for _, value in shown]
+        valued_points = [
+            (point, value) for point in points if (value := scale.value(point)) is not None
+        ]
+        values = [value for _, value in valued_points]
         figure.add_scattergl(
-            x=[point.p_error for point, _ in shown], y=[height(point) for point, _ in shown],
+            x=[point.p_error for point, _ in valued_points],
+            y=[height(point) for point, _ in valued_points],
             mode="markers",
             name=scale.label, customdata=values,
             marker={"color": values, "cmin": scale.low, "cmax": scale.high, "size": 6,
@@ -211,10 +217,10 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
         figure.add_vline(x=threshold.at, line={"color": S_COLOUR, "dash": "dash", "width": 1})
     for threshold in (view.abstract[1:2] or view.abstract[:1]) if view.up == "icc" else ():
         figure.add_hline(y=threshold.at, line={"color": C_COLOUR, "dash": "dash", "width": 1})
-    upwards = "vague below, concrete above (ICC)"
+    upwards = "vague below, concrete above"
     if view.up == "specificity":
         figure.add_hline(y=0.5, line={"color": C_COLOUR, "dash": "dash", "width": 1})
-        upwards = "share of the own picture: generic below"
+        upwards = "generic below, specific above"
     quiet(figure, "chance of error", upwards)
     figure.update_xaxes(range=[-0.01, 1.01])
     figure.update_yaxes(range=[-0.01, 1.01])
@@ -264,15 +270,15 @@ def _lines(
     field: str,
     of: str,
     side: str,
-    shown: Callable[[float], float] = float,
+    format_value: Callable[[float], float] = float,
     **fields: str,
 ) -> _Lines:
-    """Rows of the table, and (address, text) of the links below it. `shown`: how a threshold is
-    displayed; `fields`: of the queue, in addition to `field`."""
+    """Rows of the table, and (address, text) of the links below it. `format_value`: how a threshold
+    is displayed; `fields`: of the queue, in addition to `field`."""
     rows = [
         [
             percent(threshold.wanted),
-            f"{of} {shown(threshold.at):.2f} {side}",
+            f"{of} {format_value(threshold.at):.2f} {side}",
             f"{percent(threshold.precision)} of {threshold.decided} decided "
             f"({percent(threshold.low)} to {percent(threshold.high)})",
             percent(threshold.recall),

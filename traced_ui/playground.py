@@ -44,18 +44,18 @@ def build_panel(workspace: Workspace, dataset: gr.Dropdown, opener: gr.Button) -
     """Build the panel that lies over the page; its parts are loaded when it is first opened."""
     with gr.Column(elem_id="traced-try", visible=False) as panel:
         gr.HTML(render("playground_head.html"))
-        list_models, fields, shown, example = _build(workspace, dataset)
+        list_models, fields, outputs, example = _build(workspace, dataset)
 
-    def opened(picture: str | None, chosen: str) -> tuple[Any, ...]:
+    def opened(picture: str | None, model_name: str) -> tuple[Any, ...]:
         """Show the panel; at first with an example and its answer."""
         first: tuple[Any, ...] = (gr.skip(),) * 6
         if picture is None and example is not None:
             first = (example.picture, example.caption, *stored_answer(workspace, example))
-        return gr.Column(visible=True), list_models(chosen), *first
+        return gr.Column(visible=True), list_models(model_name), *first
 
     image, caption, model = fields
     opener.click(
-        opened, [image, model], [panel, model, image, caption, *shown],
+        opened, [image, model], [panel, model, image, caption, *outputs],
         api_visibility="private", show_progress="hidden",
     )  # fmt: skip
 
@@ -109,11 +109,13 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
     pair = [image, caption]
-    shown = [result, chart, steps, abstract]
+    outputs = [result, chart, steps, abstract]
     begins = _in_browser("results.dataset.asked = pair; results.classList.add('running');")
     check, inputs = checking(workspace), [*pair, dataset, anyway, model]
-    checked = gr.on([run.click, caption.submit], check, inputs, shown, js=begins, **options)
-    used = result.select(using(workspace), [*pair, dataset], [*shown, model], js=begins, **options)
+    checked = gr.on([run.click, caption.submit], check, inputs, outputs, js=begins, **options)
+    used = result.select(
+        using(workspace), [*pair, dataset], [*outputs, model], js=begins, **options
+    )
     compare = (
         "if (shown === undefined && results.querySelector('.facts'))"
         " shown = results.dataset.shown = pair;"
@@ -125,7 +127,7 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     if table is not None:
         copies = {Path(path).name: path for path in image.keep_in_cache}
         answer = _answering(workspace, examples, copies)
-        answers.append(table.load_input_event.success(answer, pair, shown, js=begins, **options))
+        answers.append(table.load_input_event.success(answer, pair, outputs, js=begins, **options))
     for ended in answers:
         ended.success(
             None, pair, None,
@@ -138,12 +140,12 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     stop.click(None, pair, None, js=_in_browser(over), cancels=[checked, used], **in_browser)
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
 
-    def list_models(chosen: str) -> gr.Dropdown:
+    def list_models(model_name: str) -> gr.Dropdown:
         entries = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
-        still = chosen if (chosen, chosen) in entries else DATASETS_OWN[1]
+        still = model_name if (model_name, model_name) in entries else DATASETS_OWN[1]
         return gr.Dropdown(choices=entries, value=still)
 
-    return list_models, (image, caption, model), shown, examples[0] if examples else None
+    return list_models, (image, caption, model), outputs, examples[0] if examples else None
 
 
 def models_here(workspace: Workspace) -> list[str]:
@@ -252,7 +254,7 @@ class Alternative(NamedTuple):
 def alternatives(views: Sequence[ModelView]) -> list[Alternative]:
     """The models for pictures that the embedded one does not know: those on this machine, then
     those to download."""
-    made = []
+    alternatives = []
     for view in sorted(views, key=lambda view: not view.is_here):
         if view.name == EMBEDDED_NAME or not (view.is_here or view.download):
             continue
@@ -261,8 +263,8 @@ def alternatives(views: Sequence[ModelView]) -> list[Alternative]:
         if view.seconds is not None:
             costs.append(f"{about(view)} {short_time(view.seconds / 1000)} a pair")
         action = f"{view.name}" if view.is_here else f"Download {view.name}"
-        made.append(Alternative(view.name, action, " · ".join(costs)))
-    return made
+        alternatives.append(Alternative(view.name, action, " · ".join(costs)))
+    return alternatives
 
 
 def short_time(seconds: float) -> str:
@@ -348,9 +350,9 @@ def _examples(workspace: Workspace) -> list[Example]:
         rows = workspace.review.queue_page(
             QueueFilter(summary.id, order="position", descending=False), None, 60
         )
-        chosen = rows.rows[:: max(1, len(rows.rows) // EXAMPLES)][:EXAMPLES]
+        example_rows = rows.rows[:: max(1, len(rows.rows) // EXAMPLES)][:EXAMPLES]
         examples = []
-        for row in chosen:
+        for row in example_rows:
             try:
                 image = workspace.review.image_path(row.pair_id)
                 is_scored = workspace.review.open_pair(row.pair_id).trajectory is not None

@@ -43,8 +43,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             chart = gr.Plot(expected_figure(view), visible=True)
             return (expected_html(view), chart, *hidden[1:], "")
         figures = (found_figure(view), pace_figure(view), calibration_figure(view))
-        shown = (gr.Plot(figure, visible=True) for figure in figures)
-        return (cards_html(view), *shown, tables_html(view))
+        plots = (gr.Plot(figure, visible=True) for figure in figures)
+        return (cards_html(view), *plots, tables_html(view))
 
     return draw, [dataset], [cards, found_plot, pace, calibration, tables]
 
@@ -109,10 +109,10 @@ def pace_figure(view: ProgressView) -> go.Figure:
         )  # fmt: skip
     quiet(figure, "day", "verdicts")
     # At least a fortnight wide: otherwise the bar of a single day would fill half the page.
-    shown = max(len({day for _, day, _ in view.pace}), FEWEST_DAYS)
+    days_shown = max(len({day for _, day, _ in view.pace}), FEWEST_DAYS)
     figure.update_layout(
         barmode="stack",
-        xaxis={"type": "category", "range": [-0.5, shown - 0.5]},
+        xaxis={"type": "category", "range": [-0.5, days_shown - 0.5]},
     )
     return figure
 

@@ -44,11 +44,12 @@ def reasons_section(reasons: Reasons | None, trajectory: Trajectory | None) -> M
     """The collapsed list; None if the classifier gives no reasons."""
     if reasons is None or trajectory is None:
         return None
-    kept = [reason for reason in reasons.listed if abs(reason.contribution) >= _LEAST][:_MOST]
-    largest = max((abs(reason.contribution) for reason in kept), default=1.0)
+    strong = [reason for reason in reasons.listed if abs(reason.contribution) >= _LEAST]
+    strongest = strong[:_MOST]
+    largest = max((abs(reason.contribution) for reason in strongest), default=1.0)
     lines = [
         Line(*sentence(reason, trajectory), reason.contribution, abs(reason.contribution) / largest)
-        for reason in kept
+        for reason in strongest
     ]
     note = EXACT if reasons.is_exact else BACKBONE
     return render("review/reasons.html", lines=lines, note=note)

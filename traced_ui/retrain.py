@@ -66,10 +66,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     status = gr.HTML(elem_id="train-status")
     timer = gr.Timer(1.0, active=False)
     with gr.Accordion("Use an earlier error finder", open=False), gr.Row():
-        chosen = gr.Dropdown([], label="Error finder", elem_id="classifier", scale=3)
+        classifier = gr.Dropdown([], label="Error finder", elem_id="classifier", scale=3)
         use = gr.Button("Use this one", elem_id="adopt-chosen", scale=1)
     labels_form.build(workspace, dataset)
-    kept = gr.State(None)  # the candidate that was declined here
+    declined_id = gr.State(None)  # the candidate that was declined here
 
     def shown(dataset_id: int | None, declined: int | None = None) -> tuple[Any, ...]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
@@ -126,11 +126,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         return message, gr.Timer(active=False), *shown(dataset_id)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    tables, started = [comparison, keep, adopt, chosen], [job_id, status, timer]
+    tables, started = [comparison, keep, adopt, classifier], [job_id, status, timer]
     start.click(begin_training, [dataset], started, **options)
     adopt.click(use_newest, [dataset], started, **options)
-    use.click(begin_adopting, [dataset, chosen], started, **options)
-    keep.click(decline, [dataset], [kept, *tables], **options)
+    use.click(begin_adopting, [dataset, classifier], started, **options)
+    keep.click(decline, [dataset], [declined_id, *tables], **options)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
     dataset.change(unfollowed, None, started, **options)
     gr.on(None, shown, [dataset], tables, **options)

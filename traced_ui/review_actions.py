@@ -138,6 +138,8 @@ class OpenPage:
         #: The filter of these fields, and the pairs claimed in this request.
         self._filter: tuple[dict[str, str], QueueFilter] | None = None
         self._claimed: set[int] = set()
+        #: What verdicts do not change may have changed.
+        self._is_outdated = False
 
     def perform(self, act: Act) -> Parts:
         """Handle one key or click; returns the parts of the page that change."""
@@ -159,9 +161,10 @@ class OpenPage:
         """Open the dataset, the queue and the pair named in an address, or the first pair of the
         default queue. `act.dataset`: the dataset if the address names none."""
         state, address = self.state, act.address
-        known = {summary.id for summary in self.workspace.datasets()}
+        self._is_outdated = True
+        known_ids = {summary.id for summary in self.workspace.datasets()}
         named = id_in(address.get("dataset", ""))
-        wanted = next((id for id in (named, act.dataset, state.dataset) if id in known), None)
+        wanted = next((id for id in (named, act.dataset, state.dataset) if id in known_ids), None)
         state.dataset, state.grid, state.came_from = wanted, False, None
         self._follow(address)
         pair = id_in(address.get("pair", ""))
@@ -184,6 +187,7 @@ class OpenPage:
         """Draw the page again after progress of a job. A page waiting for scores opens at the head
         of the queue once there are some; any other stays where it is, with new numbers."""
         state = self.state
+        self._is_outdated = True
         if state.dataset is None:
             return
         is_scored = (
@@ -263,12 +267,12 @@ class OpenPage:
         if act.suggestion is not None or act.action in DECISIONS:
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
-        listed = self.review.suggestions(
+        suggestions = self.review.suggestions(
             act.pair or 0, "boost" if kind == "enrich" else "correction"
         )
-        if not 0 < int(number or 0) <= len(listed):
+        if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
-        return listed[int(number) - 1].id
+        return suggestions[int(number) - 1].id
 
     @on(*_VERDICTS)
     def _decide(self, act: Act) -> Parts | None:
@@ -354,7 +358,8 @@ class OpenPage:
         start, end = Caption.parse(view.caption).spans[act.word]
         message = "is marked as wrong" if is_marked else "is no longer marked"
         toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
-        return {"stage": drawn_pair(view)["stage"], "toast": toast}
+        is_sampled = view.pair_id in self.state.sampled
+        return {"stage": drawn_pair(view, is_sampled=is_sampled)["stage"], "toast": toast}
 
     @on("undo")
     def _undo(self, act: Act) -> Parts | None:
@@ -627,7 +632,7 @@ class OpenPage:
     def _neighbour(self, way: str) -> int | None:
         """The next or the previous pair that no other curator has on screen."""
         step = self.review.next_pair if way == "next" else self.review.previous_pair
-        filter, pair = self.filter(), self.state.pair
+        filter, pair = self.filter(), self.state.place
         while pair is not None:
             pair = step(filter, pair)
             if pair is None or self._hold(pair):
@@ -662,20 +667,21 @@ class OpenPage:
                 self._say(OPEN_ELSEWHERE)
             state.limits, state.waiting = view.limits[:2000], view.p_error is None
         left, page, counts = self.draw_queue()
-        shown: Parts = {"chart": "", "steps": ""}
+        parts: Parts = {"chart": "", "steps": ""}
         if view is None:
             if counts.total and counts.reviewed == counts.total:
                 stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
                 stage = review_page.empty("Nothing to show", "No pair fits these filters.")
-            shown["stage"] = stage
+            parts["stage"] = stage
         elif state.grid:
             suspects = self.review.suspects_of([row.pair_id for row in page.rows])
-            shown["stage"] = review_page.grid(page.rows, suspects)
-            shown["steps"] = review_page.guidelines(view)
+            parts["stage"] = review_page.grid(page.rows, suspects)
+            parts["steps"] = review_page.guidelines(view)
         else:
-            shown = drawn_pair(view, self.workspace.jobs.last_scoring)
-        return {"queue": left, **shown, "toast": self.toast}
+            is_sampled = view.pair_id in state.sampled
+            parts = drawn_pair(view, self.workspace.jobs.last_scoring, is_sampled)
+        return {"queue": left, **parts, "toast": self.toast}
 
     def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
         """The left column, with the page of pairs and the counts that it shows."""
@@ -688,14 +694,13 @@ class OpenPage:
         left = review_page.queue(
             page.rows, state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), self._like(),
-            state.limits,
+            state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
         )  # fmt: skip
         return left, page, counts
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
         """The number of pairs in the queue, counted only up to a limit so that no key waits."""
-        if filter == QueueFilter(counts.dataset_id, "unreviewed", order=filter.order,
-                                 descending=filter.descending):  # fmt: skip
+        if is_plain(filter):
             return f"{counts.total - counts.reviewed:,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
@@ -715,10 +720,20 @@ _OPENING = ("visit", "dataset")
 _PAGE_OF = {"next": "next-page", "previous": "first-page"}
 
 
-def drawn_pair(view: PairView, scoring: Callable[[int], JobView | None] | None = None) -> Parts:
+def is_plain(filter: QueueFilter) -> bool:
+    """Whether the queue has all undecided pairs of the dataset."""
+    plain = QueueFilter(filter.dataset_id, "unreviewed")
+    return filter == replace(plain, order=filter.order, descending=filter.descending)
+
+
+def drawn_pair(
+    view: PairView,
+    scoring: Callable[[int], JobView | None] | None = None,
+    is_sampled: bool = False,
+) -> Parts:
     """Stage, chart and steps of a pair. `scoring`: the newest scoring job of a dataset, asked about
-    a pair without scores."""
-    parts: Parts = {"stage": review_page.stage(view), "chart": ""}
+    a pair without scores. `is_sampled`: it was mixed into the queue at random."""
+    parts: Parts = {"stage": review_page.stage(view, is_sampled), "chart": ""}
     if view.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:

@@ -10,12 +10,14 @@ from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_kinds import WORD_KINDS
+from backend.engine.statistics.stopping import ENOUGH
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.queue_form import RANGES, as_query
 from backend.review.views import (
     CaptionCheck,
     EditView,
+    ErrorsLeft,
     PairView,
     SuggestionView,
     VerdictView,
@@ -138,10 +140,12 @@ def queue(
     views: Mapping[str, dict[str, str]],
     like: str = "",
     limits: str = "",
+    left: ErrorsLeft | None = None,
+    is_mixed: bool = True,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
-    scores."""
+    scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in."""
     return render(
         "review/queue.html",
         rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
@@ -162,12 +166,15 @@ def queue(
         groups=_GROUPS,
         labels=_CHIPS,
         chips=[(key, f"{name}: {filter[key]}") for key, name in _CHIPS.items() if filter.get(key)],
-        verdicts={"": "any", **{key: shown[2:] for key, shown in SHORT.items()}},
+        verdicts={"": "any", **{key: label[2:] for key, label in SHORT.items()}},
         kinds={"": "any", **{kind: kind for kind in WORD_KINDS}},
         pictures={"": "any", **{issue: issue.replace("_", " ") for issue in PICTURE_ISSUES}},
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
         limits=limits,
+        left=left,
+        enough=ENOUGH,
+        is_mixed=is_mixed,
     )
 
 
@@ -194,8 +201,9 @@ SUGGESTIONS_SHOWN = 3
 LEAST_CHANGE = 0.05
 
 
-def stage(view: PairView) -> Markup:
-    """Picture, caption, verdicts and suggestions of one pair."""
+def stage(view: PairView, is_sampled: bool = False) -> Markup:
+    """Picture, caption, verdicts and suggestions of one pair. `is_sampled`: it was mixed into the
+    queue at random."""
     trajectory = view.trajectory
     # Only word elimination deletes words; in other trajectories a step replaces them.
     deletes = trajectory is not None and trajectory.captions is None
@@ -224,6 +232,7 @@ def stage(view: PairView) -> Markup:
         weak=[card for card in cards if _is_weak(card[1])],
         why=[view.caption[word.start : word.end] for word in named],
         because=_because(view),
+        is_sampled=is_sampled,
     )  # fmt: skip
 
 
@@ -290,14 +299,14 @@ def grid(
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
     pair id, shaded as on the pair's own page."""
-    known = suspects or {}
+    suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
         # Suspect words are places in the original caption.
-        words = () if row.corrected_caption else known.get(row.pair_id, ())
+        words = () if row.corrected_caption else suspects_by_pair.get(row.pair_id, ())
         text = (row.corrected_caption or row.caption)[:LONGEST_ON_CARD]
-        seen = fingerprint_of(row.external_id, row.caption, row.image_path)
-        cards.append((row, highlighted_caption(text, words), seen))
+        fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
+        cards.append((row, highlighted_caption(text, words), fingerprint))
     return render("review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED)
 
 
@@ -330,7 +339,7 @@ EDIT_SCOPES = {
 }
 
 
-def bulk_edit(given: Mapping[str, Any], plan: EditView | None = None) -> Markup:
+def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None) -> Markup:
     """The bulk edit form as filled in, with a preview of the edit if `plan` is given."""
     examples = (
         [(example, difference(example.before, example.after)) for example in plan.examples]
@@ -338,7 +347,7 @@ def bulk_edit(given: Mapping[str, Any], plan: EditView | None = None) -> Markup:
         else []
     )
     return render(
-        "review/bulk_edit.html", given=given, plan=plan, examples=examples, scopes=EDIT_SCOPES
+        "review/bulk_edit.html", given=entries, plan=plan, examples=examples, scopes=EDIT_SCOPES
     )
 
 

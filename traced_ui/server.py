@@ -73,12 +73,12 @@ def create_app(
     # The middleware added last runs first. Only our own origin may read responses; Gradio does not
     # add its own CORS middleware if it finds this one.
     app.add_middleware(CORSMiddleware, allow_origins=())
-    shown, settings = workspace, workspace.settings
+    visible_workspace, settings = workspace, workspace.settings
     root, is_framed = settings.root_path, bool(settings.frame)
     if login:
         workspace.confine()
         # Where a page does not say who asks, it shows what everybody may see.
-        shown = workspace.seen_by(NOBODY)
+        visible_workspace = workspace.seen_by(NOBODY)
         add_routes(app, workspace.accounts, root, is_framed)
         app.add_middleware(Guard, team=workspace.accounts, root=root)
     app.add_middleware(
@@ -96,16 +96,16 @@ def create_app(
             log.warning("not healthy: %s", explain(problem))
             return JSONResponse({"detail": "The database cannot be reached."}, 503)
 
-    board.add_routes(app, shown)
-    transfers.add_routes(app, shown)
-    app.mount(api.PATH, api.create_api(shown))
+    board.add_routes(app, visible_workspace)
+    transfers.add_routes(app, visible_workspace)
+    app.mount(api.PATH, api.create_api(visible_workspace))
     if mcp:
         from traced_ui.mcp_server import create_server  # imports the MCP library only if it is used
 
-        server = create_server(shown)
+        server = create_server(visible_workspace)
         app.router.routes.extend(server.streamable_http_app().routes)
         app.router.lifespan_context = lambda _: server.session_manager.run()
-    blocks = layout.build(shown, dataset_id)
+    blocks = layout.build(visible_workspace, dataset_id)
     gr.mount_gradio_app(
         app,
         blocks,

@@ -33,12 +33,12 @@ def _text(trajectory: Trajectory, t: int) -> Markup:
     """x_t, with the words that step t removed struck out and those that it added marked."""
     if trajectory.captions is not None:
         return difference(trajectory.caption_at(max(0, t - 1)), trajectory.caption_at(t))
-    gone = set(trajectory.removed[: max(0, t - 1)])
+    removed_indices = set(trajectory.removed[: max(0, t - 1)])
     now = trajectory.removed[t - 1] if t else None
     words = [
         ("gone" if i == now else "kept", word)
         for i, word in enumerate(trajectory.caption.words)
-        if i not in gone
+        if i not in removed_indices
     ]
     spaced = [piece for word in words for piece in (("kept", " "), word)][1:]
     return render("difference.html", changes=spaced)

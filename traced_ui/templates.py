@@ -35,8 +35,8 @@ def for_gradio(html: str) -> Markup:
 
 def part(name: str, /, *values: Any) -> Markup:
     """The result of the macro `name` of `parts.html` for `values`, for a component."""
-    made = getattr(environment().get_template("parts.html").module, name)(*values)
-    return for_gradio(str(made))
+    markup = getattr(environment().get_template("parts.html").module, name)(*values)
+    return for_gradio(str(markup))
 
 
 def render_page(name: str, /, **values: Any) -> str:
@@ -47,12 +47,12 @@ def render_page(name: str, /, **values: Any) -> str:
 @cache
 def environment() -> Environment:
     """The Jinja environment, with the templates' filters."""
-    made = template_environment(FOLDER)
-    made.filters.update(
+    environment_of_pages = template_environment(FOLDER)
+    environment_of_pages.filters.update(
         number=number, percent=percent, many=many, picture=picture_source, signed=_signed,
         width=_width,
     )  # fmt: skip
-    return made
+    return environment_of_pages
 
 
 def picture_source(pair_id: int, size: str) -> str:

@@ -43,9 +43,9 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
     steps = list(range(trajectory.steps + 1))
     cosines = trajectory.similarities
     auxiliary = trajectory.auxiliary.scores if trajectory.auxiliary is not None else None
-    shown = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
+    curves = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
     s_low, s_high = _padded(trajectory.scores)
-    c_low, c_high = min(0.0, float(shown.min())) - 0.05, max(1.05, float(shown.max()) + 0.05)
+    c_low, c_high = min(0.0, float(curves.min())) - 0.05, max(1.05, float(curves.max()) + 0.05)
     across = [_scaled(t, -0.4, trajectory.steps + 0.4, LEFT, RIGHT) for t in steps]
 
     def path(values: NDArray[np.float32], low: float, high: float) -> str:

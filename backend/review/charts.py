@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.picture_map import Point, drawn_region, parse_region, region_text
@@ -18,10 +19,11 @@ from backend.engine.statistics.calibration import (
     suspects_hit,
     thresholds,
 )
-from backend.engine.statistics.stopping import remaining_errors
+from backend.engine.statistics.stopping import Remaining, remaining_errors
 from backend.errors import SettingsError
 from backend.review.queue_form import from_fields
 from backend.review.views import (
+    ErrorsLeft,
     ExpectedErrors,
     MapView,
     PlanePoint,
@@ -49,7 +51,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
     with store.reading() as session:
         counts = pair_queries.counts(session, dataset_id)
         pace = progress_queries.pace(session, dataset_id)
-        reached = progress_queries.reached(session, dataset_id)
+        remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
         decided = [
             Decided(p_error, is_wrong(decision))
             for p_error, decision in progress_queries.decided(session, dataset_id)
@@ -67,22 +69,41 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         pace=tuple((day.author, day.day, day.verdicts) for day in pace),
         precision_of_flagged=precision,
         flagged=flagged,
-        remaining=remaining_errors(
-            reached.point, reached.below, reached.sample, reached.wrong_in_sample,
-            reached.errors_found, undecided=counts.total - counts.reviewed,
-        ),
+        remaining=remaining,
         calibration=tuple(calibration(decided)),
         errors_by_decided=tuple(errors_found(decided)),
         retrainings=tuple(
             Retraining(
-                row.name, row.created_at, row.active, row.report.get("verdict_auc_before"),
+                row.name,
+                row.created_at,
+                row.active,
+                row.report.get("verdict_auc_before"),
                 row.report.get("verdict_auc_after"),
             )
             for row in reversed(trained)
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
+    )
+
+
+def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:
+    """The errors that remain in a dataset of which `undecided` pairs have no verdict; None without
+    pairs decided at random."""
+    reached = progress_queries.reached(session, dataset_id)
+    return remaining_errors(
+        reached.point, reached.below, reached.sample, reached.wrong_in_sample,
+        reached.errors_found, undecided=undecided,
     )  # fmt: skip
+
+
+def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft:
+    """What to tell a curator who wonders whether to go on."""
+    expected = progress_queries.expected_among_undecided(session, dataset_id)
+    remaining = remaining_in(session, dataset_id, undecided)
+    if remaining is None:
+        return ErrorsLeft(expected, 0, None)
+    return ErrorsLeft(expected, remaining.sample, remaining if remaining.is_enough else None)
 
 
 #: Standard deviations on both sides of a 95 % interval.

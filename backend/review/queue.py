@@ -11,9 +11,10 @@ from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
-from backend.review.charts import check_region
+from backend.review.charts import check_region, errors_left
 from backend.review.pair_selection import check_values
 from backend.review.search import PairSearch
+from backend.review.views import ErrorsLeft
 from backend.settings import Settings
 from backend.store import Store
 from db.queries import pair_queue as queue_queries
@@ -30,15 +31,18 @@ MOST_COUNTED = 10_000
 #: From this many pairs on, a dataset's total is cached for this many seconds, because every key
 #: press needs it.
 LARGE, TOTALS_HOLD = 50_000, 3.0
+ESTIMATED_EVERY = 10
 
 
 @dataclass(frozen=True)
 class QueueCaches:
     """What all readers share: results of searches, and for each dataset when its pairs were counted
-    and their number."""
+    and their number; for each reader and dataset the errors that are left,
+    and how far the review was when they were estimated."""
 
     search: PairSearch
     totals: dict[int, tuple[float, int]] = field(default_factory=dict)
+    left: dict[tuple[str | None, int], tuple[Any, ErrorsLeft]] = field(default_factory=dict)
 
 
 class Queue:
@@ -175,6 +179,19 @@ class Queue:
         if not is_known:
             self._caches.totals[dataset_id] = (time.monotonic(), counts.total)
         return counts
+
+    def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
+        """The errors that are left, estimated on request or after every `ESTIMATED_EVERY` verdicts,
+        because every key press needs them."""
+        dataset_id, undecided = counts.dataset_id, counts.total - counts.reviewed
+        progress = (counts.total, counts.reviewed // ESTIMATED_EVERY, undecided == 0)
+        key = (self._store.reader, dataset_id)
+        estimated_at, left = self._caches.left.get(key, (None, None))
+        if left is None or is_anew or progress != estimated_at:
+            with self._store.reading() as session:
+                left = errors_left(session, dataset_id, undecided)
+            self._caches.left[key] = (progress, left)
+        return left
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
         """Named queues, shared by everyone who works on the dataset."""

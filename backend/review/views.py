@@ -253,6 +253,16 @@ class ProgressView:
 
 
 @dataclass(frozen=True)
+class ErrorsLeft:
+    """Errors among the pairs without a verdict. `expected`: as far as the chances of error are
+    right; `estimate`: from pairs decided at random, None until there are enough of them."""
+
+    expected: float
+    sample: int
+    estimate: Remaining | None
+
+
+@dataclass(frozen=True)
 class ExpectedErrors:
     """Errors expected among the scored pairs of a split (`name`; "" without one), if the chances of
     error are right: `errors`, with a 95 % interval `low` to `high`. `tenths`: pairs by tenth of the

@@ -66,6 +66,13 @@ def chances(session: Session, dataset_id: int) -> list[Chances]:
     ]
 
 
+def expected_among_undecided(session: Session, dataset_id: int) -> float:
+    """The sum of the chances of error of the pairs without a verdict."""
+    is_open = verdict_seen(session, dataset_id).is_undecided
+    total = func.sum(p_error_of(session, dataset_id))
+    return session.scalar(select(total).where(in_dataset(dataset_id), is_open)) or 0.0
+
+
 def pace(session: Session, dataset_id: int) -> list[Pace]:
     """Verdicts by curator and day, in order of days."""
     if session.get_bind().dialect.name == "sqlite":

@@ -32,8 +32,10 @@ FLAGS = [
     "--disable-sync", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
 ]  # fmt: skip
 
-# The timeout of Playwright's other waits: a busy machine is no fault of the page.
-expect.set_options(timeout=30_000)
+#: Milliseconds until a test gives up waiting for a state of the page: a busy machine is no fault of
+#: the page.
+PATIENCE = 90_000
+expect.set_options(timeout=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ def profile(browser: Browser) -> Iterator[BrowserContext]:
     """The browser profile that all pages share, because a new one loads and compiles Gradio's
     scripts again for each page, which takes three seconds. Data that a page stores is removed."""
     shared = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]})
+    shared.set_default_timeout(PATIENCE)
     yield shared
     shared.close()
 
@@ -239,7 +242,7 @@ def watched(page: Page, site: Site) -> Iterator[None]:
 def load(page: Page, site: Site, query: str = "") -> None:
     """Open the review page and wait until it is drawn."""
     page.goto(f"{site.address}/{query}")
-    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    page.wait_for_selector("#traced-stage [data-pair]", timeout=PATIENCE)
 
 
 def go_to(page: Page, name: str) -> None:

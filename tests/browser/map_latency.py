@@ -131,7 +131,7 @@ def main() -> None:
         with served_page(folder) as (page, _):
             opened = page.evaluate(_DRAWN, ["button[role=tab]", "Map"])
             print(f"the map was there after {opened:.0f} ms")
-            colours = ("ICC", "verdict", "probability of error")
+            colours = ("concrete to vague", "verdict", "chance of error")
             report("other colours", [
                 float(page.evaluate(_DRAWN, ["#map-colour input", name])) for name in colours
             ])  # fmt: skip

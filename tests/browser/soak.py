@@ -47,6 +47,8 @@ _SAVED = "(sessionStorage.getItem('traced-unsent') ?? '[]') === '[]'"
 _RETURNED = """() => [...document.querySelectorAll("#traced-returned li[data-returned]")]
   .map((line) => line.dataset.returned)"""
 DECISIONS = {"a": "correct", "d": "drop", "b": "abstract", "u": "unsure"}
+#: Milliseconds for what takes a second on a quiet machine.
+PATIENCE = 300_000
 #: Keys of a burst, and milliseconds between them.
 _LENGTH, _APART = 14, (25, 50, 120, 300)
 #: Of 100 bursts: how many end in a reload, and how many see the server restart.
@@ -82,8 +84,8 @@ def soak(browser: Browser, server: "Server", verdicts: int, database_url: str) -
             page.reload()
             events["reloads"] += 1
             _wait_until_ready(page)
-        page.wait_for_function("!window.isPressing", timeout=60_000)
-        page.wait_for_function(_SAVED, timeout=60_000)
+        page.wait_for_function("!window.isPressing", timeout=PATIENCE)
+        page.wait_for_function(_SAVED, timeout=PATIENCE)
         _wait_until_ready(page)
     return _is_sound(pages, database_url, events)
 
@@ -103,9 +105,9 @@ def _keys(rng: random.Random) -> list[tuple[str, int]]:
 
 
 def _wait_until_ready(page: Page) -> None:
-    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    page.wait_for_selector("#traced-stage [data-pair]", timeout=PATIENCE)
     page.wait_for_function(
-        "Number(document.querySelector('[data-ready]')?.dataset.ready) >= 3", timeout=60_000
+        "Number(document.querySelector('[data-ready]')?.dataset.ready) >= 3", timeout=PATIENCE
     )
 
 
@@ -119,7 +121,7 @@ def _accepted(page: Page) -> list[tuple[int, str]]:
 
 def _is_sound(pages: list[Page], database_url: str, events: Counter[str]) -> bool:
     for page in pages:
-        page.wait_for_function(_SAVED, timeout=60_000)
+        page.wait_for_function(_SAVED, timeout=PATIENCE)
     accepted = {verdict for page in pages for verdict in _accepted(page)}
     pressed = {
         (pair, DECISIONS[key])

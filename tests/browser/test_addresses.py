@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Site, go_to, opened_page
+from tests.browser.test_jobs_and_pages import hold_first, release, wait_for
 from tests.browser.test_main_job import pair_of, press
 from traced_ui.rooms import PAGES
 
@@ -71,23 +72,20 @@ def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
 
 
 def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
-    """On a slow server, part of the page may be redrawn while the previous pair is still loading
-    after Back. That must not count as a step forward."""
+    """A job may redraw the page while the previous pair is still loading after Back. That must not
+    count as a step forward."""
     first = pair_of(page)
     page.wait_for_url(re.compile(f"pair={first}"))
     press(page, "j")
     second = pair_of(page)
     page.wait_for_url(re.compile(f"pair={second}"))
-
-    def answer_late(route: Route) -> None:
-        page.wait_for_timeout(600)
-        route.continue_()
-
-    page.route("**/gradio_api/run/predict*", answer_late)
-    redraw = "document.querySelector('#traced-queue [data-link]').dataset.seen = '0'"
-    page.evaluate(f"history.back(); setTimeout(() => {{ {redraw}; }}, 50)")
+    late = hold_first(page, "**/review/acts")
+    page.evaluate("history.back()")
+    wait_for(page, late)
+    page.evaluate("document.dispatchEvent(new CustomEvent('traced-refresh'))")
+    with page.expect_response(lambda answer: '"redraw":true' in (answer.request.post_data or "")):
+        release(late)
     expect(page.locator(STAGE)).to_have_attribute("data-pair", first)
-    page.wait_for_timeout(500)
     page.go_forward()
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
 

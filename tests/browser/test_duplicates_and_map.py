@@ -70,7 +70,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
     go_to(page, "review")
     counts = page.locator("#traced-queue .progress").first
     page.reload()
-    expect(counts).to_contain_text(f"2 of {PAIRS + 4} reviewed", timeout=60_000)
+    expect(counts).to_contain_text(f"2 of {PAIRS + 4} reviewed")
     expect(counts).to_contain_text("0 were errors")
 
 
@@ -104,7 +104,7 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     region.locator("a.t-button").click()
     queue = page.locator("#traced-queue")
     for _ in range(2):
-        expect(queue.locator(".alike")).to_contain_text("a region of the map", timeout=60_000)
+        expect(queue.locator(".alike")).to_contain_text("a region of the map")
         page.locator("#traced-queue [data-filter=review]").select_option("all")
         expect(queue).to_contain_text(f"{inside} pairs in this queue")
         expect(page).to_have_url(re.compile("(?=.*map=)(?=.*review=all)"))

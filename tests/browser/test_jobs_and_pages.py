@@ -58,7 +58,7 @@ def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page) -> None:
     go_to(page, "datasets")
     with page.expect_request(lambda request: '"redraw":true' in (request.post_data or "")):
         page.locator("#quality-start").click()
-        expect(page.locator("#traced-jobs-button")).to_contain_text(": done", timeout=60_000)
+        expect(page.locator("#traced-jobs-button")).to_contain_text(": done")
     go_to(page, "review")
     assert pair_of(page) == pair
     expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
@@ -98,7 +98,7 @@ def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> Non
         pass
     page.wait_for_timeout(200)
     release(streams)
-    expect(page.locator("#traced-jobs-button")).to_contain_text(": done", timeout=60_000)
+    expect(page.locator("#traced-jobs-button")).to_contain_text(": done")
 
 
 def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page) -> None:

@@ -91,7 +91,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     expect(page.locator("#train-status")).to_contain_text("Trained", timeout=180_000)
     expect(page.locator("#train-comparison")).to_contain_text("Candidate")
     page.locator("#adopt").click()
-    expect(page.locator("#train-status")).to_contain_text("Now in use", timeout=60_000)
+    expect(page.locator("#train-status")).to_contain_text("Now in use")
     expect(page.locator("#train-comparison")).to_contain_text("In use: Retrained 1")
 
     # Export.
@@ -100,7 +100,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     expect(page.locator("#export-counts")).to_contain_text("left out, decided: wrong, drop")
     page.locator("#export-out textarea, #export-out input").fill(str(out))
     page.locator("#export-start").click()
-    expect(page.locator("#export-status")).to_contain_text("pairs written to", timeout=60_000)
+    expect(page.locator("#export-status")).to_contain_text("pairs written to")
 
     exported = {
         row["id"]: row

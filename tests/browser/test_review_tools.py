@@ -220,7 +220,7 @@ def test_captions_are_searched_by_meaning(page: Page) -> None:
     meaning.fill("somebody wearing clothes in the open country")
     meaning.press("Enter")
     # The first search loads the sentence model.
-    expect(page).to_have_url(re.compile("meaning="), timeout=60_000)
+    expect(page).to_have_url(re.compile("meaning="))
     rows = page.locator("#traced-queue .pairs .text")
     expect(rows).to_have_count(30)
     texts = rows.all_inner_texts()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PASSWORD, Site, clean, go_to, new_page, tab_of
+from tests.browser.conftest import PASSWORD, PATIENCE, Site, clean, go_to, new_page, tab_of
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready, wait_until_saved
 
@@ -24,6 +24,7 @@ class People(dict[str, Page]):
     def __missing__(self, name: str) -> Page:
         if name not in self._profiles:
             self._profiles[name] = self._browser.new_context()
+            self._profiles[name].set_default_timeout(PATIENCE)
         page = self[name] = tab_of(self._profiles[name])
         log_in(page, self._site, name)
         return page
@@ -54,7 +55,7 @@ def log_in(page: Page, site: Site, name: str) -> None:
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    page.wait_for_selector("#traced-stage [data-pair]")
 
 
 def test_a_wrong_password_is_reported_and_a_logout_ends_the_session(

@@ -169,7 +169,7 @@ def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace:
         assert workspace.review.queue_count(filter) == region.waiting
     figure = plane_figure(view, "specificity", 0.5)
     assert all(share <= 0.5 for share in figure.data[0].customdata)
-    assert plane_figure(view).layout.yaxis.title.text.startswith("share")
+    assert plane_figure(view).layout.yaxis.title.text.startswith("generic")
 
 
 def test_missing_measurements_and_vectors_are_reported(

@@ -46,8 +46,8 @@ def colour_at(scale: Any, place: float) -> str:
 @pytest.mark.parametrize(
     ("colour", "title", "values", "order", "unknown", "loud_end"),
     [
-        ("p_error", "probability of error", P_ERROR, [2, 5, 4, 6, 1], [3], 1),
-        ("icc", "ICC", ICC, [5, 4, 6, 1], [2, 3], 0),
+        ("p_error", "chance of error", P_ERROR, [2, 5, 4, 6, 1], [3], 1),
+        ("icc", "concrete to vague", ICC, [5, 4, 6, 1], [2, 3], 0),
     ],
 )
 def test_values_are_shown_on_a_colour_scale(
@@ -182,27 +182,27 @@ class MapPage:
 def test_the_colour_can_be_chosen_on_the_page(mapped: Workspace) -> None:
     page = MapPage(mapped)
     assert [value for _, value in page.control.choices] == [
-        "probability of error",
-        "ICC",
+        "chance of error",
+        "concrete to vague",
         "verdict",
     ]
     opened = page.opened()
-    assert list(opened) == ["unknown", "probability of error"]
-    assert list(opened["probability of error"].customdata) == [2, 1]
-    np.testing.assert_allclose(opened["probability of error"].marker.color, [0.5, 0.75])
+    assert list(opened) == ["unknown", "chance of error"]
+    assert list(opened["chance of error"].customdata) == [2, 1]
+    np.testing.assert_allclose(opened["chance of error"].marker.color, [0.5, 0.75])
     assert list(opened["unknown"].customdata) == [3]
-    by_icc = page.changed_to("ICC")
-    assert list(by_icc["ICC"].customdata) == [1]
-    np.testing.assert_allclose(by_icc["ICC"].marker.color, [0.25])
+    by_icc = page.changed_to("concrete to vague")
+    assert list(by_icc["concrete to vague"].customdata) == [1]
+    np.testing.assert_allclose(by_icc["concrete to vague"].marker.color, [0.25])
     assert list(by_icc["unknown"].customdata) == [2, 3]
     by_verdict = page.changed_to("verdict")
     assert {name: list(trace.customdata) for name, trace in by_verdict.items()} == {
         UNDECIDED: [2, 3], "wrong": [1],
     }  # fmt: skip
-    assert list(page.changed_to("probability of error")) == list(opened)
+    assert list(page.changed_to("chance of error")) == list(opened)
 
 
 def test_a_dataset_without_a_map_says_so(workspace: Workspace) -> None:
-    chart, empty, _, _ = MapPage(workspace)._changed(1, "ICC")
+    chart, empty, _, _ = MapPage(workspace)._changed(1, "concrete to vague")
     assert not chart.visible
     assert "No map yet" in empty

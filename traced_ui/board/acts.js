@@ -7,10 +7,11 @@ import { say, showReturned, tellUnsent } from "./messages.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
 const LONGEST = 2000;  // characters of a typed caption that is saved in the background
+const UNMIXED = "traced-unmixed";  // pairs drawn at random are not mixed in
 const NOTE = "#traced-steps details.note textarea";
 
 /** @type {any} the page's state, as the server returned it, with the pair that is shown now */
-export let state = { dataset: null, pair: null, visited: [] };
+export let state = { dataset: null, pair: null, visited: [], sampled: [], is_mixed: !localStorage.getItem(UNMIXED) };
 let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
 let isPainted = true;  // the stage has been painted on the screen
 /** @type {any[]} keys pressed while an act was under way: {action, text, pair} */
@@ -70,9 +71,10 @@ function take(answer, request) {
   whenSaved.forEach((tell) => tell(answer.saved));
   if (answer.returned) showReturned(answer.returned);
   const parts = answer.parts;
-  if (act || isCurrent) state = answer.state;
+  const { is_mixed } = state;  // may have been switched meanwhile
+  if (act || isCurrent) state = { ...answer.state, is_mixed };
   else {  // the page has moved on meanwhile
-    state = { ...answer.state, pair: state.pair, visited: state.visited };
+    state = { ...answer.state, is_mixed, pair: state.pair, visited: state.visited, sampled: state.sampled };
     for (const part of ["stage", "chart", "steps"]) delete parts[part];
   }
   if (act) { isAdvancing = false; ahead.unlink(); }
@@ -107,6 +109,13 @@ export async function ask(action, more = {}) {
 
 /** Draw the page again: what it shows may have changed elsewhere. */
 export function redraw() { ahead.unlink(); outbox.want(true); }
+/** Mix pairs drawn at random into the queue, or not: they tell how many errors remain. */
+export function mix(is) {
+  state.is_mixed = is;
+  if (is) localStorage.removeItem(UNMIXED); else localStorage.setItem(UNMIXED, "yes");
+  forget();
+  outbox.want();
+}
 /** The prefetched pairs may be outdated. */
 export function forget() {
   drawing += 1;
@@ -174,7 +183,8 @@ function advance() {
 function show(next) {
   isAdvancing = isPainted = false;
   board().dataset.painted = "false";
-  state = { ...state, pair: next.pair, visited: [...state.visited, state.pair].slice(-200) };
+  const sampled = next.sampled ? [...state.sampled, next.pair].slice(-200) : state.sampled;
+  state = { ...state, pair: next.pair, visited: [...state.visited, state.pair].slice(-200), sampled };
   paint({ stage: next.stage, chart: next.chart, steps: next.steps });
   markCurrent();
   requestAnimationFrame(() => setTimeout(() => { isPainted = true; board().dataset.painted = "true"; }));

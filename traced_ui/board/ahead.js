@@ -1,7 +1,7 @@
 // The pairs that follow the one on the page, prefetched with their pictures: a key shows the next one
 // without waiting for the server.
 
-/** @typedef {{pair: number, mark: string, stage: string, chart: string, steps: string, isReady: boolean, picture?: any}} Entry */
+/** @typedef {{pair: number, mark: string, sampled?: boolean, stage: string, chart: string, steps: string, isReady: boolean, picture?: any}} Entry */
 
 export class Ahead {
   /** @type {Entry[]} */

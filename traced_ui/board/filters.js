@@ -1,5 +1,5 @@
 // The queue's form. Each field is sent when it is left or entered; Escape resets it.
-import { send } from "./acts.js";
+import { mix, send } from "./acts.js";
 import { all, board, listen, one, onPaint } from "./page.js";
 
 const FIELD = "#traced-queue [data-filter]";
@@ -10,6 +10,7 @@ listen("keydown", () => { byPointer = false; }, true);
 const asDrawn = (field) => (field.options ? (one("option[selected]", field) ?? field.options[0]).value : field.getAttribute("value") ?? "");
 
 listen("change", ({ target }) => {
+  if (target.matches("#traced-queue [data-mixed]")) mix(target.checked);
   if (target.matches(FIELD)) {
     send("filter", { filter: Object.fromEntries(all(FIELD).map((field) => [field.dataset.filter, field.value])) });
     // The next key acts on the page.

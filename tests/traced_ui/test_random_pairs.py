@@ -1,0 +1,107 @@
+"""Pairs drawn at random are mixed into the queue, and tell how many errors remain."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.engine.statistics.stopping import ENOUGH
+from backend.review.charts import progress_of
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from research.bench.generated_store import generate
+from tests.traced_ui.pages import Page
+from traced_ui.board import LEAST_MIXED, MIXED_EVERY
+
+PAIRS = 2 * LEAST_MIXED
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    generate(opened.store, PAIRS)
+    yield opened
+    opened.store.close()
+
+
+def order_of(workspace: Workspace, order: str) -> list[int]:
+    filter = QueueFilter(1, "unreviewed", order=order, descending=order == "p_error")
+    return [row.pair_id for row in workspace.review.queue_page(filter, limit=PAIRS).rows]
+
+
+def go_on(page: Page) -> int:
+    """Decide the pair and show the first of those prefetched, as the browser does."""
+    ready = page.post()["ahead"]
+    after = ready["order"][0]
+    page.post(page.verdict(page.pair, "correct"))
+    page.state.visited.append(page.pair)
+    if ready["drawn"][str(after)]["sampled"]:
+        page.state.sampled.append(after)
+        assert "random check" in ready["drawn"][str(after)]["stage"]
+    page.state.pair = after
+    return after
+
+
+def test_one_pair_in_twenty_is_the_next_of_the_random_order(workspace: Workspace) -> None:
+    page = Page(workspace)
+    ranked, drawn = order_of(workspace, "p_error"), order_of(workspace, "random")
+    shown = [page.pair, *(go_on(page) for _ in range(5 * MIXED_EVERY))]
+    sampled = page.state.sampled
+    assert len(sampled) >= 2
+    assert len(shown) == len(set(shown))
+    # Without them the queue is the ranking; and they are the head of the random order.
+    by_rank = [pair for pair in ranked if pair not in sampled]
+    assert [pair for pair in shown if pair not in sampled] == by_rank[: len(shown) - len(sampled)]
+    undecided = [pair for pair in drawn if pair not in shown]
+    assert drawn.index(undecided[0]) > drawn.index(sampled[-2])
+    # Each follows the pair of the queue that asks for it, and a redraw still says what it is.
+    for pair in sampled:
+        assert shown[shown.index(pair) - 1] % MIXED_EVERY == 0
+    while page.pair not in sampled:
+        page.press("previous")
+    assert "random check" in page.shown["stage"]
+
+
+def test_they_are_left_out_on_request_in_other_queues_and_in_small_datasets(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    asking = next(pair for pair in order_of(workspace, "p_error") if pair % MIXED_EVERY == 0)
+
+    def is_mixed(page: Page) -> bool:
+        page.send("open", target=asking)
+        drawn = page.post()["ahead"]["drawn"].values()
+        return any(parts["sampled"] for parts in drawn)
+
+    page = Page(workspace)
+    assert is_mixed(page)
+    page.state.is_mixed = False
+    assert not is_mixed(page)
+    assert "data-mixed>" in page.shown["queue"], "the box is not checked"
+    assert not is_mixed(Page(workspace, order="random"))
+    assert not is_mixed(Page(workspace, p_error_from="0.0001"))
+    assert not is_mixed(Page(workspace, review="all"))
+    small = Workspace(load_settings({"data_directory": str(tmp_path / "small")}, {}))
+    generate(small.store, LEAST_MIXED - 1)
+    asking = next(pair for pair in order_of(small, "p_error") if pair % MIXED_EVERY == 0)
+    assert not is_mixed(Page(small))
+    small.store.close()
+
+
+def test_the_bar_says_what_is_expected_and_then_what_is_estimated(workspace: Workspace) -> None:
+    page = Page(workspace)
+    filter = QueueFilter(1, "unreviewed")
+    chances = [row.p_error or 0 for row in workspace.review.queue_page(filter, limit=PAIRS).rows]
+    assert f"about {sum(chances):.0f} errors expected" in page.shown["queue"]
+    for place, pair in enumerate(order_of(workspace, "random")[: 2 * ENOUGH]):
+        workspace.review.decide(pair, 0, "correct" if place % 4 else "drop")
+    page.request(redraw=True)
+    remaining = progress_of(workspace.store, 1).remaining
+    assert remaining is not None
+    # A quarter of the sample is wrong, as of the others.
+    assert 0.5 < remaining.errors / (PAIRS / 4) < 1.2
+    assert f"about {remaining.errors:.0f} errors remain" in page.shown["queue"]
+    # The last ones are decided: nothing is left to estimate.
+    for pair in order_of(workspace, "random"):
+        workspace.review.decide(pair, 0, "correct")
+    page.request(redraw=True)
+    assert 'class="hint left"' not in page.shown["queue"]
