@@ -70,11 +70,11 @@ def rank_shards(
         )
     results.write(DETECTOR, detector.to_bytes())
     facts = facts_in(results)
-    files = {stored.name: stored for stored in results.files()}
+    files = {result.name: result for result in results.files()}
     remaining = [name for name, fact in facts.items() if fact.get("detector") != detector.digest]
     for number, name in enumerate(remaining, 1):
-        stored = files[f"{name}.parquet"]
-        facts[name] = _rank(results, stored, facts[name], classifier, detector.digest)
+        result = files[f"{name}.parquet"]
+        facts[name] = _rank(results, result, facts[name], classifier, detector.digest)
         progress(number, len(remaining), f"Ranked {name}")
     write_manifest(results, facts, {})
     return ShardsReport(
@@ -88,10 +88,10 @@ def rank_shards(
 
 
 def _rank(
-    out: Location, stored: StoredFile, fact: Facts, classifier: Classifier, digest: str
+    out: Location, result: StoredFile, fact: Facts, classifier: Classifier, digest: str
 ) -> Facts:
     with tempfile.TemporaryDirectory() as folder:
-        table = pq.read_table(out.copy(stored, Path(folder)))
+        table = pq.read_table(out.copy(result, Path(folder)))
         features = np.column_stack([table[name].to_numpy() for name in NAMES]).astype(np.float64)
         place = table.schema.get_field_index("p_error")
         p_error = pa.array(classifier.predict(features), pa.float32())
@@ -100,5 +100,5 @@ def _rank(
         table = table.replace_schema_metadata({FACTS: json.dumps(fact)})
         file = Path(folder) / "ranked.parquet"
         pq.write_table(table, file)
-        out.put(stored.name, file)
+        out.put(result.name, file)
     return fact
