@@ -137,7 +137,7 @@ def test_a_space_starts_only_once_it_is_said_who_may_give_verdicts(tmp_path: Pat
 def test_a_cell_of_a_notebook_may_start_it() -> None:
     """Gradio asks Matplotlib for its backend, which the kernel has set for its own children."""
     pytest.importorskip("matplotlib")
-    of_kernel = {**os.environ, "MPLBACKEND": "module://a_kernel.backend_inline"}
+    of_kernel = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
     program = "import app, matplotlib; print(matplotlib.get_backend())"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=of_kernel, capture_output=True, text=True,
