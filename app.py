@@ -14,6 +14,8 @@ from typing import Annotated
 
 # Set before gradio is imported anywhere: no telemetry is sent.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+# A notebook's kernel names its way of drawing, which Matplotlib refuses where it is not installed.
+os.environ.pop("MPLBACKEND", None)
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import typer

@@ -86,7 +86,8 @@ DETECTOR = Annotated[
                  f"{', '.join(DETECTORS[2:])}. Nine signs: a logistic regression on nine "
                  "features of the trajectory; eight signs: on those of its first step. A dataset "
                  "that was ranked by another detector without verdicts is ranked anew, from its "
-                 "stored scores. Default: best."),
+                 "stored scores. With score SOURCE --out DESTINATION/: also a file that train "
+                 "--save wrote, to rank again what is there, without a model. Default: best."),
 ]  # fmt: skip
 AS_JSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")

@@ -193,6 +193,9 @@ def score(
         from backend.jobs import second_opinion as second_opinions
         from backend.jobs.workers import Devices
 
+        learnt = None
+        if detector is not None and Path(detector).expanduser().is_file():
+            learnt, detector = Path(detector).expanduser(), None
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "concreteness": concreteness, "device": device, "precision": precision,
@@ -201,6 +204,9 @@ def score(
              "lemon": lemon, "trajectories": trajectories,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
+        if out is not None and learnt is not None:
+            _rank_shards(dataset, out, learnt, as_json)
+            return
         limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
         share = _share(second_opinion, top)
         where = _where(engine, devices, ray_address, workers)
@@ -290,19 +296,33 @@ def _score_shards(
         raise typer.Exit(DatasetFormatError.exit_status)
 
 
+def _rank_shards(source: str, out: str, file: Path, as_json: bool) -> None:
+    from backend.jobs.shard_ranking import rank_shards
+
+    with progress("Ranking") as update:
+        report = rank_shards(source, out, file, update)
+    emit(report, as_json, f"{report.scored_now} of {report.shards} shards ranked again, "
+                          f"{report.pairs:,} pairs in {report.out}.")  # fmt: skip
+
+
 def train(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
     adopt: Annotated[bool, typer.Option(help="Adopt the new classifier immediately.")] = False,
     seed: Annotated[
         int, typer.Option(min=0, help="Of the injected errors and the folds. Default: 0.")
     ] = 0,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the classifier to this file, for score "
+                     "SOURCE --out DESTINATION/ --detector FILE."),
+    ] = None,
     db: DATABASE = None,
     model: MODEL = None,
     scorer: KIND = None,
     device: DEVICE = None,
     detector: DETECTOR = None,
     as_json: AS_JSON = False,
-) -> None:
+) -> None:  # fmt: skip
     """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
     with reported(as_json):
         settings = load_settings(
@@ -312,6 +332,10 @@ def train(
         dataset_id = workspace.find(dataset)
         with progress("Training") as update:
             report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
+        if save is not None:
+            from backend.jobs.shard_ranking import save_detector
+
+            save_detector(workspace.store, report.classifier_id, save.expanduser())
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))

@@ -57,6 +57,13 @@ EXPORT_FORMATS: dict[str, ExportFormat] = {
     "jsonl": ExportFormat(
         "table_writing:write_jsonl", "JSONL with image paths", "the same as JSON lines"
     ),
+    "conversations": ExportFormat(
+        "table_writing:write_conversations",
+        "Conversations (JSONL) with image paths",
+        "JSON lines with a question and the caption as its answer, as trainers of "
+        "vision-language models read them (LLaVA)",
+        reserved=frozenset({"image", "conversations"}),
+    ),
     "parquet": ExportFormat(
         "table_writing:write_parquet", "Parquet with image paths", "the same as Parquet"
     ),

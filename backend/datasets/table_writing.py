@@ -27,6 +27,7 @@ from backend.datasets.export_row import (
 )
 
 _ROW_GROUP = 5_000
+_QUESTION = "Describe the image in one sentence."
 
 
 def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
@@ -36,6 +37,22 @@ def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
     with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             line = {"image_path": paths.of(row.image_path), **json_values(row)}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+    paths.report()
+    return count
+
+
+def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
+    """Write `data.jsonl`: a question about each image and its caption as the answer, as
+    trainers of vision-language models read them; the other columns are further fields."""
+    count = 0
+    paths = _Paths(target)
+    with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            turns = [{"from": "human", "value": f"<image>\n{_QUESTION}"},
+                     {"from": "gpt", "value": row.caption}]  # fmt: skip
+            line = {**json_values(row), "image": paths.of(row.image_path), "conversations": turns}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             count += 1
     paths.report()

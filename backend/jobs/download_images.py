@@ -85,7 +85,9 @@ def download(
                 for line in pool.ordered(lambda row: _line(fetcher, limits, out, row), new):
                     wrong = "reason" in line
                     counts["failed" if wrong else "written"] += 1
-                    (bad if wrong else good).write(_encoded(line))
+                    # Lone surrogates, which UTF-8 cannot encode, are JSON-escaped.
+                    text = json.dumps(line, ensure_ascii=False) + "\n"
+                    (bad if wrong else good).write(text.encode("utf-8", "backslashreplace"))
                 for file in (good, bad):
                     file.flush()
                     os.fsync(file.fileno())
@@ -207,11 +209,6 @@ def _ending(data: bytes, limits: Limits) -> str:
     with opened_image(data, "the image", allowed) as image:
         decode(image)
         return ENDING_OF.get(image.format or "", ".img")
-
-
-def _encoded(line: dict[str, Any]) -> bytes:
-    """A line of JSON; lone surrogates, which UTF-8 cannot encode, are JSON-escaped."""
-    return (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _is_json(value: Any) -> bool:

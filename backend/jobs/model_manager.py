@@ -310,10 +310,12 @@ class Models:
         default = default_model(self._store)
         views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
         named = dict.fromkeys([*measured, *models_by_dataset(self._store).values(), default])
-        others = [
-            name for name in named
-            if preset_of(name) is None and (name == default or _can_be_used(name))
-        ]  # fmt: skip
+        others = [  # files and folders that still exist, and what can be downloaded
+            name
+            for name in named
+            if preset_of(name) is None
+            and (name == default or path_of(name) is not None or _repositories(name))
+        ]
         repositories = {repository for name in others for repository in _repositories(name)}
         others += [
             name
@@ -429,11 +431,6 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         probe=measured,
         on_disk=on_disk,
     )
-
-
-def _can_be_used(model: str) -> bool:
-    """Whether the model is a file or folder that still exists, or can be downloaded."""
-    return path_of(model) is not None or bool(_repositories(model))
 
 
 def _missing_model_message(model: str) -> str:

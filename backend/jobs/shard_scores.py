@@ -58,8 +58,8 @@ from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 
 #: The key of this program's facts in a Parquet file's metadata.
-_FACTS = b"traced_curator"
-_RUN, _DETECTOR, _MANIFEST = "run.json", "detector", "manifest.json"
+FACTS = b"traced_curator"
+RUN, DETECTOR, _MANIFEST = "run.json", "detector", "manifest.json"
 #: The detector is trained on the largest of so many shards drawn at random.
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
@@ -79,9 +79,24 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Detector:
+    """A classifier as a file: a line of JSON, then the classifier itself."""
+
     kind: str
     report: dict[str, Any]
     payload: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.payload).hexdigest()[:16]
+
+    def to_bytes(self) -> bytes:
+        head = {"kind": self.kind, "report": self.report}
+        return json.dumps(head).encode() + b"\n" + self.payload
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Detector":
+        head, payload = content.split(b"\n", 1)
+        return cls(**json.loads(head), payload=payload)
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,7 @@ class Task:
         """Score one shard and write its results; returns its facts, or why it cannot be read.
         Without a detector, train it on this shard and write it too."""
         (shard,) = shards
-        if Location(self.out).read(_RUN) is None:
+        if Location(self.out).read(RUN) is None:
             raise SettingsError(f"A worker does not see {self.out}. Give an address (s3://…).")
         if self.work is not None:
             return self._in(engine, shard, self.work / _digest(shard.key, shard.version))
@@ -149,7 +164,7 @@ def score_shards(
             task = replace(task, work=work, devices=devices if len(shards) == 1 else None)
         detector = _first_detector(workers, shards, results, reported, task, seed)
         task = replace(task, detector=detector)
-        facts = _facts_in(results)
+        facts = facts_in(results)
         remaining = [shard for shard in shards if not _is_done(shard, facts)]
         reported(len(shards) - len(remaining), len(shards), "Scoring")
         batches = ([shard] for shard in remaining)
@@ -160,9 +175,9 @@ def score_shards(
                 facts[shard.name] = outcome
             reported(len(shards) - len(remaining) + number, len(shards), f"Scored {shard.name}")
             if number % max(_AT_LEAST, int(_SHARE * len(shards))) == 0:
-                _write_manifest(results, facts, failed)
+                write_manifest(results, facts, failed)
         if remaining or results.read(_MANIFEST) is None:
-            _write_manifest(results, facts, failed)
+            write_manifest(results, facts, failed)
     every = [facts[shard.name] for shard in shards if _is_done(shard, facts)]
     return ShardsReport(
         shards=len(shards),
@@ -252,7 +267,7 @@ def _identity(engine: Engine) -> dict[str, Any]:
 
 def _claim(out: Location, identity: dict[str, Any]) -> None:
     """Write what computes the results, or compare with what did."""
-    content = out.read(_RUN)
+    content = out.read(RUN)
     if content is not None:
         before = json.loads(content)
         differences = sorted(key for key in identity if before.get(key) != identity[key])
@@ -264,7 +279,7 @@ def _claim(out: Location, identity: dict[str, Any]) -> None:
         return
     if not out.is_empty():
         raise SettingsError(f"{out} is not empty and holds no results. Name another one.")
-    out.write(_RUN, json.dumps(identity, indent=1, sort_keys=True).encode())
+    out.write(RUN, json.dumps(identity, indent=1, sort_keys=True).encode())
 
 
 def result_of(shard: str) -> str:
@@ -276,7 +291,7 @@ def _is_done(shard: StoredFile, facts: Mapping[str, Facts]) -> bool:
     return shard.name in facts and facts[shard.name]["version"] == shard.version
 
 
-def _facts_in(out: Location) -> dict[str, Facts]:
+def facts_in(out: Location) -> dict[str, Facts]:
     """The facts of every shard with a result: from the manifest, or from results that it lacks."""
     in_manifest = json.loads(out.read(_MANIFEST) or b"{}").get("shards", {})
     facts: dict[str, Facts] = {}
@@ -293,13 +308,13 @@ def _facts_in(out: Location) -> dict[str, Facts]:
 
 
 def _facts_of(path: Path, file: StoredFile) -> Facts:
-    facts = (pq.read_schema(path).metadata or {}).get(_FACTS)
+    facts = (pq.read_schema(path).metadata or {}).get(FACTS)
     if facts is None:
         raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
     return dict(json.loads(facts), result=file.version)
 
 
-def _write_manifest(out: Location, facts: dict[str, Facts], failed: dict[str, str]) -> None:
+def write_manifest(out: Location, facts: dict[str, Facts], failed: dict[str, str]) -> None:
     versions = {file.name: file.version for file in out.files()}
     for shard, fact in facts.items():
         fact["result"] = versions.get(result_of(shard), "")
@@ -316,7 +331,7 @@ def _first_detector(
     seed: int,
 ) -> Detector:
     """The detector of the destination; trained first if it has none."""
-    if out.read(_DETECTOR) is None:
+    if out.read(DETECTOR) is None:
         candidates = random.Random(seed).sample(list(shards), min(_DRAWN, len(shards)))
         for shard in sorted(candidates, key=lambda shard: -shard.size):
             progress(0, 0, f"Training the detector on {shard.name}")
@@ -325,10 +340,9 @@ def _first_detector(
                 break
         else:
             raise DatasetError(f"No shard drawn for the detector can be read. {outcome}")
-    content = out.read(_DETECTOR)
+    content = out.read(DETECTOR)
     assert content is not None
-    head, payload = content.split(b"\n", 1)
-    return Detector(**json.loads(head), payload=payload)
+    return Detector.from_bytes(content)
 
 
 def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
@@ -343,23 +357,24 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             store, engine, source_rows.dataset_id, suggestions=False, devices=task.devices,
             anyway=task.anyway,
         )  # fmt: skip
+        detector = task.detector or _detector_of(store, source_rows.dataset_id, shard.name)
         with store.reading() as session:
             problems = dataset_queries.list_problems(
                 session, source_rows.dataset_id, limit=SHOWN_PROBLEMS
             )
         facts = {
-            "version": shard.version, "pairs": report.pairs,
+            "version": shard.version, "detector": detector.digest, "pairs": report.pairs,
             "left_out": source_rows.problems + report.unreadable + report.unknown,
             "problems": [asdict(problem) for problem in problems],
         }  # fmt: skip
         facts = json.loads(json.dumps(facts, default=str))
-        schema = _SCHEMA.with_metadata({_FACTS: json.dumps(facts)})
+        schema = _SCHEMA.with_metadata({FACTS: json.dumps(facts)})
         file = work / "result.parquet"
         rows = _rows(store, source_rows.dataset_id, engine.scorer.info.model)
         write_parquet(rows, schema, file)
         out.put(result_of(shard.name), file)
         if task.detector is None:  # after the result, whose probabilities come from its training
-            _save_detector(store, source_rows.dataset_id, shard.name, out)
+            out.write(DETECTOR, detector.to_bytes())
     finally:
         store.close()
     return facts
@@ -377,7 +392,8 @@ def _adopt(store: Store, engine: Engine, dataset_id: int, detector: Detector) ->
             classifier_queries.activate(session, row.id)
 
 
-def _save_detector(store: Store, dataset_id: int, shard: str, out: Location) -> None:
+def _detector_of(store: Store, dataset_id: int, shard: str) -> Detector:
+    """The detector that scoring trained. Raises TrainingError if it could train none."""
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
         if active is None:
@@ -385,8 +401,7 @@ def _save_detector(store: Store, dataset_id: int, shard: str, out: Location) -> 
                 f"{shard} has too few pairs to train a detector on. Join small shards first."
             )
         payload = classifier_queries.get_payload(session, active.id)
-    head = {"kind": active.kind, "report": {**active.report, "shard": shard}}
-    out.write(_DETECTOR, json.dumps(head).encode() + b"\n" + payload)
+    return Detector(active.kind, {**active.report, "shard": shard}, payload)
 
 
 def _rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]:

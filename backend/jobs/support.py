@@ -307,7 +307,8 @@ def nonce_pools(engine: Engine) -> NoncePools:
     with engine.lock:
         scorer = engine.scorer
         check_scorer(scorer)
-        path = _file(engine)
+        revision = re.sub(r"[^\w.-]", "_", scorer.info.revision)[:80]
+        path = engine.settings.data_directory / "nonces" / f"{scorer.info.kind}-{revision}.json"
         if path.exists():
             try:
                 return NoncePools.from_json(path.read_text(encoding="utf-8"))
@@ -321,9 +322,3 @@ def nonce_pools(engine: Engine) -> NoncePools:
     temporary.write_text(pools.to_json(), encoding="utf-8")
     temporary.replace(path)
     return pools
-
-
-def _file(engine: Engine) -> Path:
-    info = engine.scorer.info
-    revision = re.sub(r"[^\w.-]", "_", info.revision)[:80]
-    return engine.settings.data_directory / "nonces" / f"{info.kind}-{revision}.json"

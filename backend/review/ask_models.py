@@ -12,7 +12,6 @@ from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
 from backend.engine.scoring.protocol import ImageState
-from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
 from backend.errors import SettingsError
 from backend.jobs import correct_queue
@@ -117,12 +116,13 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     kind that the model does not know, as scoring does."""
     with store.reading() as session:
         pair = pair_queries.get_pair(session, pair_id)
+        run = run_queries.latest_run(session, pair.dataset_id, "score")
     image = _opened(store, pair_id)
     check_picture_of(store, engine, pair, image)
     prepare_scorer(store, engine, pair.dataset_id)
     state = engine.encode([image])[0]
     classifier = classifier_in_use(store, pair.dataset_id)
-    exploring = _exploring(store, pair.dataset_id) or engine.exploring
+    exploring = exploring_of(run) if run is not None else engine.exploring
     (trajectory,) = engine.trajectories(
         [(state, caption[:LONGEST_EDIT])], [pair_id],
         steps_needed_by(classifier, exploring, words=True),
@@ -152,13 +152,6 @@ def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | N
     finally:
         engine.text_lock.release()
     return _abstractness(caption, icc, gains)
-
-
-def _exploring(store: Store, dataset_id: int) -> Exploring | None:
-    """How the dataset's trajectories were computed; None if it has none yet."""
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "score")
-    return exploring_of(run) if run is not None else None
 
 
 def play(

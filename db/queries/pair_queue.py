@@ -56,36 +56,19 @@ from db.queries.statements import check_text
 
 #: Orders by the probability of error, whose column depends on the dataset (`_column`).
 _BY_PROBABILITY = ("p_error", "uncertainty")
+#: Columns that a filter may restrict to a range.
+RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 #: The column of each other order; 'position' is the order of import.
 _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
-    "s_0": Pair.s_0,
-    "gain": Pair.gain,
-    "icc": Pair.icc,
-    "disagreement": Pair.disagreement,
-    "support": Pair.support,
-    "weakest": Pair.weakest,
-    "specificity": Pair.specificity,
+    **{name: getattr(Pair, name) for name in RANGES if name not in _BY_PROBABILITY},
     "random": Pair.random_key,
     "position": None,
 }
 #: Of the order by picture: not a number, but the beginning of the picture's address.
 _BY_PICTURE = "picture"
-#: Columns that a filter may restrict to a range.
-RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 
-#: Whether ids ascend where the values descend, as in the order's index (`models.py`).
-_TIES_ASCEND_WHEN_DESCENDING = {
-    "p_error": True,
-    "gain": True,
-    "disagreement": True,
-    "s_0": False,
-    "icc": False,
-    "support": False,
-    "weakest": False,
-    "specificity": False,
-    "random": False,
-    "picture": False,
-}
+#: Orders in which ids ascend where the values descend, as in their index (`models.py`).
+_TIES_ASCEND_WHEN_DESCENDING = ("p_error", "gain", "disagreement")
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
 
@@ -295,7 +278,7 @@ def _segments(
         yield _by_id((), (not filter.descending) != backwards, place)
         return
     values_descend = filter.descending != backwards
-    ties_ascend = values_descend == _TIES_ASCEND_WHEN_DESCENDING[filter.order]
+    ties_ascend = values_descend == (filter.order in _TIES_ASCEND_WHEN_DESCENDING)
     unknown_ascend = not backwards
     has_value = (column.is_not(None),)
     # A range over the ordering column excludes unknown values: skip their segment.

@@ -64,10 +64,10 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
         check_text(suggestion.caption, f"A suggestion for pair {suggestion.pair_id}")
         for name in ("s_before", "s_after", "p_before", "p_after", "similarity"):
             check_number(getattr(suggestion, name), f"{name} of a suggestion")
-    rows = [
-        vars(suggestion) | {"caption_digest": _digest(suggestion.caption), "created_at": now()}
-        for suggestion in batch
-    ]
+    rows = []
+    for suggestion in batch:
+        digest = blake2b(suggestion.caption.encode("utf-8"), digest_size=16).digest()
+        rows.append(vars(suggestion) | {"caption_digest": digest, "created_at": now()})
     key = ("pair_id", "proposer", "caption_digest")
     save_rows(session, Suggestion, key, rows, except_for=("caption", "created_at"))
 
@@ -151,7 +151,3 @@ def attempted(
         )
     )
     return {row.pair_id: row.outcome for row in rows}
-
-
-def _digest(caption: str) -> bytes:
-    return blake2b(caption.encode("utf-8"), digest_size=16).digest()

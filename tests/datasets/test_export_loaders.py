@@ -309,6 +309,10 @@ def read_again(out: Path, format: str, source: Path) -> Iterator[SourcePair]:
 TABLES = (".csv", ".jsonl", ".parquet")
 
 
+#: Formats whose rows may have different columns.
+UNPACKED = ("jsonl", "coco", "conversations")
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_value_survives_and_the_card_says_what_was_changed(
     source: Path, tmp_path: Path, format: str, sizes: Sizes
@@ -334,7 +338,7 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
     assert "The source's column `verdict` is called `source_verdict`." in text
     assert "NaN" in text
     assert "`ratio`" in text
-    assert ("`only_some`" in text) is (format not in ("jsonl", "coco")), "packed, or unchanged"
+    assert ("`only_some`" in text) is (format not in UNPACKED), "packed, or unchanged"
     check_json(out)
 
 
@@ -352,3 +356,17 @@ def check_json(out: Path) -> None:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 json.loads(row["extra"], parse_constant=refuse)
+
+
+def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
+    """As LLaVA's trainer reads them: a list of turns, of which the first names the image."""
+    picture(tmp_path / "source" / "a.png")
+    image, caption = tmp_path / "source" / "a.png", 'A dog.\n"Hi"'
+    row = ExportRow("1", image, caption, "before", "train", "correction", None, None, None, (), {})
+    write_dataset([row], tmp_path / "o", format="conversations", card="", source_root=image.parent)
+    (line,) = (tmp_path / "o" / "data.jsonl").read_text(encoding="utf-8").splitlines()
+    written = json.loads(line)
+    question, answer = written["conversations"]
+    assert (question["from"], question["value"].count("<image>")) == ("human", 1)
+    assert answer == {"from": "gpt", "value": caption}
+    assert (tmp_path / "o" / written["image"]).resolve() == image

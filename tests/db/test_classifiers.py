@@ -21,22 +21,6 @@ def add(store: Store, dataset_id: int, name: str) -> int:
         ).id
 
 
-def test_a_classifier_is_stored_and_not_active_before_it_is_adopted(store: Store) -> None:
-    dataset_id, _ = add_dataset(store, 0)
-    first, second = add(store, dataset_id, "first"), add(store, dataset_id, "second")
-    with store.reading() as session:
-        assert classifier_queries.active(session, dataset_id) is None
-        assert [c.id for c in classifier_queries.list_classifiers(session, dataset_id)] == [
-            second,
-            first,
-        ]
-        assert classifier_queries.get_payload(session, first) == b"first\x00\xff"
-        assert classifier_queries.get_classifier(session, first).report == {
-            "auc": 0.9,
-            "folds": [1, 2],
-        }
-
-
 def test_one_classifier_is_active_and_earlier_ones_can_be_activated_again(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     other_dataset, _ = add_dataset(store, 0, "other")

@@ -1,58 +1,11 @@
-"""The provenance of suggestions, and attempts: one per pair, model and run."""
+"""Enrichments in the order of their worth; probabilities end with their ranking."""
 
 from typing import Any
 
-import pytest
-
 from db import Store
-from db.queries import dataset_queries, rankings, suggestions
-from db.queries.suggestions import Attempt, NewSuggestion
+from db.queries import rankings, suggestions
+from db.queries.suggestions import NewSuggestion
 from tests.db.building import add_dataset, start_run
-
-
-def test_the_provenance_of_a_suggestion_is_stored_and_updated(store: Store) -> None:
-    dataset, (pair, _) = add_dataset(store, 2)
-    run = start_run(store, dataset)
-    provenance = {"model": "vlm", "steps": [["red", "brown", True]]}
-    for similarity in (0.5, 0.7):
-        with store.writing() as session:
-            suggestions.save_suggestions(
-                session,
-                [
-                    NewSuggestion(
-                        pair, "vlm", "A dog", 0.1, 0.9, None, 0.2, run, similarity, provenance
-                    )
-                ],
-            )
-    with store.reading() as session:
-        (row,) = suggestions.list_suggestions(session, pair, run)
-    assert row.similarity == pytest.approx(0.7)
-    assert row.provenance == provenance
-    with store.writing() as session:
-        plain = NewSuggestion(pair, "infill", "A cat", 0.1, 0.3)
-        suggestions.save_suggestions(session, [plain])
-    with store.reading() as session:
-        first, second = suggestions.list_suggestions(session, pair)
-    assert (first.caption, second.provenance, second.similarity) == ("A dog", None, None)
-
-
-def test_an_attempt_is_identified_by_model_and_run_and_deleted_with_its_dataset(
-    store: Store,
-) -> None:
-    dataset, (first, other) = add_dataset(store, 2)
-    run, later = start_run(store, dataset), start_run(store, dataset, "2")
-    for outcome in ("refused", "offered"):
-        with store.writing() as session:
-            attempt = Attempt(first, "vlm", run, outcome, "x" * 900)
-            suggestions.save_attempt(session, attempt)
-    with store.reading() as session:
-        assert suggestions.attempted(session, [first, other], "vlm", run) == {first: "offered"}
-        assert suggestions.attempted(session, [first, other], "vlm", later) == {}
-        assert suggestions.attempted(session, [first, other], "other", run) == {}
-    with store.writing() as session:
-        dataset_queries.delete_dataset(session, dataset)
-    with store.reading() as session:
-        assert suggestions.attempted(session, [first, other], "vlm", run) == {}
 
 
 def test_enrichments_are_sorted_by_worth(store: Store) -> None:

@@ -2,6 +2,7 @@
 its result is written but not returned.
 
 Each death happens once per run, in whichever worker comes first: a file beside the results says so.
+Another says which process is no worker, and lives.
 """
 
 import os
@@ -24,6 +25,8 @@ class MortalTask(Task):
         return facts
 
     def _die_once(self, moment: str) -> None:
+        if os.getpid() == int(Path(f"{self.out}-driver").read_text()):
+            return
         try:
             Path(f"{self.out}-died-{moment}").touch(exist_ok=False)
         except FileExistsError:

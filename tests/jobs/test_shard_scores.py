@@ -3,20 +3,25 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.locations import Location
+from backend.engine.detection.classifier import Classifier
 from backend.errors import DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import ExportChoice, ShardsReport
+from backend.jobs.shard_ranking import rank_shards
+from backend.jobs.shard_scores import Detector
 from backend.jobs.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
@@ -67,6 +72,17 @@ def scored(engine: Engine, source: Path, tmp_path_factory: pytest.TempPathFactor
 
 def rows(out: Path, number: int) -> list[dict[str, object]]:
     return list(pq.read_table(out / f"{number:05d}.tar.parquet").to_pylist())
+
+
+def assert_same(found_rows: list[dict[str, object]], scored: Path, number: int) -> None:
+    """The rows of a run that was given the detector of `scored`. That trained it on one of its
+    shards, whose probabilities come from the folds of the training."""
+    expected = rows(scored, number)
+    head = json.loads((scored / "detector").read_bytes().partition(b"\n")[0])
+    if head["report"]["shard"] == f"{number:05d}.tar":
+        for row in (*found_rows, *expected):
+            row["p_error"] = row["suspects"] = None
+    assert found_rows == expected
 
 
 def test_every_pair_has_its_row_and_nothing_else_remains(scored: Path, source: Path) -> None:
@@ -148,19 +164,11 @@ def test_addresses_serve_as_source_and_destination(
     object_store.fault = lambda method, path: ""
     assert (score().scored_now, score().scored_now) == (1, 0)
     results = Location("s3://shop/out")
-    head = json.loads((scored / "detector").read_bytes().partition(b"\n")[0])
-    trained_on = int(head["report"]["shard"].partition(".")[0])
     for file in results.files():
         if file.name.endswith(".parquet"):
             number = int(file.name.partition(".")[0])
             content = io.BytesIO(results.read(file.name) or b"")
-            stored_rows = pq.read_table(content).to_pylist()
-            if number == trained_on:  # its probabilities come from the folds of its training
-                for row in (*stored_rows, *(expected := rows(scored, number))):
-                    row["p_error"] = row["suspects"] = None
-                assert stored_rows == expected
-            else:
-                assert stored_rows == rows(scored, number)
+            assert_same(pq.read_table(content).to_pylist(), scored, number)
     written = [request for request in object_store.requests if request.startswith("PUT")]
     assert sum(".parquet" in request for request in written) == SHARDS
     with pytest.raises(SettingsError, match="another run"):
@@ -192,6 +200,48 @@ def test_a_dataset_comes_from_an_address_and_goes_to_one(
     cleaned = workspace.jobs.import_dataset(target, name="again")
     assert (cleaned.added, cleaned.problems) == (SHARDS * PAIRS, 0)
     workspace.store.close()
+
+
+def test_what_is_scored_is_ranked_again_without_a_model(
+    scored: Path, source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(scored, out)
+    present = Detector.from_bytes((scored / "detector").read_bytes())
+    classifier = Classifier.from_bytes(present.payload)
+    file = tmp_path / "learnt"
+
+    def save(changed: Classifier) -> None:
+        file.write_bytes(Detector("best", {}, changed.to_bytes()).to_bytes())
+
+    calibration = classifier.calibration
+    save(replace(classifier, calibration=replace(calibration, offset=calibration.offset + 1)))
+
+    def interrupt(done: int, total: int, message: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rank_shards(source, out, file, interrupt)
+    report = rank_shards(source, out, file)
+    assert (report.shards, report.scored_now, report.pairs) == (3, SHARDS - 1, SHARDS * PAIRS)
+    for number in range(SHARDS):
+        for row, earlier in zip(rows(out, number), rows(scored, number), strict=True):
+            if present.report["shard"] != f"{number:05d}.tar":
+                assert float(str(row["p_error"])) > float(str(earlier["p_error"]))
+            assert {**row, "p_error": 0} == {**earlier, "p_error": 0}
+    save(classifier)
+    assert rank_shards(source, out, file).scored_now == SHARDS
+    for number in range(SHARDS):
+        if present.report["shard"] != f"{number:05d}.tar":
+            expected = [row["p_error"] for row in rows(scored, number)]
+            assert [row["p_error"] for row in rows(out, number)] == pytest.approx(expected)
+    save(replace(classifier, captioner="another"))
+    with pytest.raises(SettingsError, match="another captioner"):
+        rank_shards(source, out, file)
+    with pytest.raises(SettingsError, match="holds the results of"):
+        rank_shards(tmp_path, out, file)
+    with pytest.raises(SettingsError, match="no detector"):
+        rank_shards(source, out, scored / "run.json")
 
 
 def test_results_without_a_manifest_are_known_and_commands_take_turns(

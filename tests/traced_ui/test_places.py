@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -17,6 +18,7 @@ from tests.datasets.folders import malformed
 from tests.fixtures import programs
 from traced_ui.server import create_app
 
+ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a long password"
 FRAMED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
 SPACE = {"SPACE_ID": "me/captions", "SPACE_HOST": "me-captions.hf.space",
@@ -130,3 +132,15 @@ def test_a_space_starts_only_once_it_is_said_who_may_give_verdicts(tmp_path: Pat
     finally:
         server.kill()
         server.wait()
+
+
+def test_a_cell_of_a_notebook_may_start_it() -> None:
+    """Gradio asks Matplotlib for its backend, which the kernel has set for its own children."""
+    pytest.importorskip("matplotlib")
+    of_kernel = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    program = "import app, matplotlib; print(matplotlib.get_backend())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=of_kernel, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-1000:]

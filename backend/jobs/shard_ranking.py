@@ -1,0 +1,104 @@
+"""`score SOURCE --out DESTINATION/ --detector FILE`: rank again what is scored, from stored signs.
+
+No model is loaded and no picture is opened: each result has the features that a detector of first
+steps reads. A result says which detector ranked it, so that a command that was killed continues.
+Suspect words stay as the run wrote them.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backend.datasets.locations import Location, StoredFile
+from backend.datasets.regular_files import replacement
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.features import NAMES
+from backend.errors import SettingsError
+from backend.jobs.classifiers import stored_classifier
+from backend.jobs.reports import ShardsReport
+from backend.jobs.shard_scores import (
+    DETECTOR,
+    FACTS,
+    RUN,
+    Detector,
+    Facts,
+    facts_in,
+    write_manifest,
+)
+from backend.progress import Progress, no_progress
+from backend.store import Store
+
+
+def save_detector(store: Store, classifier_id: int, file: Path) -> None:
+    """Write a dataset's classifier as a file for `rank_shards`. Raises SettingsError if it judges
+    whole trajectories only."""
+    row, classifier = stored_classifier(store, classifier_id)
+    if classifier.needs_steps:
+        raise SettingsError(
+            f"'{row.name}' reads whole trajectories, and shards have only first steps. Train on a "
+            "dataset that was scored by first steps.",
+            terminal="score DATASET --trajectories first-step",
+        )
+    with replacement(file) as part:
+        part.write_bytes(Detector(row.kind, row.report, classifier.to_bytes()).to_bytes())
+
+
+def rank_shards(
+    source: str | Path, out: str | Path, file: Path, progress: Progress = no_progress
+) -> ShardsReport:
+    """Give every result in `out` the probabilities of the detector in `file`, which also ranks the
+    shards that remain. Raises SettingsError for a file or a destination that does not fit."""
+    results = Location(out)
+    run, present = results.read(RUN), results.read(DETECTOR)
+    if run is None or present is None:
+        raise SettingsError(f"{results} holds no results.")
+    if json.loads(run)["source"] != str(Location(source)):
+        raise SettingsError(f"{results} holds the results of {json.loads(run)['source']}.")
+    try:
+        detector = Detector.from_bytes(file.read_bytes())
+        classifier = Classifier.from_bytes(detector.payload)
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise SettingsError(f"'{file}' is no detector (train DATASET --save FILE).") from problem
+    earlier = Classifier.from_bytes(Detector.from_bytes(present).payload)
+    if classifier.needs_steps or classifier.captioner != earlier.captioner:
+        raise SettingsError(
+            f"'{file}' reads whole trajectories, or another captioner's signs than {results} holds."
+        )
+    results.write(DETECTOR, detector.to_bytes())
+    facts = facts_in(results)
+    files = {result.name: result for result in results.files()}
+    remaining = [name for name, fact in facts.items() if fact.get("detector") != detector.digest]
+    for number, name in enumerate(remaining, 1):
+        result = files[f"{name}.parquet"]
+        facts[name] = _rank(results, result, facts[name], classifier, detector.digest)
+        progress(number, len(remaining), f"Ranked {name}")
+    write_manifest(results, facts, {})
+    return ShardsReport(
+        shards=len(facts),
+        scored_now=len(remaining),
+        pairs=sum(fact["pairs"] for fact in facts.values()),
+        left_out=sum(fact["left_out"] for fact in facts.values()),
+        failed=(),
+        out=str(results),
+    )
+
+
+def _rank(
+    out: Location, result: StoredFile, fact: Facts, classifier: Classifier, digest: str
+) -> Facts:
+    with tempfile.TemporaryDirectory() as folder:
+        table = pq.read_table(out.copy(result, Path(folder)))
+        features = np.column_stack([table[name].to_numpy() for name in NAMES]).astype(np.float64)
+        place = table.schema.get_field_index("p_error")
+        p_error = pa.array(classifier.predict(features), pa.float32())
+        table = table.set_column(place, table.schema.field(place), p_error)
+        fact = {**fact, "detector": digest}
+        table = table.replace_schema_metadata({FACTS: json.dumps(fact)})
+        file = Path(folder) / "ranked.parquet"
+        pq.write_table(table, file)
+        out.put(result.name, file)
+    return fact
