@@ -112,7 +112,9 @@ def _wait_until_ready(page: Page) -> None:
 
 
 def _written(page: Page) -> list[tuple[int, str, bool]]:
-    return [(int(pair), key, is_accepted) for pair, key, is_accepted in page.evaluate(_WRITTEN)]
+    """Keys without a pair on the screen, as before the first one is drawn, decide nothing."""
+    keys = page.evaluate(_WRITTEN)
+    return [(int(pair), key, is_accepted) for pair, key, is_accepted in keys if pair]
 
 
 def _accepted(page: Page) -> list[tuple[int, str]]:
