@@ -45,6 +45,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
     copies = page.locator("#duplicates-page .group", has_text="<b>A copy</b> ${7*6}")
     expect(copies.locator(".copy")).to_have_count(3)
     expect(copies.locator("b")).to_have_count(0)
+    expect(copies.get_by_role("link", name="Open this pair")).to_have_count(3)
     # By mouse: the second picture is kept, two pairs are dropped.
     copies.locator("[data-keep]").nth(1).click()
     expect(toast).to_contain_text("Kept. 2 pairs dropped. Press Z to undo.")
