@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 
 from backend.bundled import MODELS
 from backend.engine.embeddings import embed
+from backend.engine.english.whole_import import import_textblob
 from backend.engine.english.word_lists import FUNCTION_WORDS
 
 #: Penn Treebank tags whose share among a caption's words is a feature.
@@ -88,6 +89,7 @@ def _tags(text: str) -> list[float]:
 
 @cache
 def _tagger() -> Any:
+    import_textblob()
     from textblob.taggers import PatternTagger
 
     return PatternTagger()

@@ -7,6 +7,7 @@ A lemma is the canonical form of a word: its inflections and synonyms share it.
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
+from backend.engine.english.whole_import import import_textblob
 from backend.engine.english.word_lists import (
     CLOSED_CLASS,
     IN_PLACES,
@@ -145,6 +146,7 @@ def find_nouns(words: Sequence[str]) -> frozenset[str]:
     >>> sorted(find_nouns("A red harbour with two dogs".split()))
     ['dog', 'harbour']
     """
+    import_textblob()
     from textblob.en import tag  # takes 2 s to import, and only swaps need it
 
     lower = [word.lower() for word in words]

@@ -36,6 +36,7 @@ from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for, match_case
 from backend.engine.english.nouns import form_table, known_nouns, plural_of, singular_of
 from backend.engine.english.phrases import Phrase
+from backend.engine.english.whole_import import import_textblob
 from backend.engine.languages import MIXED, UNKNOWN, language_of
 from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
 
@@ -46,6 +47,7 @@ SHORTEST_WITHIN = 4
 @cache
 def words() -> frozenset[str]:
     """All words in lower case, about 80,000."""
+    import_textblob()
     from textblob.en import parser
 
     lexicon = parser.lexicon
