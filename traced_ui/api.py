@@ -145,7 +145,8 @@ def queue(
     fields = cleaned({**fields, **typed(filters)})
     filter = caller.workspace.review.filter_of(caller.find(dataset), fields)
     filter = replace(filter, reader=caller.name)
-    page = caller.workspace.review.queue_page(filter, cursor_of(after), max(1, min(limit, MOST)))
+    place = cursor_of(after, filter.order)
+    page = caller.workspace.review.queue_page(filter, place, max(1, min(limit, MOST)))
     return Page.of(page)
 
 

@@ -1,5 +1,6 @@
 """What the API and MCP answer. Scores that were not measured are null."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import astuple
@@ -81,7 +82,7 @@ class Page(Record):
             fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
             etag = etag_of(row.verdict_version, fingerprint)
             rows.append(QueueRow.model_validate(vars(row) | {"etag": etag}))
-        return cls(pairs=rows, next=_PLACE.dump_json(astuple(place)).decode() if place else None)
+        return cls(pairs=rows, next=json.dumps(astuple(place)) if place else None)
 
 
 class Suspect(Record):
@@ -212,10 +213,12 @@ def suspects_of(caption: str, suspects: Iterable[SuspectWord]) -> list[Suspect]:
     ]
 
 
-def cursor_of(after: str) -> Cursor | None:
-    """The place after a page, from its `next`; None for the first page. Raises SettingsError."""
+def cursor_of(after: str, order: str) -> Cursor | None:
+    """The place after a page of a queue in this order, from its `next`; None for the first page.
+    Raises SettingsError."""
+    place = _PICTURE_PLACE if order == "picture" else _PLACE
     try:
-        return Cursor(*_PLACE.validate_json(after, strict=True)) if after else None
+        return Cursor(*place.validate_json(after, strict=True)) if after else None
     except ValidationError:
         raise SettingsError(
             "'after' is not a queue position: pass the 'next' of the previous page."
@@ -236,4 +239,6 @@ def etag_of(version: int, fingerprint: str) -> str:
 
 
 #: A place in an order: the value there, and the pair.
-_PLACE = TypeAdapter(tuple[FiniteFloat | str | None, Annotated[int, Field(ge=0, lt=2**31)]])
+_Id = Annotated[int, Field(ge=0, lt=2**31)]
+_PLACE = TypeAdapter(tuple[FiniteFloat | None, _Id])
+_PICTURE_PLACE = TypeAdapter(tuple[str, _Id])

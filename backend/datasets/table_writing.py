@@ -47,7 +47,7 @@ def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.jsonl`: a question about each image and its caption as the answer, as
     trainers of vision-language models read them; the other columns are further fields."""
     count = 0
-    paths = _Paths(target)
+    paths = _Paths(target, "image")
     with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             turns = [{"from": "human", "value": f"<image>\n{_QUESTION}"},
@@ -98,10 +98,10 @@ def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
 
 
 class _Paths:
-    """Image paths as written in a table."""
+    """Image paths as written in a table, in the column `name`."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, name: str = "image_path") -> None:
+        self._target, self._name = target, name
         self._out = target.out.parent.resolve() / target.out.name
         self._copies = ImageCopies(target.part, target.root)
         self._written = self._left = False
@@ -120,8 +120,8 @@ class _Paths:
         remarks = self._target.changes.remarks
         if self._left:
             remarks.append(
-                "`image_path` is relative to this folder and points to the images of the source, "
-                "which were not copied: do not move either."
+                f"`{self._name}` is relative to this folder and points to the images of the "
+                "source, which were not copied: do not move either."
             )
         if self._written:
             remarks.append("Images that came from archives or tables are written to `images/`.")

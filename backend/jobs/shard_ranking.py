@@ -62,7 +62,9 @@ def rank_shards(
         detector = Detector.from_bytes(file.read_bytes())
         classifier = Classifier.from_bytes(detector.payload)
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise SettingsError(f"'{file}' is no detector (train DATASET --save FILE).") from problem
+        raise SettingsError(
+            f"'{file}' is no detector.", terminal="Write one: python app.py train NAME --save FILE"
+        ) from problem
     earlier = Classifier.from_bytes(Detector.from_bytes(present).payload)
     if classifier.needs_steps or classifier.captioner != earlier.captioner:
         raise SettingsError(

@@ -147,6 +147,19 @@ def test_an_invalid_cursor_is_refused(reading: TestClient, after: str) -> None:
     assert reading.get("datasets/1/queue", params={"after": after}).status_code == 422
 
 
+def test_a_queue_by_picture_is_read_page_by_page(reading: TestClient) -> None:
+    order = {"order": "picture", "review": "all"}
+    whole = reading.get("datasets/1/queue", params=order).json()["pairs"]
+    after, read = "", list[int]()
+    while True:
+        page = reading.get("datasets/1/queue", params={**order, "limit": 3, "after": after}).json()
+        read += [pair["id"] for pair in page["pairs"]]
+        if (after := page["next"]) is None:
+            break
+    assert read == [pair["id"] for pair in whole]
+    assert reading.get("datasets/1/queue", params={**order, "after": "[0.5, 1]"}).status_code == 422
+
+
 def test_jobs_and_exports(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
     sent = {"out": str(tmp_path / "out"), "format": "csv", "choice": {"drop_above": 0.5}}
     answer = client.post("datasets/1/exports", json=sent)
