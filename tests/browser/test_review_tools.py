@@ -215,7 +215,7 @@ def test_similar_pairs_are_listed_and_the_queue_is_restored(page: Page) -> None:
 def test_captions_are_searched_by_meaning(page: Page) -> None:
     page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))
-    page.locator("#traced-queue .by input").check()
+    page.get_by_role("checkbox", name="meaning").check()
     meaning = page.locator("#traced-queue [data-filter=meaning]")
     meaning.fill("somebody wearing clothes in the open country")
     meaning.press("Enter")
