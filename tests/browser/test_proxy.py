@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Frame, expect, sync_playwright
+from playwright.sync_api import Browser, Frame, expect
 
 from tests.browser.conftest import (
     FLAGS,
     PASSWORD,
+    PATIENCE,
     ROOT,
     Site,
     chromium,
@@ -144,7 +145,7 @@ def log_in(frame: Frame) -> None:
 
 
 def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
-    scored_pairs: Path, tmp_path: Path
+    browser: Browser, scored_pairs: Path, tmp_path: Path
 ) -> None:
     """Two sites over https, in a browser that blocks the cookies of other sites."""
     port = free_port()
@@ -153,11 +154,11 @@ def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
     with (
         serving(tmp_path, scored_pairs, *options, account="Ada") as site,
         proxied(tmp_path, site, port),
-        sync_playwright() as playwright,
     ):
         flags = [*FLAGS, "--test-third-party-cookie-phaseout"]
-        browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
-        page = browser.new_page(ignore_https_errors=True, viewport={"width": 1400, "height": 900})
+        strict = browser.browser_type.launch(executable_path=chromium(), args=flags)
+        page = strict.new_page(ignore_https_errors=True, viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(PATIENCE)
         page.goto(f"{outside}/outside")
         frame = page.frames[1]
         log_in(frame)
@@ -167,7 +168,7 @@ def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
         assert frame.evaluate(UPLOAD) == [204, 204]
         page.goto(f"https://other.localhost:{port}/outside")
         assert "localhost" not in page.frames[1].url
-        browser.close()
+        strict.close()
 
 
 #: Sends a small file in the way of an upload, and discards it.
