@@ -45,7 +45,7 @@ def go_on(page: Page) -> int:
 def test_one_pair_in_twenty_is_the_next_of_the_random_order(workspace: Workspace) -> None:
     page = Page(workspace)
     ranked, drawn = order_of(workspace, "p_error"), order_of(workspace, "random")
-    shown = [page.pair, *(go_on(page) for _ in range(5 * MIXED_EVERY))]
+    shown = [page.pair, *(go_on(page) for _ in range(3 * MIXED_EVERY))]
     sampled = page.state.sampled
     assert len(sampled) >= 2
     assert len(shown) == len(set(shown))
