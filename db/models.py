@@ -159,8 +159,10 @@ class Pair(Base):
     )
 
 
-#: The picture of a pair in an index, whose rows PostgreSQL limits to 2,700 bytes.
-PICTURE = func.substr(Pair.image_path, 1, 400)
+#: The picture of a pair in an index: the beginning of its address, because PostgreSQL limits the
+#: rows of an index to 2,700 bytes.
+PICTURE_CHARACTERS = 400
+PICTURE = func.substr(Pair.image_path, 1, PICTURE_CHARACTERS)
 Index("ix_pairs_picture", Pair.dataset_id, PICTURE, Pair.id)
 # One index per order of the queue: (dataset, value, id) makes every page a short range scan,
 # in either direction. The two most used filters have partial indexes of their own.

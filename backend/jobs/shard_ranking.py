@@ -27,6 +27,7 @@ from backend.jobs.shard_scores import (
     Detector,
     Facts,
     facts_in,
+    report_of,
     write_manifest,
 )
 from backend.progress import Progress, no_progress
@@ -79,14 +80,7 @@ def rank_shards(
         facts[name] = _rank(results, result, facts[name], classifier, detector.digest)
         progress(number, len(remaining), f"Ranked {name}")
     write_manifest(results, facts, {})
-    return ShardsReport(
-        shards=len(facts),
-        scored_now=len(remaining),
-        pairs=sum(fact["pairs"] for fact in facts.values()),
-        left_out=sum(fact["left_out"] for fact in facts.values()),
-        failed=(),
-        out=str(results),
-    )
+    return report_of(results, list(facts.values()), len(facts), len(remaining))
 
 
 def _rank(

@@ -179,13 +179,24 @@ def score_shards(
         if remaining or results.read(_MANIFEST) is None:
             write_manifest(results, facts, failed)
     every = [facts[shard.name] for shard in shards if _is_done(shard, facts)]
+    return report_of(results, every, len(shards), len(remaining) - len(failed), failed)
+
+
+def report_of(
+    out: Location,
+    facts: Sequence[Facts],
+    shards: int,
+    scored_now: int,
+    failed: Mapping[str, str] | None = None,
+) -> ShardsReport:
+    """`facts`: of the shards with a result; `failed`: why others have none, by name."""
     return ShardsReport(
-        shards=len(shards),
-        scored_now=len(remaining) - len(failed),
-        pairs=sum(fact["pairs"] for fact in every),
-        left_out=sum(fact["left_out"] for fact in every),
-        failed=tuple(f"{name}: {why}" for name, why in sorted(failed.items())),
-        out=str(results),
+        shards=shards,
+        scored_now=scored_now,
+        pairs=sum(fact["pairs"] for fact in facts),
+        left_out=sum(fact["left_out"] for fact in facts),
+        failed=tuple(f"{name}: {why}" for name, why in sorted((failed or {}).items())),
+        out=str(out),
     )
 
 

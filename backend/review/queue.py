@@ -42,7 +42,7 @@ class QueueCaches:
 
     search: PairSearch
     totals: dict[int, tuple[float, int]] = field(default_factory=dict)
-    left: dict[tuple[str | None, int], tuple[Any, ErrorsLeft]] = field(default_factory=dict)
+    estimates: dict[tuple[str | None, int], tuple[Any, ErrorsLeft]] = field(default_factory=dict)
 
 
 class Queue:
@@ -186,12 +186,12 @@ class Queue:
         dataset_id, undecided = counts.dataset_id, counts.total - counts.reviewed
         progress = (counts.total, counts.reviewed // ESTIMATED_EVERY, undecided == 0)
         key = (self._store.reader, dataset_id)
-        estimated_at, left = self._caches.left.get(key, (None, None))
-        if left is None or is_anew or progress != estimated_at:
+        estimated_at, estimate = self._caches.estimates.get(key, (None, None))
+        if estimate is None or is_anew or progress != estimated_at:
             with self._store.reading() as session:
-                left = errors_left(session, dataset_id, undecided)
-            self._caches.left[key] = (progress, left)
-        return left
+                estimate = errors_left(session, dataset_id, undecided)
+            self._caches.estimates[key] = (progress, estimate)
+        return estimate
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
         """Named queues, shared by everyone who works on the dataset."""

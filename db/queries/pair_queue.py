@@ -196,8 +196,9 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
-    if after is not None and isinstance(after.value, str) != (filter.order == _BY_PICTURE):
-        after = None if after.value is not None else after  # of another order
+    value = None if after is None else after.value
+    if value is not None and isinstance(value, str) != (filter.order == _BY_PICTURE):
+        after = None  # of another order
     rows = [_queue_row(row) for row in _rows(session, filter, after, limit + 1)]
     more = len(rows) > limit
     rows = rows[:limit]

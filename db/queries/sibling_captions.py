@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from db.models import PICTURE, Pair
+from db.models import PICTURE, PICTURE_CHARACTERS, Pair
 from db.queries.blind_review import pair_columns
 
 #: A picture with more captions than this shows the first ones.
@@ -45,4 +45,4 @@ def captions_of_picture(
 
 def picture_of(image_path: str) -> str:
     """The value of `PICTURE` for this address."""
-    return image_path[:400]
+    return image_path[:PICTURE_CHARACTERS]

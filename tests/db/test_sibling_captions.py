@@ -49,9 +49,9 @@ def test_a_verdict_that_is_hidden_from_the_reader_stays_hidden(store: Store) -> 
         dataset_queries.set_overlap(session, dataset, 1.0, 2)
         (first, _) = (pair.id for pair in pairs.iterate_pairs(session, dataset))
         verdict_queries.add_verdict(session, first, 0, "drop", author="Ada")
-    seen = {}
+    decision_of = {}
     for reader in (None, "Ada", "Ben"):
         with store.reading() as session:
             blind_review.set_reader(session, reader)
-            seen[reader] = captions_of_picture(session, dataset, "a.jpg")[0].decision
-    assert seen == {None: "drop", "Ada": "drop", "Ben": None}
+            decision_of[reader] = captions_of_picture(session, dataset, "a.jpg")[0].decision
+    assert decision_of == {None: "drop", "Ada": "drop", "Ben": None}

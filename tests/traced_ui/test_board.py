@@ -263,9 +263,9 @@ def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
     assert {page.view(pair).image_name for pair in siblings} == {"a.png"}
     page.workspace.review.decide(siblings[1], 0, "drop")
     page.send("open", target=first)
-    listed = page.shown["steps"].partition(f"{len(siblings)} captions of this picture")[2]
-    assert [f'data-target="{pair}"' in listed for pair in siblings] == [True] * len(siblings)
-    assert f"<small>{LISTED['drop']}</small>" in listed
+    captions_tab = page.shown["steps"].partition(f"{len(siblings)} captions of this picture")[2]
+    assert [f'data-target="{pair}"' in captions_tab for pair in siblings] == [True] * len(siblings)
+    assert f"<small>{LISTED['drop']}</small>" in captions_tab
     for following_one in (*siblings[1:], first):
         page.press("next-caption")
         assert page.pair == following_one
