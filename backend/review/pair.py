@@ -132,8 +132,8 @@ def _contradictions(pair_id: int, captions: Sequence[CaptionRow]) -> tuple[Unanc
         for row in captions
         if row.decision != "drop" or row.pair_id == pair_id
     }
-    own = text_of.pop(pair_id, "")
-    return tuple(conflicts(own, list(text_of.values()))) if text_of else ()
+    caption = text_of.pop(pair_id, "")
+    return tuple(conflicts(caption, list(text_of.values()))) if text_of else ()
 
 
 def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) -> Reasons | None:

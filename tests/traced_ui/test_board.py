@@ -273,7 +273,7 @@ def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
 
 def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
     first = {page.view(pair).external_id: pair for pair in [page.pair, *following(page)]}["ok-1"]
-    one, *others = [row.pair_id for row in page.view(first).captions_of_picture]
+    red_one, *others = [row.pair_id for row in page.view(first).captions_of_picture]
 
     def caption(pair: int, text: str) -> None:
         version = page.view(pair).version
@@ -281,9 +281,9 @@ def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
 
     for pair in others:
         caption(pair, "A brown <dog> and a cat.")
-    caption(one, "A red dog.")
-    page.send("open", target=one)
+    caption(red_one, "A red dog.")
+    page.send("open", target=red_one)
     assert "“red”: people describe the dog differently" in page.shown["steps"]
-    page.workspace.review.decide(one, page.view(one).version, "drop")
+    page.workspace.review.decide(red_one, page.view(red_one).version, "drop")
     page.send("open", target=others[0])
     assert "differently" not in page.shown["steps"]
