@@ -367,10 +367,10 @@ class _Target:
             classifier = self._classifier_of(session, run.id)
             if not classifier.active:
                 return
-            stored = {pair.id: pair for pair in pair_queries.pairs_of(session, ids)}
+            row_of = {pair.id: pair for pair in pair_queries.pairs_of(session, ids)}
             p_errors = [row["p_error"] for row, _ in rows]
             judge(
-                session, run, classifier.id, [stored[i] for i in ids], trajectories, p_errors,
+                session, run, classifier.id, [row_of[i] for i in ids], trajectories, p_errors,
                 [self._suspects(t, p) for t, p in zip(trajectories, p_errors, strict=True)],
             )  # fmt: skip
 

@@ -98,13 +98,13 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
     if drawn is None:
         return None
     source = dataset_queries.get_dataset(session, dataset_id).source
-    found: set[str] = set()
+    wrong_ids: set[str] = set()
     for dataset in dataset_queries.list_datasets(session):
         if dataset.source == source:
-            found |= progress_queries.wrong_ids(session, dataset.id)
+            wrong_ids |= progress_queries.wrong_ids(session, dataset.id)
     pairs = int(drawn.parameters["pairs"])
     audit = progress_queries.reached(session, dataset_id, whole=True)
-    remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(found))
+    remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
     return Whole(source, pairs, remaining)
 
 
