@@ -121,11 +121,11 @@ def test_a_sample_says_how_many_errors_remain_in_all(scored: Path, workspace: Wo
     both = draw(workspace, scored, above=0)  # some of these errors are also found here
     others = [p for p in pairs_of(workspace, both.dataset_id)
               if p.external_id not in {pair.external_id for pair in pairs}]  # fmt: skip
-    found = wrong + decide(workspace, others[:4])
+    found_errors = wrong + decide(workspace, others[:4])
     whole = progress_of(workspace.store, report.dataset_id).whole
     assert whole is not None
     assert whole.remaining is not None
-    expected = EVERY * wrong / len(pairs) - found
+    expected = EVERY * wrong / len(pairs) - found_errors
     assert whole.remaining.errors == pytest.approx(expected)
     assert whole.remaining.low < expected < whole.remaining.high
     assert progress_of(workspace.store, both.dataset_id).whole is None
