@@ -734,7 +734,11 @@ def drawn_pair(
     """Stage, chart and steps of a pair. `scoring`: the newest scoring job of a dataset, asked about
     a pair without scores. `is_sampled`: it was mixed into the queue at random."""
     parts: Parts = {"stage": review_page.stage(view, is_sampled), "chart": ""}
-    if view.trajectory is None:
+    if not view.caption:
+        middle = review_page.empty(
+            "No caption yet", "There is nothing to compare with the picture."
+        )
+    elif view.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:
         parts["chart"] = trajectory_chart(view.trajectory)

@@ -106,6 +106,8 @@ def _was_called_wrong(row: QueueRow, text: str) -> bool:
     return text == row.caption and row.decision == "correction" and not row.enriches
 
 
+#: Verdicts that need a caption.
+_ABOUT_CAPTION = ("correct", "wrong", "abstract")
 #: Maximum length of a curator's correction.
 LONGEST_EDIT = 20_000
 #: Maximum length of a note: about a paragraph.
@@ -145,6 +147,8 @@ class Verdicts:
         with self._store.writing() as session:
             if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
                 raise PairChanged("The pair that you saw is no longer in the database.")
+            if decision in _ABOUT_CAPTION and _without_caption(session, [pair_id]):
+                raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
             else:
@@ -198,6 +202,8 @@ class Verdicts:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
             changed = _changed(session, fingerprints or {})
+            if decision in _ABOUT_CAPTION:
+                changed += _without_caption(session, [pair_id for pair_id, _ in versions])
             done = verdict_queries.add_verdicts(
                 session,
                 [(pair_id, version) for pair_id, version in versions if pair_id not in changed],
@@ -249,6 +255,11 @@ def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
         for pair_id, fingerprint in fingerprints.items()
         if stored_prints.get(pair_id) != fingerprint
     ]
+
+
+def _without_caption(session: Session, pair_ids: Sequence[int]) -> list[int]:
+    rows = pair_queries.pairs_of(session, pair_ids)
+    return [row.id for row in rows if not row.caption]
 
 
 def _shown(session: Session, act: VerdictRow | None) -> VerdictRow | None:
