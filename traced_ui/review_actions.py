@@ -440,11 +440,11 @@ class OpenPage:
         decision, replaces = str(act.edit.get("decision")), bool(act.edit.get("replaces"))
         if decision not in review_page.DECISIONS:
             raise SettingsError(f"'{decision[:40]}' cannot be given to many pairs at once.")
-        number, _, seen = str(act.edit.get("seen", "")).partition(" ")
-        asked = f"{decision} {replaces} {queue}"
+        number, _, previewed_rule = str(act.edit.get("seen", "")).partition(" ")
+        this_rule = f"{decision} {replaces} {queue}"
         try:
             if act.action == "rule-apply":
-                if seen != asked:
+                if previewed_rule != this_rule:
                     raise QueueChanged("This is another queue or verdict than you saw: look again.")
                 done = self.workspace.decide_all(
                     dataset, queue, decision, id_in(number) or 0, self.author, replaces
@@ -456,7 +456,7 @@ class OpenPage:
         except QueueChanged as problem:
             self._say(explained(problem), "warning")
         plan = self.review.preview_rule(dataset, queue, self.author, replaces)
-        form = review_page.queue_rule(act.edit, plan, f"{plan.number} {asked}")
+        form = review_page.queue_rule(act.edit, plan, f"{plan.number} {this_rule}")
         return {"toast": self.toast, "edit": form}
 
     # ------------------------------------------------------------------ moving

@@ -353,12 +353,12 @@ def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None) -> Marku
 
 
 def queue_rule(
-    entries: Mapping[str, Any], plan: RulePreview | None = None, seen: str = ""
+    entries: Mapping[str, Any], plan: RulePreview | None = None, token: str = ""
 ) -> Markup:
     """The form of one verdict for a whole queue as filled in, with the preview `plan` if there is
-    one. `seen`: names what the preview is of."""
+    one. `token`: names what the preview is of."""
     return render(
-        "review/queue_rule.html", given=entries, plan=plan, seen=seen, decisions=DECISIONS
+        "review/queue_rule.html", given=entries, plan=plan, token=token, decisions=DECISIONS
     )
 
 

@@ -80,8 +80,8 @@ def decide_all(
     author, covered = queue_author(curator), _covered(filter, replaces)
     words = f"rule: {as_query({**fields, 'order': ''}) or 'review=unreviewed'}"
     with store.reading() as session:
-        given = verdict_queries.count_batch(session, author, batch)
-        total = queue_queries.count(session, covered) + (0 if replaces else given)
+        given_count = verdict_queries.count_batch(session, author, batch)
+        total = queue_queries.count(session, covered) + (0 if replaces else given_count)
     claimed_count = left_alone = 0
     after = None
     while True:
@@ -98,13 +98,13 @@ def decide_all(
                 if row.pair_id not in before | claimed | settled
             ]
             done = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
-        given += len(done.written)
+        given_count += len(done.written)
         claimed_count += len(claimed)
         left_alone += len(settled) + len(done.passed_over)
-        progress(given + claimed_count + left_alone, total, "Deciding")
+        progress(given_count + claimed_count + left_alone, total, "Deciding")
         after = page.next_cursor
         if after is None:
-            return RuleReport(decision, given, claimed_count, left_alone)
+            return RuleReport(decision, given_count, claimed_count, left_alone)
 
 
 def _covered(filter: QueueFilter, replaces: bool) -> QueueFilter:
@@ -122,5 +122,5 @@ def _settled(session: Session, ids: list[int], decision: str, replaces: bool) ->
     decided = pair_queries.decisions_of(session, ids)
     if not replaces:
         return set(decided)
-    same_ids = {pair_id for pair_id, said in decided.items() if said == decision}
+    same_ids = {pair_id for pair_id, now in decided.items() if now == decision}
     return same_ids | (hidden_pairs(session, ids) & decided.keys())

@@ -238,8 +238,8 @@ def add_all(
     versions: dict[int, tuple[int, int]] = {}
     for part in chunks(list(wanted), _AT_ONCE):
         states = select(Pair.id, Pair.verdict_version, Pair.standing_version)
-        for pair_id, *seen in session.execute(states.where(Pair.id.in_(part))).tuples():
-            versions[pair_id] = (seen[0], seen[1])
+        for pair_id, *state in session.execute(states.where(Pair.id.in_(part))).tuples():
+            versions[pair_id] = (state[0], state[1])
     if missing_ids := wanted.keys() - versions.keys():
         raise _missing(min(missing_ids))
     changes = []
@@ -269,8 +269,8 @@ def add_all(
 
 def _decided(changes: Sequence[_Change], pair_ids: Iterable[int]) -> Decided:
     """`pair_ids`: all that were wanted, in their order."""
-    written = {change.act.pair_id: None for change in changes}
-    return Decided(tuple(written), tuple(id for id in pair_ids if id not in written))
+    done_ids = {change.act.pair_id: None for change in changes}
+    return Decided(tuple(done_ids), tuple(id for id in pair_ids if id not in done_ids))
 
 
 def _write_all(session: Session, changes: Sequence[_Change]) -> None:

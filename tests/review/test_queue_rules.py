@@ -87,8 +87,8 @@ def test_what_is_listed_is_drawn_at_random_and_decided_too(opened: Store, store:
     assert len(plan.sample) == queue_rules.SHOWN
     assert [row.pair_id for row in plan.sample] != ids[10:30], "not the first ones"
     queue_rules.decide_all(opened, among, ALL, "unsure", curator="Ada", batch="b1")
-    said = [row.decision for row in rows(opened, ids)]
-    assert said == [None] * 10 + ["unsure"] * 40 + [None] * 10
+    now = [row.decision for row in rows(opened, ids)]
+    assert now == [None] * 10 + ["unsure"] * 40 + [None] * 10
 
 
 def test_one_undo_takes_all_back_but_what_others_changed(opened: Store, store: db.Store) -> None:
@@ -102,8 +102,8 @@ def test_one_undo_takes_all_back_but_what_others_changed(opened: Store, store: d
     assert (undone.together, undone.left_alone) == (22, 1)
     written = [given for text, given in statements if text.startswith("INSERT INTO verdicts")]
     assert [len(given) for given in written] == [5, 5, 5, 5, 2]
-    said = {row.id: row.decision for row in rows(opened, ids) if row.decision}
-    assert said == {ids[4]: "correct", ids[20]: "correct"}
+    now = {row.id: row.decision for row in rows(opened, ids) if row.decision}
+    assert now == {ids[4]: "correct", ids[20]: "correct"}
     with opened.reading() as session:
         assert {o.author for o in opinions.of_pair(session, ids[20])} == {"Ada"}
     redone = verdicts(opened).redo(dataset, "Ada")
