@@ -269,3 +269,21 @@ def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
     for following_one in (*siblings[1:], first):
         page.press("next-caption")
         assert page.pair == following_one
+
+
+def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
+    first = {page.view(pair).external_id: pair for pair in [page.pair, *following(page)]}["ok-1"]
+    red_one, *others = [row.pair_id for row in page.view(first).captions_of_picture]
+
+    def caption(pair: int, text: str) -> None:
+        version = page.view(pair).version
+        page.workspace.review.decide(pair, version, "correction", corrected_caption=text)
+
+    for pair in others:
+        caption(pair, "A brown <dog> and a cat.")
+    caption(red_one, "A red dog.")
+    page.send("open", target=red_one)
+    assert "“red”: people describe the dog differently" in page.shown["steps"]
+    page.workspace.review.decide(red_one, page.view(red_one).version, "drop")
+    page.send("open", target=others[0])
+    assert "differently" not in page.shown["steps"]
