@@ -1,7 +1,6 @@
 """One verdict for all pairs of a queue: a rule's, in parts, with one undo, beside curators."""
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -42,7 +41,7 @@ def opened(store: db.Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def decide_all(store: Store, dataset: int, decision: str, **more: Any) -> RuleReport:
-    arguments = {"curator": "Ada", "batch": "b1", "fields": ALL, **more}
+    arguments: dict[str, Any] = {"curator": "Ada", "batch": "b1", "fields": ALL, **more}
     return queue_rules.decide_all(store, QueueFilter(dataset), decision=decision, **arguments)
 
 
@@ -197,11 +196,11 @@ def test_eight_curators_at_once_lose_and_double_nothing(opened: Store, store: db
         undone = verdicts(opened).undo(dataset, author)
         return undone.together if undone is not None else 0
 
-    work: list[Callable[[str], int]] = [rule] * 4 + [by_hand] * 3 + [takes_back]
+    work: list[Any] = [rule] * 4 + [by_hand] * 3 + [takes_back]
 
     def start(number: int) -> int:
         ready.wait()
-        return work[number](f"curator {number}")
+        return int(work[number](f"curator {number}"))
 
     with watching(store) as statements, ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(start, range(8)))
