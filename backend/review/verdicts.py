@@ -2,7 +2,7 @@
 one action; it applies to the text that each pair would be exported with.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 
@@ -224,23 +224,53 @@ class Verdicts:
 
     def undo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Undo the author's newest verdict, with all that were given together with it
-        (`together`); None if there is none left."""
-        with self._store.writing() as session:
-            who = author or self._settings.author
-            return _shown(session, verdict_queries.undo_last(session, dataset_id, who))
+        (`together`), except those that were replaced since (`left_alone`); None if there is none
+        left."""
+        who = author or self._settings.author
+        undone = in_parts(
+            self._store,
+            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, rest_of=rest),
+        )
+        if undone is None or undone.batch is None:
+            return undone
+        with self._store.reading() as session:
+            left = verdict_queries.count_batch(session, undone.author, undone.batch, True)
+        return replace(undone, left_alone=left)
 
     def undo_edit(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Undo the author's newest bulk edit, whatever they have decided since; later verdicts on
         edited pairs are kept. None if there is none."""
-        with self._store.writing(large=True) as session:
-            who = author or self._settings.author
-            return verdict_queries.undo_last(session, dataset_id, who, only_edits=True)
+        who = author or self._settings.author
+        return in_parts(
+            self._store,
+            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, True, rest),
+        )
 
     def redo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Redo the last undone verdict; None if there is none."""
-        with self._store.writing() as session:
-            who = author or self._settings.author
-            return _shown(session, verdict_queries.redo_last(session, dataset_id, who))
+        who = author or self._settings.author
+        return in_parts(
+            self._store,
+            lambda session, rest: verdict_queries.redo_last(session, dataset_id, who, rest),
+        )
+
+
+def in_parts(
+    store: Store, move: Callable[[Session, VerdictRow | None], VerdictRow | None]
+) -> VerdictRow | None:
+    """What `move` has undone or redone. It is called again while its batch has a rest, in a
+    transaction each: others write in between."""
+    whole = part = None
+    while whole is None or (part is not None and part.rest_before is not None):
+        with store.writing() as session:
+            part = _shown(session, move(session, part))
+        if part is not None:
+            whole = (
+                part if whole is None else replace(whole, together=whole.together + part.together)
+            )
+        elif whole is None:
+            return None
+    return whole
 
 
 def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:

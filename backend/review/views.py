@@ -253,6 +253,17 @@ class ProgressView:
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
+    whole: "Whole | None" = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The `pairs` at `source` that a dataset is a random sample of; `remaining`: the errors among
+    them that no verdict has found, None until enough of the sample is decided."""
+
+    source: str
+    pairs: int
+    remaining: Remaining | None
 
 
 @dataclass(frozen=True)

@@ -281,6 +281,16 @@ def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
         session.execute(query.with_for_update()).all()
 
 
+def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
+    """The decisions in effect on those of the pairs that have one, whoever asks."""
+    decided = select(Pair.id, Pair.decision).where(Pair.decision.is_not(None))
+    return {
+        pair_id: str(decision)
+        for part in chunks(pair_ids, 1000)
+        for pair_id, decision in session.execute(decided.where(Pair.id.in_(part))).tuples()
+    }
+
+
 def most_likely_wrong(
     session: Session, dataset_id: int, above: float, at_most: int
 ) -> list[PairRow]:
