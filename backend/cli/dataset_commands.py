@@ -26,6 +26,7 @@ from backend.cli.options import (
     NO_ID_COLUMN,
     SPLIT_COLUMN,
     SUBSET,
+    UNCAPTIONED,
     one_queue,
 )
 from backend.cli.output import (
@@ -201,6 +202,7 @@ def import_(
     subset: SUBSET = None,
     caption_from: CAPTION_FROM = None,
     captions_per_line: CAPTIONS_PER_LINE = False,
+    uncaptioned: UNCAPTIONED = False,
     language: LANGUAGE = None,
     update: Annotated[
         str, typer.Option(help="Rows that changed since the last import: keep the pairs as they "
@@ -247,6 +249,7 @@ def import_(
                 image_root=image_root, encoding=encoding,
                 delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
                 caption_from=caption_from, captions_per_line=captions_per_line, language=language,
+                uncaptioned=uncaptioned,
             ),
         )  # fmt: skip
         with progress("Reading pairs") as advance:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Date, case, cast, func, literal_column, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
-from db.decisions import DUPLICATE_DROPPED, WRONG
+from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
 from db.queries.blind_review import verdict_seen
 from db.queries.probabilities import p_error_of
@@ -141,7 +141,7 @@ def reached(session: Session, dataset_id: int, whole: bool = False) -> Reached:
     def count(*conditions: ColumnElement[bool]) -> int:
         return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
 
-    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", DUPLICATE_DROPPED))]
+    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))]
     if gap is not None:
         drawn.append(Pair.random_key < gap)
     return Reached(

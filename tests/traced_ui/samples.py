@@ -19,6 +19,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
+from backend.review.queue_rules import RulePreview
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
@@ -277,6 +278,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/bulk_edit.html": lambda text: review_page.bulk_edit(
         {"find": text, "replace": text, "prefix": text, "suffix": text},
         EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),
+    ),
+    "review/queue_rule.html": lambda text: review_page.queue_rule(
+        {"decision": "drop"}, RulePreview(2000, 1, 2, (row(text, 7, None),)), text
     ),
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
     "models.html": lambda text: models_page.models_html(
