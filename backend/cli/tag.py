@@ -101,9 +101,9 @@ def _select_shards(
 ) -> None:
     from backend.jobs.select_shards import read_decisions, select_shards
 
-    listed = read_decisions(decisions.expanduser()) if decisions is not None else {}
+    by_pair = read_decisions(decisions.expanduser()) if decisions is not None else {}
     with progress("Selecting") as update:
-        report = select_shards(results, out, listed, drop_above, update)
+        report = select_shards(results, out, by_pair, drop_above, update)
     emit(
         report, as_json,
         f"{report.written_now} of {report.shards} shards written to {report.out} now: "
