@@ -148,9 +148,9 @@ def _write(
     with tempfile.TemporaryDirectory(prefix="traced-shard-") as folder:
         columns = ["id", "p_error", "s_0", "icc"]
         table = pq.read_table(scores.copy(result, Path(folder)), columns=columns)
-        scored = {row.pop("id"): row for row in table.to_pylist()}
+        scores_of = {row.pop("id"): row for row in table.to_pylist()}
         for pair in read_dataset(source.copy(shard, Path(folder)), image_check="exists"):
-            numbers = scored.get(pair.id)
+            numbers = scores_of.get(pair.id)
             decision = decisions.get((shard.name, pair.id)) or decisions.get(("", pair.id))
             counts["decided"] += decision is not None
             if decision is None and numbers is not None:
@@ -163,9 +163,9 @@ def _write(
             counts["corrected"] += row.caption != pair.caption
             rows.append(row)
         if rows:
-            written = Path(folder) / "selected.tar"
-            write_samples(written, list(enumerate(rows)))
-            target.put(tar, written)
+            tar_file = Path(folder) / "selected.tar"
+            write_samples(tar_file, list(enumerate(rows)))
+            target.put(tar, tar_file)
     return counts
 
 
