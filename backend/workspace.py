@@ -55,8 +55,8 @@ from db.queries.pairs import ReviewCounts
 from db.queries.verdict_queries import VerdictRow
 
 __all__ = [
-    "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "Group", "QueueFilter", "QueuePage",
-    "QueueRow", "Range", "ReviewCounts", "VerdictRow", "ViewRow", "Workspace",
+    "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "Group", "QueueFilter",
+    "QueuePage", "QueueRow", "Range", "ReviewCounts", "VerdictRow", "ViewRow", "Workspace",
 ]  # fmt: skip
 
 

@@ -17,13 +17,12 @@ from backend.engine.captions import Caption
 from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
 from backend.review.queue_form import LIKENESS, START, cleaned, from_fields, groups_of, id_in
-from backend.review.queue_groups import add, text_of
+from backend.review.queue_groups import Condition, add, text_of
 from backend.review.verdicts import edit_captions
 from backend.review.views import PairView
 from backend.verdicts import DECISIONS, saved_text
 from backend.workspace import (
     MOST_COUNTED,
-    Group,
     QueueFilter,
     QueuePage,
     ReviewCounts,
@@ -515,14 +514,15 @@ class OpenPage:
     def _narrow(self, act: Act) -> Parts | None:
         """Show only, any or none of the pairs with this value; once more: as before."""
         filter, parts = self.state.filter, groups_of({"where": act.name}).parts
-        if act.how not in ("only", "any", "none") or len(parts) != 1 or isinstance(parts[0], Group):
+        part = parts[0] if len(parts) == 1 else None
+        if act.how not in ("only", "any", "none") or not isinstance(part, Condition):
             raise SettingsError(f"'{act.name}' is not one condition.")
-        (part,) = parts
         if act.how != "only":
             where = text_of(add(groups_of(filter), part, act.how))
             return self._refilter({**filter, "where": where})
         is_set = all(filter.get(key) == value for key, value in part.fields.items())
-        return self._refilter({**filter, **({k: "" for k in part.fields} if is_set else part.fields)})
+        change = dict.fromkeys(part.fields, "") if is_set else part.fields
+        return self._refilter({**filter, **change})
 
     def _refilter(self, values: dict[str, str]) -> Parts | None:
         before = self.state.filter

@@ -195,7 +195,7 @@ def queue(
 def _offers(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Offer]]:
     """The bars and values of each field."""
     groups = groups_of(filter)
-    used = {part: "any" for part in groups.leaves()}
+    used = dict.fromkeys(groups.leaves(), "any")
     used |= {
         part: "none"
         for group in groups.parts

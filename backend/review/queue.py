@@ -79,7 +79,8 @@ class Queue:
 
     def queue_values(self, filter: QueueFilter) -> QueueValues:
         """Histograms of the queue's numbers, and its words with their counts."""
-        return read_values(self._store, filter)
+        with self._store.reading() as session:
+            return read_values(session, filter)
 
     def search(self, dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
         """Pairs found by caption meaning, or by similarity to another pair (see

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sqlalchemy.orm import Session
 
-from backend.store import Store
 from db.queries import queue_values
 from db.queries.pair_queue import RANGES, QueueFilter
 from db.queries.queue_values import WORDS
@@ -46,13 +46,12 @@ class QueueValues:
     words: dict[str, tuple[tuple[str, int], ...]]
 
 
-def read_values(store: Store, filter: QueueFilter) -> QueueValues:
+def read_values(session: Session, filter: QueueFilter) -> QueueValues:
     """What the queue contains."""
-    with store.reading() as session:
-        rows = queue_values.values_of(session, filter, MOST_READ + 1)
-        is_sample = len(rows) > MOST_READ
-        pairs = min(len(rows), MOST_READ)
-        names = queue_values.names_of(session, filter, MOST_READ)
+    rows = queue_values.values_of(session, filter, MOST_READ + 1)
+    is_sample = len(rows) > MOST_READ
+    pairs = min(len(rows), MOST_READ)
+    names = queue_values.names_of(session, filter, MOST_READ)
     columns = dict(zip((*RANGES, *WORDS), zip(*rows[:MOST_READ], strict=True), strict=False))
     counts = {name: Counter(columns.get(name, ())) for name in WORDS}
     for field, name, count in names:
@@ -90,6 +89,4 @@ def histogram(values: Sequence[float | None]) -> tuple[Bar, ...]:
     edges = [round(number * step, 12) for number in range(first, last + 1)]
     bars = np.searchsorted(edges, known, "right") - 1
     counts = np.bincount(bars.clip(0, len(edges) - 2), minlength=len(edges) - 1).tolist()
-    return tuple(
-        Bar(*each) for each in zip(edges, edges[1:], counts, strict=False)
-    )
+    return tuple(Bar(*each) for each in zip(edges, edges[1:], counts, strict=False))

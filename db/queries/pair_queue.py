@@ -140,7 +140,8 @@ class QueueFilter:
     verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
     PICTURE_ISSUES. `tag`: one of people's own words. `duplicates`: whether it belongs to a group of
     near duplicates. `region`: corners of a polygon on the map that contains it. `where`: a group of
-    filters, whose own dataset, order, reader and `among` do not count. `among`: only these pairs, in exactly this order, regardless of `order` (results of a search by meaning or by
+    filters, whose own dataset, order, reader and `among` do not count. `among`: only these
+    pairs, in exactly this order, regardless of `order` (results of a search by meaning or by
     image). Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest,
     specificity ascending. `random` is a random order, the same every time; `uncertainty` has the
     probabilities nearest to 0.5 first, whatever the direction.
@@ -383,7 +384,9 @@ def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[b
 
 def _group(session: Session, group: Group[QueueFilter]) -> ColumnElement[bool]:
     parts = [
-        _group(session, part) if isinstance(part, Group) else and_(true(), *_criteria(session, part))
+        _group(session, part)
+        if isinstance(part, Group)
+        else and_(true(), *_criteria(session, part))
         for part in group.parts
     ]
     if group.how == "all":

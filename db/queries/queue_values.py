@@ -5,7 +5,7 @@ Read in the fixed random order: the first pairs of a long queue are a random sam
 
 from typing import Any
 
-from sqlalchemy import Row, Select, func, literal, select, union_all
+from sqlalchemy import Row, func, literal, select, union_all
 from sqlalchemy.orm import Session
 
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue
@@ -36,16 +36,10 @@ def names_of(session: Session, filter: QueueFilter, limit: int) -> list[tuple[st
             ("picture", PictureIssue, PictureIssue.issue),
         )
     ]
-    counts.append(
-        duplicates.join_from(shown, NearDuplicate, NearDuplicate.pair_id == shown.c.id)
-    )
+    counts.append(duplicates.join_from(shown, NearDuplicate, NearDuplicate.pair_id == shown.c.id))
     return [(field, name, count) for field, name, count in session.execute(union_all(*counts))]
 
 
-def _first(session: Session, filter: QueueFilter, limit: int, *columns: Any) -> Select[Any]:
-    return (
-        select(*columns)
-        .where(*conditions_of(session, filter))
-        .order_by(Pair.random_key, Pair.id)
-        .limit(limit)
-    )
+def _first(session: Session, filter: QueueFilter, limit: int, *columns: Any) -> Any:
+    query = select(*columns).where(*conditions_of(session, filter))
+    return query.order_by(Pair.random_key, Pair.id).limit(limit)

@@ -35,9 +35,7 @@ NODES = st.recursive(
 def test_a_group_is_read_back_from_its_text(node: Node) -> None:
     read = parse(text_of(node), lambda _: None)
     assert parse(text_of(read), lambda _: None) == read
-    assert list(read.leaves()) == (
-        [node] if isinstance(node, Condition) else list(node.leaves())
-    )
+    assert list(read.leaves()) == ([node] if isinstance(node, Condition) else list(node.leaves()))
     chosen = random.Random(str(node))
     is_met = {leaf: chosen.random() < 0.5 for leaf in read.leaves()}
     assert holds(read, is_met.__getitem__) == holds(node, is_met.__getitem__)
@@ -55,7 +53,7 @@ def holds(node: Any, leaf: Callable[[Any], bool]) -> bool:
     ("text", "canonical"),
     [
         ("split=val", "split = val"),
-        ("NOT (split = a OR tag = b) and p_error>=.5", "not (split = a or tag = b) and p_error >= .5"),
+        ("NOT (split = a OR tag = b) and icc>=.5", "not (split = a or tag = b) and icc >= .5"),
         ("split = a and (tag = b and tag = c)", "split = a and tag = b and tag = c"),
         ("split = a or tag = b and tag = c", "(split = a or tag = b and tag = c)"),
         (r'text = "a \"b\" \\"', r'text = "a \"b\" \\"'),
@@ -107,7 +105,8 @@ def test_a_click_adds_to_the_last_group_of_its_kind_or_takes_away() -> None:
     steps = [
         (Condition("tag", "b"), "any", "(split = a or tag = b)"),
         (Condition("tag", "c"), "none", "(split = a or tag = b) and not tag = c"),
-        (Condition("s_0", "0..1"), "none", "(split = a or tag = b) and not (tag = c or s_0 = 0..1)"),
+        (Condition("s_0", "0..1"), "none",
+         "(split = a or tag = b) and not (tag = c or s_0 = 0..1)"),
         (Condition("tag", "b"), "any", "split = a and not (tag = c or s_0 = 0..1)"),
         (Condition("tag", "c"), "none", "split = a and not s_0 = 0..1"),
         (Condition("s_0", "0..1"), "none", "split = a"),

@@ -6,14 +6,19 @@ import pytest
 
 from backend.review import queue_values
 from backend.review.queue_form import from_fields
-from backend.review.queue_values import histogram, read_values
+from backend.review.queue_values import QueueValues, histogram, read_values
 from db import Store
-from db.queries import pair_tags, signals
-from db.queries.pair_queue import RANGES
+from db.queries import pair_tags
+from db.queries.pair_queue import RANGES, QueueFilter
 from db.queries.pairs import iterate_pairs
 from tests.db.building import watching
 from tests.db.test_queue import reviewed_pairs
 from tests.fixtures.sizes import Sizes
+
+
+def drawer_of(store: Store, filter: QueueFilter) -> QueueValues:
+    with store.reading() as session:
+        return read_values(session, filter)
 
 
 @pytest.mark.parametrize("where", ["", "not split = train", "tag = todo or p_error >= 0.5"])
@@ -22,7 +27,7 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
     with store.writing() as session:
         ids = [row.id for row in iterate_pairs(session, dataset)]
         pair_tags.add(session, ids[::3], "todo", "Ada")
-        signals_rows = [row for row in iterate_pairs(session, dataset)]
+        signals_rows = list(iterate_pairs(session, dataset))
     filter = from_fields(dataset, {"review": "all", "where": where})
     chosen = [
         row for row in signals_rows
@@ -30,7 +35,7 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
                          row.id in ids[::3] or (row.p_error or 0) >= 0.5)
     ]  # fmt: skip
     with watching(store) as statements:
-        values = read_values(store, filter)
+        values = drawer_of(store, filter)
     assert sum("FROM pairs" in statement for statement, _ in statements) == 2
     assert (values.pairs, values.is_sample) == (len(chosen), False)
     for name in ("decision", "split", "decided_by"):
@@ -49,14 +54,14 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
 def test_a_long_queue_is_described_by_a_random_sample(store: Store, sizes: Sizes) -> None:
     dataset = reviewed_pairs(store)
     sizes(MOST_READ=20)
-    values = read_values(store, from_fields(dataset, {"review": "all"}))
+    values = drawer_of(store, from_fields(dataset, {"review": "all"}))
     assert (values.pairs, values.is_sample) == (20, True)
     assert dict(values.words["duplicates"]) == {"no": 20}
 
 
 def test_an_empty_queue_has_no_bars(store: Store) -> None:
     dataset = reviewed_pairs(store)
-    values = read_values(store, from_fields(dataset, {"text": "no such caption"}))
+    values = drawer_of(store, from_fields(dataset, {"text": "no such caption"}))
     assert values.pairs == 0
     assert not any(values.numbers.values())
     assert not any(values.words.values())

@@ -175,7 +175,8 @@ def queue(text: str) -> str:
         "where": f"not {Condition('tag', text)}",
     }
     counts = ReviewCounts(3, 40, 10, 4)
-    words = {name: ((text, 3),) for name in ("split", "tag", "decided_by", "suspect_kind")}
+    fields = ("split", "tag", "decided_by", "suspect_kind")
+    words: dict[str, tuple[tuple[str, int], ...]] = dict.fromkeys(fields, ((text, 3),))
     values = QueueValues(40, True, {"gain": (Bar(0.0, 0.5, 3),)}, words)
     return review_page.queue(
         rows, 1, counts, filter, "30", True, False, {text: filter, "b": {}}, text, values=values
