@@ -175,6 +175,10 @@ class PairChanged(SettingsError):
     title = "This pair has changed"
 
 
+class QueueChanged(SettingsError):
+    title = "This queue has changed"
+
+
 #: Exit status after Ctrl-C, as in shells.
 INTERRUPTED = 130
 #: All exit statuses of the command line, for `--help` and `docs/reference.md`.

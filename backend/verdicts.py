@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from db.decisions import (
     DECISIONS,
-    DUPLICATE_DROPPED,
     ENRICHED,
+    NOT_ABOUT_CAPTION,
     ORDERS,
     PICTURE_ISSUES,
     REVIEWS,
@@ -23,7 +23,7 @@ from db.decisions import (
 )
 
 __all__ = [
-    "DECISIONS", "DUPLICATE_DROPPED", "ENRICHED", "ENRICHMENT", "ORDERS", "PICTURE_ISSUES",
+    "DECISIONS", "ENRICHED", "ENRICHMENT", "NOT_ABOUT_CAPTION", "ORDERS", "PICTURE_ISSUES",
     "REVIEWS", "RIGHT_NOW", "RIGHT_OR_WRONG", "TEXTS", "UNDECIDED", "Decision", "Order", "Review",
     "VerdictText", "about_caption", "is_wrong", "judgement", "saved_text",
 ]  # fmt: skip
@@ -56,12 +56,12 @@ TEXTS: dict[Decision, VerdictText] = {
 
 def about_caption(judgement: str | None) -> str:
     """What a judgement implies about the original caption, however it is corrected or enriched.
-    Dropping a duplicate picture implies nothing.
+    Dropping a duplicate picture implies nothing, nor does a caption where there was none.
 
     >>> about_caption("drop"), about_caption("correction"), about_caption(ENRICHED)
     ('wrong', 'wrong', 'correct')
     """
-    if judgement in (None, DUPLICATE_DROPPED):
+    if judgement in (None, *NOT_ABOUT_CAPTION):
         return UNDECIDED
     return _texts_of(judgement).caption
 

@@ -16,6 +16,7 @@ records.
 """
 
 import copy
+import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,22 +27,24 @@ from backend.accounts.team_accounts import Team
 from backend.datasets.cells import split_proof
 from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
-from backend.errors import DatasetNotFound, NotFound
+from backend.errors import DatasetNotFound, NotFound, QueueChanged, SettingsError
 from backend.jobs import manage_datasets
 from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
 from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
-from backend.jobs.reports import BagsReport, Deletion, ExportChoice, Relocation
-from backend.jobs.workspace_jobs import Jobs, SelectPairs
+from backend.jobs.reports import BagsReport, Deletion, ExportChoice, JobView, Relocation
+from backend.jobs.workspace_jobs import Jobs
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
+from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
 from backend.settings import Settings, user_home
 from backend.store import open_database
+from backend.verdicts import DECISIONS
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
@@ -52,7 +55,7 @@ from db.queries.dataset_queries import ProblemRow
 from db.queries.pair_queue import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
 from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
-from db.queries.verdict_queries import VerdictRow
+from db.queries.verdict_queries import AT_ONCE, VerdictRow
 
 __all__ = [
     "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "Group", "QueueFilter",
@@ -70,7 +73,7 @@ class Workspace:
         self.engines = DatasetEngines(self.store, self.engine)
         self.accounts = Team(self.store)
         self.review = Review(self.store, self.engines, settings)
-        self.jobs = Jobs(self.store, self.engines, settings, self._select_pairs_for)
+        self.jobs = Jobs(self.store, self.engines, settings, self._review_for)
         self.models = self.jobs.models
         self.uploads = Uploads(
             settings.data_directory / "uploads", int(settings.upload_limit * 1_000_000_000)
@@ -96,9 +99,37 @@ class Workspace:
         workspace.jobs = self.jobs.seen_by(reader)
         return workspace
 
-    def _select_pairs_for(self, reader: str | None) -> SelectPairs:
-        review = self.review if reader is None else self.review.seen_by(reader)
-        return review.select_pairs
+    def _review_for(self, reader: str | None) -> Review:
+        return self.review if reader is None else self.review.seen_by(reader)
+
+    def decide_all(
+        self,
+        dataset_id: int,
+        queue: str,
+        decision: str,
+        number: int,
+        curator: str | None = None,
+        replaces: bool = False,
+    ) -> RuleReport | JobView:
+        """One verdict for all pairs of a queue, by a rule (see `backend.review.queue_rules`); for
+        more than AT_ONCE pairs it is a background job. `number`: what the preview said. Raises
+        QueueChanged, with nothing written, if more pairs match now."""
+        who = curator or self.settings.author
+        if decision not in DECISIONS or decision == "correction":
+            raise SettingsError(f"'{decision[:40]}' cannot be given to many pairs at once.")
+        matching = self.review.preview_rule(dataset_id, queue, who, replaces).number
+        if matching > number:
+            raise QueueChanged(
+                f"{matching:,} pairs match now, not {number:,}: nothing was decided. Look at the "
+                "preview again."
+            )
+        arguments = {
+            "queue": queue, "decision": decision, "curator": who, "replaces": replaces,
+            "batch": uuid.uuid4().hex,
+        }  # fmt: skip
+        if matching > AT_ONCE:
+            return self.jobs.job(self.jobs.start("rule", dataset_id, **arguments))
+        return self.jobs.run("rule", dataset_id, **arguments)
 
     @property
     def default_export(self) -> Path:

@@ -6,6 +6,8 @@ RULE = "rule: "
 EDIT = RULE + "edit by "
 #: Dropped copies of a picture that is kept; this says nothing about their captions.
 DUPLICATE = RULE + "near duplicate, by "
+#: One verdict for all pairs of a queue, which nobody has looked at one by one.
+QUEUE = RULE + "one verdict for a queue, by "
 
 #: Prefix of the author of labels that were read from a file, followed by its name. People gave
 #: them, so a detector learns from them; but not here, so agreement is measured without them.
@@ -25,14 +27,19 @@ def duplicate_author(name: str) -> str:
     return DUPLICATE + name
 
 
+def queue_author(name: str) -> str:
+    """The author of the verdicts that `name` gives to all pairs of a queue at once."""
+    return QUEUE + name
+
+
 def label_author(file: str) -> str:
     """The author of the verdicts that a file of labels contains; 255 characters at most."""
     return (LABELS + file)[:255]
 
 
 def authors_of(name: str) -> tuple[str, ...]:
-    """All authors of the acts of one person: their verdicts, edits and kept duplicates."""
-    return (name, edit_author(name), duplicate_author(name))
+    """All authors of the acts of one person: their verdicts, edits, kept duplicates and rules."""
+    return (name, edit_author(name), duplicate_author(name), queue_author(name))
 
 
 def is_edit(author: str | None) -> bool:

@@ -34,14 +34,22 @@ RIGHT_NOW: tuple[Decision, ...] = ("correct", "correction")
 ENRICHED = "enriched"
 #: Meaning of *drop* for a copy of a picture that is kept: nothing about its caption.
 DUPLICATE_DROPPED = "duplicate"
+#: Meaning of any verdict on a picture without a caption: a new one was accepted, or none is wanted.
+NEW_CAPTION = "new caption"
+#: Judgements that say nothing about the original caption.
+NOT_ABOUT_CAPTION = (DUPLICATE_DROPPED, NEW_CAPTION)
 #: Judgements that say whether the caption was right: the basis of precision and calibration.
 RIGHT_OR_WRONG: tuple[str, ...] = ("correct", ENRICHED, *WRONG)
 
 
-def judgement(decision: str | None, enriches: bool, author: str | None = None) -> str | None:
+def judgement(
+    decision: str | None, enriches: bool, author: str | None = None, has_caption: bool = True
+) -> str | None:
     """What a verdict says about the original caption: the decision, but ENRICHED for an accepted
-    enrichment and DUPLICATE_DROPPED for a dropped copy. Code that counts errors must use this, or
-    `statements.judged` in queries."""
+    enrichment, DUPLICATE_DROPPED for a dropped copy and NEW_CAPTION for a picture without a
+    caption. Code that counts errors must use this, or `statements.judged` in queries."""
+    if decision is not None and not has_caption:
+        return NEW_CAPTION
     if decision == "drop" and is_duplicate_rule(author):
         return DUPLICATE_DROPPED
     return ENRICHED if decision == "correction" and enriches else decision

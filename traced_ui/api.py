@@ -26,6 +26,7 @@ from starlette.requests import HTTPConnection
 
 from backend.datasets.cells import text_problem
 from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.jobs.reports import JobView
 from backend.review.charts import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, typed
 from backend.version import VERSION
@@ -37,6 +38,9 @@ from traced_ui.api_records import (
     Page,
     Pair,
     Progress,
+    QueueRow,
+    RulePreview,
+    RuleReport,
     Suggestion,
     Verdict,
     cursor_of,
@@ -265,6 +269,15 @@ class VerdictGiven(BaseModel):
     note: Text = ""
 
 
+class RuleWanted(BaseModel):
+    """`queue`: as in its address; `number`: what the preview said; `replaces`: see there."""
+
+    verdict: Text
+    number: Id
+    queue: Text = ""
+    replaces: bool = False
+
+
 class JobWanted(BaseModel):
     kind: Literal["score", "support", "specificity", "quality", "duplicates", "map", "train"]
 
@@ -324,6 +337,33 @@ def get_pair(caller: Reader, pair: Id, response: Response) -> Pair:
     return whole
 
 
+def preview_rule(
+    caller: Reader, dataset: Id, queue: Text = "", replaces: bool = False
+) -> RulePreview:
+    """What one verdict for all pairs of a queue, as in its address, would reach. `replaces`: also
+    pairs that have another verdict."""
+    plan = caller.workspace.review.preview_rule(
+        caller.find(dataset), queue, caller.author, replaces
+    )
+    sample = [QueueRow.of(row) for row in plan.sample]
+    return RulePreview.model_validate({**vars(plan), "sample": sample})
+
+
+def give_rule(
+    caller: Writer, dataset: Id, wanted: RuleWanted, response: Response
+) -> RuleReport | Job:
+    """One verdict for all pairs of a queue, by a rule: nobody's opinion, undone by one `undo`. A
+    long one answers with its job. 412 if more pairs match than the preview's number."""
+    done = caller.workspace.decide_all(
+        caller.find(dataset), wanted.queue, wanted.verdict, wanted.number, caller.author,
+        wanted.replaces,
+    )  # fmt: skip
+    if isinstance(done, JobView):
+        response.status_code = HTTPStatus.ACCEPTED
+        return Job.model_validate(done)
+    return RuleReport.model_validate(done)
+
+
 def jobs(caller: Reader, limit: Annotated[int, Query(ge=1, le=MOST)] = 10) -> list[Job]:
     """The newest jobs and all unfinished ones."""
     return [Job.model_validate(job) for job in caller.workspace.jobs.recent(limit)]
@@ -378,6 +418,8 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("POST", "/datasets/{dataset}/next", claim_next, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/undo", undo, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/redo", redo, HTTPStatus.OK),
+    ("GET", "/datasets/{dataset}/rule", preview_rule, HTTPStatus.OK),
+    ("POST", "/datasets/{dataset}/rule", give_rule, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/jobs", start_job, HTTPStatus.ACCEPTED),
     ("POST", "/datasets/{dataset}/exports", start_export, HTTPStatus.ACCEPTED),
     ("GET", "/pairs/{pair}", get_pair, HTTPStatus.OK),

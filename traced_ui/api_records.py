@@ -13,6 +13,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.review.views import PairView, fingerprint_of
 from backend.workspace import Cursor, QueuePage
+from backend.workspace import QueueRow as StoredRow
 
 
 class Record(BaseModel):
@@ -69,6 +70,12 @@ class Scored(Record):
 class QueueRow(Scored):
     specificity: float | None = Field(description="Log-probability, at most 0; low is generic.")
 
+    @classmethod
+    def of(cls, row: StoredRow) -> Self:
+        fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
+        etag = etag_of(row.verdict_version, fingerprint)
+        return cls.model_validate(vars(row) | {"etag": etag})
+
 
 class Page(Record):
     pairs: list[QueueRow]
@@ -77,12 +84,22 @@ class Page(Record):
     @classmethod
     def of(cls, page: QueuePage) -> Self:
         place = page.next_cursor
-        rows = []
-        for row in page.rows:
-            fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
-            etag = etag_of(row.verdict_version, fingerprint)
-            rows.append(QueueRow.model_validate(vars(row) | {"etag": etag}))
+        rows = [QueueRow.of(row) for row in page.rows]
         return cls(pairs=rows, next=json.dumps(astuple(place)) if place else None)
+
+
+class RulePreview(Record):
+    number: int = Field(description="Pairs of the queue that would get the verdict.")
+    claimed: int = Field(description="On the screens of others; left alone.")
+    decided: int = Field(description="With a verdict, which stays.")
+    sample: list[QueueRow] = Field(description="Some of them, drawn at random.")
+
+
+class RuleReport(Record):
+    decision: str
+    given: int = Field(description="Pairs that have got the verdict.")
+    claimed: int = Field(description="On the screens of others; left alone.")
+    left_alone: int = Field(description="Had a verdict, or were changed meanwhile.")
 
 
 class Suspect(Record):

@@ -18,6 +18,7 @@ from traced_ui.import_form import (
     PER_LINE,
     TAKE,
     TICKS,
+    UNCAPTIONED,
     element,
 )  # fmt: skip
 from traced_ui.messages import guarded
@@ -149,6 +150,7 @@ def _import_form(workspace: Workspace) -> ImportForm:
             _field("language", "Where captions are in several languages.", "en"),
             _tick(NO_IDS, "Ids are derived from image and caption."),
             _tick(INSIDE, "Of a folder of images: XMP, IPTC, EXIF or PNG text."),
+            _tick(UNCAPTIONED, "Scoring suggests one; it is exported once somebody accepts it."),
             _tick(PER_LINE, "Of a .txt beside an image, or in a tar. Otherwise the text is one."),
         ]  # fmt: skip
     with gr.Accordion("If the dataset was imported before", open=False, elem_id="import-again"):

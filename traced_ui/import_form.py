@@ -16,6 +16,7 @@ from backend.datasets.import_fields import (
     PER_LINE,
     TAKE,
     TICKS,
+    UNCAPTIONED,
 )
 from backend.errors import SettingsError
 
@@ -54,6 +55,7 @@ def import_options(form: Mapping[str, object]) -> dict[str, Any]:
         options["id_column"] = ""
     options["caption_from"] = "metadata" if form.get(INSIDE) else None
     options["captions_per_line"] = bool(form.get(PER_LINE))
+    options["uncaptioned"] = bool(form.get(UNCAPTIONED))
     options["update"] = "take" if form.get(TAKE) else "keep"
     options["gone"] = "hide" if form.get(HIDE) else "keep"
     return options

@@ -34,6 +34,7 @@ _NAMES = {
     "train": "Learning to find errors in",
     "adopt": "Ranking",
     "export": "Exporting",
+    "rule": "Deciding all pairs of a queue of",
     "download": "Downloading the model",
     "probe": "Measuring the model",
     "estimate": "Estimating the time for",

@@ -14,10 +14,19 @@ from pydantic import BaseModel, Field
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.engine.captions import Caption
-from backend.errors import SettingsError, TracedError, VerdictConflict
+from backend.errors import QueueChanged, SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
-from backend.review.queue_form import LIKENESS, START, cleaned, from_fields, groups_of, id_in
+from backend.review.queue_form import (
+    LIKENESS,
+    START,
+    as_query,
+    cleaned,
+    from_fields,
+    groups_of,
+    id_in,
+)
 from backend.review.queue_groups import Condition, add, text_of
+from backend.review.queue_rules import RuleReport
 from backend.review.verdicts import edit_captions
 from backend.review.views import PairView
 from backend.verdicts import DECISIONS, saved_text
@@ -433,6 +442,34 @@ class OpenPage:
         )
         return {**self.parts(), "edit": ""}
 
+    @on("rule", "rule-preview", "rule-apply")
+    def _rule(self, act: Act) -> Parts:
+        """Preview one verdict for all pairs of the queue, or give it: only what was previewed."""
+        if act.action == "rule":
+            return {"edit": review_page.queue_rule({})}
+        dataset, queue = int(self.state.dataset or 0), as_query(self.state.filter)
+        decision, replaces = str(act.edit.get("decision")), bool(act.edit.get("replaces"))
+        if decision not in review_page.DECISIONS:
+            raise SettingsError(f"'{decision[:40]}' cannot be given to many pairs at once.")
+        number, _, previewed_rule = str(act.edit.get("seen", "")).partition(" ")
+        this_rule = f"{decision} {replaces} {queue}"
+        try:
+            if act.action == "rule-apply":
+                if previewed_rule != this_rule:
+                    raise QueueChanged("This is another queue or verdict than you saw: look again.")
+                done = self.workspace.decide_all(
+                    dataset, queue, decision, id_in(number) or 0, self.author, replaces
+                )
+                self._say(_decided_all(done), "good")
+                self.state.after, self.state.undone = None, []
+                self.state.pair = self._first()
+                return {**self.parts(), "edit": ""}
+        except QueueChanged as problem:
+            self._say(explained(problem), "warning")
+        plan = self.review.preview_rule(dataset, queue, self.author, replaces)
+        form = review_page.queue_rule(act.edit, plan, f"{plan.number} {this_rule}")
+        return {"toast": self.toast, "edit": form}
+
     # ------------------------------------------------------------------ moving
 
     @on("end")
@@ -758,7 +795,11 @@ def drawn_pair(
     """Stage, chart and steps of a pair. `scoring`: the newest scoring job of a dataset, asked about
     a pair without scores. `is_sampled`: it was mixed into the queue at random."""
     parts: Parts = {"stage": review_page.stage(view, is_sampled), "chart": ""}
-    if view.trajectory is None:
+    if not view.caption:
+        middle = review_page.empty(
+            "No caption yet", "There is nothing to compare with the picture."
+        )
+    elif view.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:
         parts["chart"] = trajectory_chart(view.trajectory)
@@ -777,8 +818,19 @@ def _passed_over(count: int) -> str:
     return f" {count:,} had been changed in the meantime and were left alone."
 
 
+def _decided_all(done: RuleReport | JobView) -> str:
+    if isinstance(done, JobView):
+        return "The pairs are being decided: see Activity. Z undoes them all, at any time."
+    left = f" {done.claimed:,} are on the screens of colleagues." if done.claimed else ""
+    if done.left_alone:
+        left += f" {done.left_alone:,} had a verdict or were changed meanwhile."
+    text = saved_text(done.decision, False, None)
+    return f"{text} {done.given:,} pairs decided by a rule. Press Z to undo them all.{left}"
+
+
 def _many(verdict: VerdictRow) -> str:
-    return f", {verdict.together} verdicts at once" if verdict.together > 1 else ""
+    text = f", {verdict.together:,} verdicts at once" if verdict.together > 1 else ""
+    return text + (f"; {verdict.left_alone:,} changed since stay" if verdict.left_alone else "")
 
 
 def _now(verdict: VerdictRow) -> str:

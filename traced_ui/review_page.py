@@ -14,6 +14,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.queue_form import as_query, groups_of
 from backend.review.queue_groups import Condition, text_of
+from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
 from backend.review.views import (
     CaptionCheck,
@@ -400,6 +401,16 @@ def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None) -> Marku
     )
     return render(
         "review/bulk_edit.html", given=entries, plan=plan, examples=examples, scopes=EDIT_SCOPES
+    )
+
+
+def queue_rule(
+    entries: Mapping[str, Any], plan: RulePreview | None = None, token: str = ""
+) -> Markup:
+    """The form of one verdict for a whole queue as filled in, with the preview `plan` if there is
+    one. `token`: names what the preview is of."""
+    return render(
+        "review/queue_rule.html", given=entries, plan=plan, token=token, decisions=DECISIONS
     )
 
 

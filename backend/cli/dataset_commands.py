@@ -26,6 +26,7 @@ from backend.cli.options import (
     NO_ID_COLUMN,
     SPLIT_COLUMN,
     SUBSET,
+    UNCAPTIONED,
     one_queue,
 )
 from backend.cli.output import (
@@ -41,12 +42,13 @@ from backend.cli.tag import BY, LEAST, SCORES, SEED
 from backend.datasets.addresses import is_address
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import ReadOptions
-from backend.errors import SettingsError
+from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.reports import ExportCounts, SourceChanges
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.datasets.hub_upload import HubDataset
+    from backend.workspace import Workspace
 
 
 from backend.cli.output import results
@@ -200,6 +202,7 @@ def import_(
     subset: SUBSET = None,
     caption_from: CAPTION_FROM = None,
     captions_per_line: CAPTIONS_PER_LINE = False,
+    uncaptioned: UNCAPTIONED = False,
     language: LANGUAGE = None,
     update: Annotated[
         str, typer.Option(help="Rows that changed since the last import: keep the pairs as they "
@@ -210,6 +213,20 @@ def import_(
         str, typer.Option(help="Pairs whose rows are gone since the last import: keep them, or "
                                "hide them from queue and export until they come back.")
     ] = "keep",
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="PATH is what score --out has "
+                     "written: import only its N most suspicious pairs, with their scores."),
+    ] = None,
+    above: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="The same: those with at least this probability of error."),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="The same: a random share of all, such as 1%, to "
+                     "estimate how many errors remain (see progress)."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option(help="Exit with status 3 if any row was left out.")
     ] = False,
@@ -221,6 +238,9 @@ def import_(
         if no_id_column and id_column is not None:
             raise SettingsError("Give --id-column or --no-id-column, not both.")
         workspace = open_workspace(load_settings({"database": db}))
+        if top is not None or above is not None or sample is not None:
+            _import_drawn(workspace, path, name, top, above, sample, strict, as_json)
+            return
         import_rows = partial(
             workspace.jobs.import_dataset, path, name=name, gone=gone,
             options=ReadOptions(
@@ -229,6 +249,7 @@ def import_(
                 image_root=image_root, encoding=encoding,
                 delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
                 caption_from=caption_from, captions_per_line=captions_per_line, language=language,
+                uncaptioned=uncaptioned,
             ),
         )  # fmt: skip
         with progress("Reading pairs") as advance:
@@ -273,6 +294,35 @@ def import_(
             say_which_model(refusal, report.name)
         if (strict and report.problems) or report.added + report.already_there == 0:
             raise typer.Exit(3)
+
+
+def _import_drawn(
+    workspace: "Workspace",
+    destination: str,
+    name: str | None,
+    top: int | None,
+    above: float | None,
+    sample: str | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    from backend.jobs.import_drawn import Draw, import_drawn
+    from backend.jobs.second_opinion import share_of
+
+    if [top, above, sample].count(None) != 2:
+        raise SettingsError("Give one of --top, --above and --sample.")
+    draw = Draw(top, above, share_of(sample) if sample is not None else None)
+    with progress("Importing") as advance:
+        report = import_drawn(workspace.store, destination, draw, workspace.settings, name, advance)
+    for problem in report.first_problems:
+        console.print(f"[yellow]left out[/] {escape(problem.message)}")
+    emit(
+        report, as_json,
+        f"Dataset '{report.name}': {report.added} of {report.pairs:,} pairs added with their "
+        f"scores, {report.already_there} were there already, {report.problems} left out.",
+    )  # fmt: skip
+    if strict and report.problems:
+        raise typer.Exit(DatasetFormatError.exit_status)
 
 
 def _compared(changes: SourceChanges) -> str:

@@ -130,6 +130,11 @@ CAPTIONS_PER_LINE = Annotated[
     typer.Option("--captions-per-line", help="Each line of a .txt beside an image, or in a tar, is "
                                              "a caption. Default: the whole text is one."),
 ]  # fmt: skip
+UNCAPTIONED = Annotated[
+    bool,
+    typer.Option("--uncaptioned", help="Also take pictures without a caption. Scoring suggests "
+                                       "one for each; it is exported once somebody accepts it."),
+]  # fmt: skip
 LANGUAGE = Annotated[
     str | None,
     typer.Option(help="Which captions to take where there are several languages, such as en."),

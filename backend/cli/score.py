@@ -366,6 +366,16 @@ def progress_(
                 f"About {left.errors:.0f} remain ({left.low:.0f} to {left.high:.0f}, 95 %), from "
                 f"{left.sample} pairs sampled at random."
             )
+        if (whole := view.whole) is not None:
+            summary += f" It is a random sample of {whole.pairs:,} pairs in {whole.source}"
+            if whole.remaining is None:
+                summary += ": review it in the order 'check a random sample' to know about them."
+            else:
+                left = whole.remaining
+                summary += (
+                    f", of which about {left.errors:,.0f} are wrong and not found yet "
+                    f"({left.low:,.0f} to {left.high:,.0f}, 95 %), from {left.sample} pairs."
+                )
         emit(view, as_json, summary)
 
 

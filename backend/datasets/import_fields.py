@@ -16,11 +16,13 @@ LABELS = {
 }
 #: Fields to be ticked.
 NO_IDS, INSIDE, PER_LINE = "no_id_column", "captions_inside", "captions_per_line"
+UNCAPTIONED = "uncaptioned"
 TAKE, HIDE = "take_changes", "hide_gone"
 TICKS = {
     NO_IDS: "No column contains ids",
     INSIDE: "Captions are embedded in the images",
     PER_LINE: "Each line of a caption file is a caption",
+    UNCAPTIONED: "Take pictures without a caption, to write one",
     TAKE: "Take rows that changed since the last import",
     HIDE: "Hide pairs whose rows are gone",
 }

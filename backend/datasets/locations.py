@@ -89,6 +89,11 @@ class Location:
         return self._text
 
     @property
+    def name(self) -> str:
+        """Its last part."""
+        return PurePosixPath(self._text).name
+
+    @property
     def folder(self) -> Path:
         """The path on this machine; for local ones."""
         assert self.is_local
@@ -131,15 +136,15 @@ class Location:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacement(target, flushed=False) as part, part.open("wb") as copied:
             for start in range(0, file.size, _BLOCK):
-                copied.write(self._block(file, start))
+                copied.write(self.part(file, start, min(start + _BLOCK, file.size)))
             if copied.tell() != file.size or self._state(file) != before:
                 raise DatasetFormatError(
                     f"{self}/{file.name} changed while it was read. Run again for its new state."
                 )
         return target
 
-    def _block(self, file: StoredFile, start: int) -> bytes:
-        end = min(start + _BLOCK, file.size)
+    def part(self, file: StoredFile, start: int, end: int) -> bytes:
+        """Bytes of a file at an address, up to but not including `end`."""
         return self._attempt(
             lambda: bytes(self._files.cat_file(file.key, start=start, end=end)), "read", end - start
         )

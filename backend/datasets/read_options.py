@@ -49,7 +49,8 @@ class ReadOptions:
     `image_root`: the folder that no image path may leave, by default the source's own. `subset`:
     the configuration of a Hub dataset with several. `caption_from` "metadata": captions are
     embedded in the images. `captions_per_line`: each line of a caption file is a caption.
-    `language`: of captions in several languages, by its code.
+    `language`: of captions in several languages, by its code. `uncaptioned`: pictures without a
+    caption are read too, with an empty one.
     """
 
     image_column: str | None = None
@@ -63,6 +64,7 @@ class ReadOptions:
     caption_from: str | None = None
     captions_per_line: bool = False
     language: str | None = None
+    uncaptioned: bool = False
 
     def check(self) -> None:
         """Raise DatasetFormatError for a delimiter or a caption source that cannot be."""

@@ -37,7 +37,7 @@ from backend.datasets.cells import (
     text_problem,
     unescaped,
 )  # fmt: skip
-from backend.datasets.columns import WEAK_IDS, Columns, find_columns
+from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
 from backend.datasets.containers import ImageFile, file_of, proved, relative_name
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
@@ -241,7 +241,7 @@ class DatasetReader:
                 return metadata_rows(table)
             if is_mm_imdb(table):
                 return mm_imdb_rows(table, texts)
-            return sidecar_rows(table, texts)
+            return sidecar_rows(table, texts, self.options.uncaptioned)
         ending = table.suffix.lower()
         if ending == ".tar":
             return tar_rows(table, texts, self.folders)
@@ -264,6 +264,8 @@ class DatasetReader:
             key for row in rows for key, value in row.items() if isinstance(value, Embedded)
         }
         options = self.options
+        if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
+            names.append("caption")  # a column without a text
         columns = find_columns(
             names, name, options.image_column, options.caption_column, options.id_column,
             options.split_column, embedded,
@@ -339,7 +341,9 @@ class DatasetReader:
             identity = given_id or _derived_id(path, self.root, text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
-            if problem := _caption_problem(text) or _id_problem(identity):
+            if self.options.uncaptioned and _is_blank(text):
+                text = ""
+            elif problem := _caption_problem(text) or _id_problem(identity):
                 kind = "empty caption" if _is_blank(text) else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
@@ -399,7 +403,7 @@ def read_dataset(
         root = _folder_of_captions(path)
         source = SourceTables([root])
     elif path.is_dir():
-        source, root = tables_of(path, options.subset), path
+        source, root = tables_of(path, options.subset, options.uncaptioned), path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
         raise DatasetFormatError(not_a_table(path))
     else:

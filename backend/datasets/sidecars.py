@@ -119,9 +119,10 @@ def has_images(folder: Path) -> bool:
     return any(_is_image(name) for _, names in _folders(folder) for name in names)
 
 
-def sidecar_rows(folder: Path, texts: TextReader) -> Iterator[TableRow]:
+def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> Iterator[TableRow]:
     """One row per image, sorted by folder and name, and a problem per caption without an image. The
-    row number is the position in that order."""
+    row number is the position in that order. `uncaptioned`: an image without a caption is no
+    problem."""
     number = 0
     for place, names in _folders(folder):
         captions, metadata = _owners(names, CAPTIONS), _owners(names, (".json",))
@@ -139,7 +140,7 @@ def sidecar_rows(folder: Path, texts: TextReader) -> Iterator[TableRow]:
             else:
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
-                yield _row(number, place, picture, caption, json_file, folder, texts)
+                yield _row(number, place, picture, caption, json_file, folder, texts, uncaptioned)
         for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
             number += 1
             stem = PurePosixPath(name).stem
@@ -243,7 +244,7 @@ def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
 
 def _row(
     number: int, place: Path, picture: str, caption: str, metadata: str, folder: Path,
-    texts: TextReader,
+    texts: TextReader, uncaptioned: bool,
 ) -> TableRow:  # fmt: skip
     """The row of a picture; `caption` and `metadata`: the names of its files, "" without one."""
     values = _known(place, picture, folder)
@@ -266,6 +267,8 @@ def _row(
         reason = getattr(problem, "strerror", None) or problem
         return TableRow(number, None, f"'{shown(file or metadata)}' cannot be read: {reason}.")
     if not any(key.strip().lower() in CAPTION_NAMES for key in more):
+        if uncaptioned:
+            return TableRow(number, {**more, **values, "caption": ""})
         stem = shown(PurePosixPath(picture).stem)
         return TableRow(
             number,

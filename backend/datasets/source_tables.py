@@ -15,7 +15,7 @@ from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import shown
 from backend.datasets.export_row import MARK
-from backend.datasets.import_fields import INSIDE, TICKS
+from backend.datasets.import_fields import INSIDE, TICKS, UNCAPTIONED
 from backend.datasets.read_options import SOURCES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import named_split, saved_tables, shards_of
@@ -103,9 +103,9 @@ class SourceTables:
     notes: tuple[str, ...] = ()
 
 
-def tables_of(folder: Path, subset: str | None) -> SourceTables:
-    """The tables to read from a folder, by its content. Raises DatasetFormatError if there are
-    none, naming what there is."""
+def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> SourceTables:
+    """The tables to read from a folder, by its content; `uncaptioned`: pictures alone will do.
+    Raises DatasetFormatError if there are none, naming what there is."""
     # MM-IMDb has its films in a folder, which is treated as the table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
@@ -129,9 +129,13 @@ def tables_of(folder: Path, subset: str | None) -> SourceTables:
             return SourceTables(tables, clone.splits, _notes(folder, []))
     advice = {}
     if has_images(folder):
+        if uncaptioned:
+            return SourceTables([folder])
         advice = {
-            "terminal": "Captions inside the images: --caption-from metadata.",
-            "page": f"Captions inside the images: tick “{TICKS[INSIDE]}”.",
+            "terminal": "Captions inside the images: --caption-from metadata. Pictures without "
+            "captions, to be described: --uncaptioned.",
+            "page": f"Captions inside the images: tick “{TICKS[INSIDE]}”. Pictures without "
+            f"captions: tick “{TICKS[UNCAPTIONED]}”.",
         }
     raise DatasetFormatError(not_a_dataset(folder), **advice)
 

@@ -118,14 +118,18 @@ def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
 def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool, depth: Depth) -> None:
     """Store this engine's models and the depth of trajectories as the dataset's own, used for
     scoring from now on."""
-    settings = engine.settings
-    models = {key: getattr(settings, key) for key in REMEMBERED}
-    models |= {"model": model_name(settings.model), "trajectories": depth.name}
+    models = models_of(engine.settings, depth.name)
     with store.writing() as session:
-        if anyway or was_scored_anyway(session, dataset_id, settings):
+        if anyway or was_scored_anyway(session, dataset_id, engine.settings):
             models[ANYWAY] = True
         if dict(dataset_queries.get_dataset(session, dataset_id).models) != models:
             dataset_queries.remember_models(session, dataset_id, models)
+
+
+def models_of(settings: Settings, depth: str) -> dict[str, Any]:
+    """What a dataset remembers of these settings; `depth`: the name of a `Depth`."""
+    models = {key: getattr(settings, key) for key in REMEMBERED}
+    return models | {"model": model_name(settings.model), "trajectories": depth}
 
 
 def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> bool:

@@ -195,7 +195,7 @@ def detect(
                 report=report,
             )
             classifier_queries.activate(session, row.id)
-            _judge(session, run, row.id, pairs, trajectories, p_error, suspects)
+            judge(session, run, row.id, pairs, trajectories, p_error, suspects)
 
         ids = np.array([pair.id for pair in pairs], np.int64)
         if active is not None:  # its ranking stays in use until all pairs have a new probability
@@ -242,7 +242,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
             dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
-                _judge(session, run, used[0], pairs, trajectories, p_errors, suspects)
+                judge(session, run, used[0], pairs, trajectories, p_errors, suspects)
         after = waiting[-1]
 
 
@@ -270,7 +270,7 @@ def measure_disagreement(store: Store, dataset_id: int) -> None:
             signal_queries.save_disagreement(session, {pair: by_pair[pair] for pair in part})
 
 
-def _judge(
+def judge(
     session: Session,
     run: RunRow,
     classifier_id: int,

@@ -64,7 +64,8 @@ class ExportDecision:
     """The decision on one pair. `left_out_because` is empty for a pair that stays."""
 
     caption: str
-    #: Origin of the caption: human, corrected, edited (in bulk), or the kind of an enrichment.
+    #: Origin of the caption: human, corrected, edited (in bulk), new (there was none), or the kind
+    #: of an enrichment.
     kind: str = "human"
     tags: tuple[str, ...] = ()
     left_out_because: str = ""
@@ -113,6 +114,8 @@ def decide_export(
     >>> decide_export(ExportChoice(), "A dog", "wrong", None, 0.95)  # a label leaves nothing out
     ExportDecision(caption='A dog', kind='human', tags=('wrong',), left_out_because='')
     """
+    if not caption and not edited and decision != "correction":
+        return ExportDecision(caption, left_out_because="no caption accepted yet")
     if edited is not None and decision != "correction":
         # Without enrichments: they are based on another text.
         plain = decide_export(choice, edited, decision, None, p_error, specificity, not_selected)
@@ -121,7 +124,9 @@ def decide_export(
         return ExportDecision(edited, "edited")
     if decision == "correction":
         accepted = enrichment.kind if enrichment is not None and enrichment.accepted else ""
-        return ExportDecision(corrected_caption or caption, accepted or "corrected")
+        return ExportDecision(
+            corrected_caption or caption, accepted or ("corrected" if caption else "new")
+        )
     generic = (
         choice.specificity_below is not None
         and specificity is not None
@@ -413,7 +418,7 @@ class _Tally:
         self.kept += 1
         self.corrected += decided.kind == "corrected"
         self.edited += decided.kind == "edited"
-        self.enriched += decided.kind not in ("human", "corrected", "edited")
+        self.enriched += decided.kind not in ("human", "corrected", "edited", "new")
         self.tagged += bool(decided.tags)
 
     def counts(self) -> ExportCounts:

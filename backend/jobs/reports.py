@@ -59,6 +59,25 @@ class ShardsReport:
     out: str
 
 
+#: The kind of run that records a draw. Its parameter `pairs`: of how many; what a random draw shows
+#: holds for all of them.
+DRAWN, SAMPLED = "draw", "sample"
+
+
+@dataclass(frozen=True)
+class DrawReport:
+    """Pairs drawn from the results of shards: `pairs` in all of them, `added` to the dataset now,
+    `already_there`, and `problems` left out for their pictures."""
+
+    dataset_id: int
+    name: str
+    pairs: int
+    added: int
+    already_there: int
+    problems: int
+    first_problems: "tuple[ProblemRow, ...]" = ()
+
+
 @dataclass(frozen=True)
 class Deletion:
     """Extent of the deletion of a dataset. `reviewed` pairs have a verdict; `acts`: number

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError
 from backend.jobs.dataset_models import depth_for, remember
+from backend.jobs.describe_pictures import Descriptions
 from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
 from backend.jobs.expectations import Expectations
 from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
@@ -80,9 +81,10 @@ def stages_of(scoring: Scoring) -> list[Stage]:
     """The stages of scoring, in the order in which they run."""
     kinds = (
         Trajectories, Completion, Concreteness, Meanings, Expectations, Copies, Training, Whole,
-        Corrections,
+        Corrections, Descriptions,
     )  # fmt: skip
-    return [kind(scoring) for kind in kinds if scoring.suggestions or kind is not Corrections]
+    proposing = (Corrections, Descriptions)
+    return [kind(scoring) for kind in kinds if scoring.suggestions or kind not in proposing]
 
 
 def score_dataset(
@@ -106,7 +108,7 @@ def score_dataset(
     captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        total = pair_queries.counts(session, dataset_id).total
+        total = pair_queries.count_captions(session, dataset_id)
     root = Path(dataset.root)
     if not anyway:
         with store.reading() as session:

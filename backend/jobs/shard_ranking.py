@@ -23,11 +23,13 @@ from backend.jobs.reports import ShardsReport
 from backend.jobs.shard_scores import (
     DETECTOR,
     FACTS,
-    RUN,
     Detector,
     Facts,
+    detector_in,
     facts_in,
+    failures_in,
     report_of,
+    run_in,
     write_manifest,
 )
 from backend.progress import Progress, no_progress
@@ -54,11 +56,9 @@ def rank_shards(
     """Give every result in `out` the probabilities of the detector in `file`, which also ranks the
     shards that remain. Raises SettingsError for a file or a destination that does not fit."""
     results = Location(out)
-    run, present = results.read(RUN), results.read(DETECTOR)
-    if run is None or present is None:
-        raise SettingsError(f"{results} holds no results.")
-    if json.loads(run)["source"] != str(Location(source)):
-        raise SettingsError(f"{results} holds the results of {json.loads(run)['source']}.")
+    run = run_in(results)
+    if run["source"] != str(Location(source)):
+        raise SettingsError(f"{results} holds the results of {run['source']}.")
     try:
         detector = Detector.from_bytes(file.read_bytes())
         classifier = Classifier.from_bytes(detector.payload)
@@ -66,7 +66,7 @@ def rank_shards(
         raise SettingsError(
             f"'{file}' is no detector.", terminal="Write one: python app.py train NAME --save FILE"
         ) from problem
-    earlier = Classifier.from_bytes(Detector.from_bytes(present).payload)
+    earlier = Classifier.from_bytes(detector_in(results).payload)
     if classifier.needs_steps or classifier.captioner != earlier.captioner:
         raise SettingsError(
             f"'{file}' reads whole trajectories, or another captioner's signs than {results} holds."
@@ -79,7 +79,7 @@ def rank_shards(
         result = files[f"{name}.parquet"]
         facts[name] = _rank(results, result, facts[name], classifier, detector.digest)
         progress(number, len(remaining), f"Ranked {name}")
-    write_manifest(results, facts, {})
+    write_manifest(results, facts, failures_in(results))
     return report_of(results, list(facts.values()), len(facts), len(remaining))
 
 

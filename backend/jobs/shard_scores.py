@@ -12,8 +12,7 @@ the detector, `manifest.json` lists the shards that are done and the state they 
 that is missing in the manifest, because the program was killed, is read for its own facts. A task
 that runs twice writes the same file twice.
 
-Columns: `id`, `caption`, `split`, `p_error`, `s_0`, `icc`, `suspects` (as in `export_scores`),
-`model`, and every feature that a detector of first steps reads.
+The columns of a result: `shard_rows`.
 """
 
 import hashlib
@@ -27,21 +26,21 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from backend.datasets.export_row import MARK
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.read_options import TABLES, is_hidden
-from backend.engine.detection.features import NAMES, feature_matrix
+from backend.engine.trajectories.depth import FIRST_STEP
 from backend.errors import DatasetError, DatasetNotFound, SettingsError, TrainingError
-from backend.jobs.export_scores import feature_cells, suspect_cells, write_parquet
+from backend.jobs.dataset_models import models_of
+from backend.jobs.export_scores import write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
 from backend.jobs.ray_workers import Cluster, RayWorkers
 from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
-from backend.jobs.stored_trajectories import latest_batches
+from backend.jobs.shard_rows import SCHEMA, result_rows
 from backend.jobs.workers import (
     AUTOMATIC,
     WORTH_A_PROCESS,
@@ -55,26 +54,18 @@ from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store, open_database
 from backend.version import VERSION
 from db.queries import classifier_queries, dataset_queries
-from db.queries import detections as detection_queries
 
 #: The key of this program's facts in a Parquet file's metadata.
 FACTS = b"traced_curator"
 RUN, DETECTOR, _MANIFEST = "run.json", "detector", "manifest.json"
+#: What two runs have in common that give the same numbers, besides the detector.
+RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 #: The detector is trained on the largest of so many shards drawn at random.
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
 _AT_LEAST, _SHARE = 20, 0.01
 #: What is stored of a shard: its version, pairs, problems.
 Facts = dict[str, Any]
-_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()), ("caption", pa.string()), ("split", pa.string()),
-        ("p_error", pa.float32()), ("s_0", pa.float32()), ("icc", pa.float32()),
-        ("suspects", pa.list_(pa.list_(pa.float32()))),
-        ("model", pa.dictionary(pa.int32(), pa.string())),
-        *((name, pa.float32()) for name in NAMES if name != "s_0"),
-    ]
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -125,7 +116,7 @@ class Task:
 
     def _in(self, engine: Engine, shard: StoredFile, work: Path) -> Facts | str:
         work.mkdir(parents=True, exist_ok=True)
-        settings = replace(engine.settings, data_directory=work, trajectories="first-step")
+        settings = replace(engine.settings, data_directory=work, trajectories=FIRST_STEP)
         try:
             facts = _score(engine.beside(settings), shard, self, work)
         except DatasetError as problem:
@@ -152,9 +143,9 @@ def score_shards(
     """
     place, results = Location(source), Location(out)
     _check_places(place, results)
-    shards = _shards_in(place)
+    shards = shards_in(place)
     _check_scorer(engine)
-    _claim(results, {"source": str(place), "version": VERSION, "seed": seed, **_identity(engine)})
+    _claim(results, engine, {"source": str(place), "version": VERSION, "seed": seed})
     failed: dict[str, str] = {}
     reported = LastReport(progress)
     work = engine.settings.data_directory / "shards" / _digest(str(results))
@@ -165,7 +156,7 @@ def score_shards(
         detector = _first_detector(workers, shards, results, reported, task, seed)
         task = replace(task, detector=detector)
         facts = facts_in(results)
-        remaining = [shard for shard in shards if not _is_done(shard, facts)]
+        remaining = [shard for shard in shards if not is_done(shard, facts)]
         reported(len(shards) - len(remaining), len(shards), "Scoring")
         batches = ([shard] for shard in remaining)
         for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
@@ -178,7 +169,7 @@ def score_shards(
                 write_manifest(results, facts, failed)
         if remaining or results.read(_MANIFEST) is None:
             write_manifest(results, facts, failed)
-    every = [facts[shard.name] for shard in shards if _is_done(shard, facts)]
+    every = [facts[shard.name] for shard in shards if is_done(shard, facts)]
     return report_of(results, every, len(shards), len(remaining) - len(failed), failed)
 
 
@@ -237,7 +228,7 @@ def _check_places(source: Location, out: Location) -> None:
         raise SettingsError(f"{out} lies in the source: its results would be read as shards.")
 
 
-def _shards_in(source: Location) -> list[StoredFile]:
+def shards_in(source: Location) -> list[StoredFile]:
     """The source's tars, of the folder or its subfolders, or else its tables; in order of their
     names. Raises DatasetNotFound if there are none."""
     files = source.files()
@@ -267,30 +258,41 @@ def _check_scorer(engine: Engine) -> None:
         )
 
 
-def _identity(engine: Engine) -> dict[str, Any]:
-    key = run_key(engine, 0)
-    return {name: key[name] for name in ("scorer_kind", "model", "revision", "explorer",
-                                         "parameters")} | {
-        "detector": engine.settings.detector,
-        "captioner": engine.settings.captioner_model,
-    }  # fmt: skip
-
-
-def _claim(out: Location, identity: dict[str, Any]) -> None:
+def _claim(out: Location, engine: Engine, identity: dict[str, Any]) -> None:
     """Write what computes the results, or compare with what did."""
+    key = run_key(engine, 0)
+    identity |= {name: key[name] for name in RUN_KEY}
+    identity |= {
+        "detector": engine.settings.detector, "captioner": engine.settings.captioner_model,
+    }  # fmt: skip
     content = out.read(RUN)
-    if content is not None:
-        before = json.loads(content)
-        differences = sorted(key for key in identity if before.get(key) != identity[key])
-        if differences:
-            raise SettingsError(
-                f"{out} holds the results of another run (other {', '.join(differences)}). Name "
-                "another one, or remove it."
-            )
+    if content is None:
+        if not out.is_empty():
+            raise SettingsError(f"{out} is not empty and holds no results. Name another one.")
+        run = identity | {"models": models_of(engine.settings, FIRST_STEP)}
+        out.write(RUN, json.dumps(run, indent=1, sort_keys=True).encode())
         return
-    if not out.is_empty():
-        raise SettingsError(f"{out} is not empty and holds no results. Name another one.")
-    out.write(RUN, json.dumps(identity, indent=1, sort_keys=True).encode())
+    before = json.loads(content)
+    if differences := sorted(name for name in identity if before.get(name) != identity[name]):
+        raise SettingsError(
+            f"{out} holds the results of another run (other {', '.join(differences)}). Name "
+            "another one, or remove it."
+        )
+
+
+def run_in(out: Location) -> dict[str, Any]:
+    """What computed the results. Raises SettingsError if there are none."""
+    run = out.read(RUN)
+    if run is None or out.read(DETECTOR) is None:
+        raise SettingsError(f"{out} holds no results.")
+    return dict(json.loads(run))
+
+
+def detector_in(out: Location) -> Detector:
+    """The detector that ranks the results, of a place that has one."""
+    content = out.read(DETECTOR)
+    assert content is not None
+    return Detector.from_bytes(content)
 
 
 def result_of(shard: str) -> str:
@@ -298,7 +300,7 @@ def result_of(shard: str) -> str:
     return f"{shard}.parquet"
 
 
-def _is_done(shard: StoredFile, facts: Mapping[str, Facts]) -> bool:
+def is_done(shard: StoredFile, facts: Mapping[str, Facts]) -> bool:
     return shard.name in facts and facts[shard.name]["version"] == shard.version
 
 
@@ -323,6 +325,11 @@ def _facts_of(path: Path, file: StoredFile) -> Facts:
     if facts is None:
         raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
     return dict(json.loads(facts), result=file.version)
+
+
+def failures_in(out: Location) -> dict[str, str]:
+    """The shards that could not be read, by name, and why."""
+    return dict(json.loads(out.read(_MANIFEST) or b"{}").get("failed", {}))
 
 
 def write_manifest(out: Location, facts: dict[str, Facts], failed: dict[str, str]) -> None:
@@ -351,9 +358,7 @@ def _first_detector(
                 break
         else:
             raise DatasetError(f"No shard drawn for the detector can be read. {outcome}")
-    content = out.read(DETECTOR)
-    assert content is not None
-    return Detector.from_bytes(content)
+    return detector_in(out)
 
 
 def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
@@ -379,9 +384,9 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             "problems": [asdict(problem) for problem in problems],
         }  # fmt: skip
         facts = json.loads(json.dumps(facts, default=str))
-        schema = _SCHEMA.with_metadata({FACTS: json.dumps(facts)})
+        schema = SCHEMA.with_metadata({FACTS: json.dumps(facts)})
         file = work / "result.parquet"
-        rows = _rows(store, source_rows.dataset_id, engine.scorer.info.model)
+        rows = result_rows(store, source_rows.dataset_id, engine.scorer.info.model)
         write_parquet(rows, schema, file)
         out.put(result_of(shard.name), file)
         if task.detector is None:  # after the result, whose probabilities come from its training
@@ -413,17 +418,3 @@ def _detector_of(store: Store, dataset_id: int, shard: str) -> Detector:
             )
         payload = classifier_queries.get_payload(session, active.id)
     return Detector(active.kind, {**active.report, "shard": shard}, payload)
-
-
-def _rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]:
-    """The scored pairs in order of import, as dictionaries of the columns."""
-    for batch, trajectories in latest_batches(store, dataset_id):
-        ids = [pair.id for pair in batch]
-        with store.reading() as session:
-            detections = detection_queries.detections_of(session, ids)
-        for pair, values in zip(batch, feature_matrix(trajectories).tolist(), strict=True):
-            yield feature_cells(values) | {
-                "id": pair.external_id, "caption": pair.caption, "split": pair.split,
-                "p_error": pair.p_error, "s_0": pair.s_0, "icc": pair.icc, "model": model,
-                "suspects": suspect_cells(detections.get(pair.id)),
-            }  # fmt: skip

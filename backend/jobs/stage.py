@@ -222,10 +222,11 @@ class Stage:
 
 
 def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[Sequence[PairRow]]:
-    """All pairs in import order, `size` at a time."""
-    return scoring.store.batches(
+    """All pairs with a caption, in import order, at most `size` at a time."""
+    batches = scoring.store.batches(
         lambda session, after: pair_queries.pairs_after(session, scoring.dataset_id, after, size)
     )
+    return ([pair for pair in batch if pair.caption] for batch in batches)
 
 
 class TextStage(Stage):

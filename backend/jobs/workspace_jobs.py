@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
@@ -65,11 +65,19 @@ MOST_ATTEMPTS = 3
 _STARTER = "started_by"
 #: Validates the arguments of a background job and returns replacements for them. May raise.
 Guard = Callable[[str, dict[str, Any]], dict[str, Any]]
-#: (dataset, queue as text, name of a saved view): the pairs that these select when an export runs.
-#: `Review.select_pairs` in a workspace: queues are defined one level above.
-SelectPairs = Callable[[int, str, str | None], Selection | None]
-#: The same for each reader (see `Store.seen_by`).
-SelectPairsFor = Callable[[str | None], SelectPairs]
+
+
+class Queues(Protocol):
+    """What jobs use of `Review`, which is defined one level above."""
+
+    def select_pairs(
+        self, dataset_id: int, queue: str = "", view: str | None = None
+    ) -> Selection | None: ...
+
+    def decide_all(
+        self, dataset_id: int, queue: str, decision: str, curator: str, batch: str,
+        replaces: bool = False, progress: Progress = no_progress,
+    ) -> Any: ...  # fmt: skip
 
 
 class Jobs:
@@ -80,7 +88,7 @@ class Jobs:
         store: Store,
         engines: DatasetEngines,
         settings: Settings,
-        select_pairs_for: SelectPairsFor,
+        queues_for: Callable[[str | None], Queues],
         seen_by: tuple["Jobs", str] | None = None,
     ) -> None:
         self.store = store
@@ -88,7 +96,8 @@ class Jobs:
         self.engines = engines
         self._settings = settings
         self.guard: Guard | None = self._base.guard if self._base is not None else None
-        self._select_pairs_for = select_pairs_for
+        #: The queues as each reader sees them (see `Store.seen_by`).
+        self._queues_for = queues_for
         self.models = self._base.models if self._base is not None else Models(store, engines)
 
     def seen_by(self, reader: str) -> "Jobs":
@@ -96,7 +105,7 @@ class Jobs:
         far as they see them, and exports of others are hidden from them. See `Store.seen_by`."""
         store = self.store.seen_by(reader)
         base = self._base or self
-        return Jobs(store, self.engines, self._settings, self._select_pairs_for, (base, reader))
+        return Jobs(store, self.engines, self._settings, self._queues_for, (base, reader))
 
     def _engine_with(
         self,
@@ -319,9 +328,14 @@ class Jobs:
         """An export whose pairs are selected when it runs: a queue as text survives a restart,
         and a million ids need not be stored."""
         if queue or view is not None:
-            only = self._select_pairs_for(self._reader)(dataset_id, queue, view)
+            only = self._queues_for(self._reader).select_pairs(dataset_id, queue, view)
             choice = replace(choice, only=only)
         return self.export(dataset_id, choice, progress=progress, **arguments)
+
+    def decide_all(self, dataset_id: int, progress: Progress, **arguments: Any) -> Any:
+        """See `backend.review.queue_rules.decide_all`."""
+        queues = self._queues_for(self._reader)
+        return queues.decide_all(dataset_id, progress=progress, **arguments)
 
     def run(
         self, kind: str, dataset_id: int, progress: Progress = no_progress, **arguments: Any
@@ -388,7 +402,7 @@ class Jobs:
 
     def start(self, kind: str, dataset_id: int | None = None, **arguments: Any) -> int:
         """Start `import`, `score`, `support`, `specificity`, `quality`, `duplicates`, `map`,
-        `train`, `adopt`, `export`, `estimate`, or `download` and `probe` of a model in the
+        `train`, `adopt`, `export`, `rule`, `estimate`, or `download` and `probe` of a model in the
         background; its job id."""
         return self._start(kind, dataset_id, arguments, 0, self._reader)
 
@@ -488,6 +502,7 @@ JOBS: Mapping[str, Job] = {
         ("ranking of {dataset}",),
     ),
     "export": Job(Jobs.export_selected, ("export to {out}",)),
+    "rule": Job(Jobs.decide_all, ("rules of {dataset}",)),
     "download": Job(
         lambda jobs, _, progress, model: jobs.models.download(model, progress),
         ("download of {model}",),

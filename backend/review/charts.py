@@ -21,6 +21,7 @@ from backend.engine.statistics.calibration import (
 )
 from backend.engine.statistics.stopping import Remaining, remaining_errors
 from backend.errors import SettingsError
+from backend.jobs.reports import SAMPLED
 from backend.review.queue_form import from_fields
 from backend.review.views import (
     ErrorsLeft,
@@ -33,10 +34,11 @@ from backend.review.views import (
     Retraining,
     SuspectsHit,
     ThresholdView,
+    Whole,
 )
 from backend.store import Store
 from backend.verdicts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
-from db.queries import classifier_queries, progress_queries
+from db.queries import classifier_queries, dataset_queries, progress_queries
 from db.queries import detections as word_mark_queries
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
@@ -59,6 +61,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
         chances = progress_queries.chances(session, dataset_id)
+        whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(decided)
     return ProgressView(
@@ -84,7 +87,25 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
+        whole=whole,
     )
+
+
+def whole_of(session: Session, dataset_id: int) -> Whole | None:
+    """The estimate for all pairs that the dataset was drawn from at random; None if it was not.
+    Errors that were found in other datasets of these pairs do not remain."""
+    drawn = run_queries.latest_run(session, dataset_id, SAMPLED)
+    if drawn is None:
+        return None
+    source = dataset_queries.get_dataset(session, dataset_id).source
+    wrong_ids: set[str] = set()
+    for dataset in dataset_queries.list_datasets(session):
+        if dataset.source == source:
+            wrong_ids |= progress_queries.wrong_ids(session, dataset.id)
+    pairs = int(drawn.parameters["pairs"])
+    audit = progress_queries.reached(session, dataset_id, whole=True)
+    remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
+    return Whole(source, pairs, remaining)
 
 
 def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from backend.datasets.cells import split_proof
 from backend.datasets.label_file import Label, labels_of
 from backend.errors import DatasetFormatError, SettingsError
-from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE
+from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from backend.verdicts import is_wrong
 from db.authors import label_author
@@ -133,8 +133,11 @@ def report_lines(report: LabelReport) -> list[str]:
 def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
     """Undo what the newest file of this name has decided, where it is still in effect; None if
     there is nothing."""
-    with store.writing(large=True) as session:
-        return verdict_queries.undo_last(session, dataset_id, label_author(file))
+    author = label_author(file)
+    return in_parts(
+        store,
+        lambda session, rest: verdict_queries.undo_last(session, dataset_id, author, rest_of=rest),
+    )
 
 
 class _Labels:

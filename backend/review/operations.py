@@ -10,10 +10,12 @@ from backend.engine.detection.types import SuspectWord
 from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects
-from backend.review import ask_models
+from backend.progress import Progress, no_progress
+from backend.review import ask_models, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates
 from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches
+from backend.review.queue_rules import RulePreview, RuleReport
 from backend.review.verdicts import Verdicts
 from backend.review.views import (
     Abstractness,
@@ -81,6 +83,32 @@ class Review(Queue, Verdicts, NearDuplicates):
         """The tags of a dataset with their numbers of pairs."""
         with self._store.reading() as session:
             return tag_queries.counts(session, dataset_id)
+
+    # ---------------------------------------------------------------- a rule for a queue
+
+    def preview_rule(
+        self, dataset_id: int, queue: str, curator: str, replaces: bool = False
+    ) -> RulePreview:
+        """See `queue_rules.preview`. `queue`: as in its URL."""
+        filter = self.filter_of(dataset_id, queue_form.from_text(queue))
+        return queue_rules.preview(self._store, filter, curator, replaces)
+
+    def decide_all(
+        self,
+        dataset_id: int,
+        queue: str,
+        decision: str,
+        curator: str,
+        batch: str,
+        replaces: bool = False,
+        progress: Progress = no_progress,
+    ) -> RuleReport:
+        """See `queue_rules.decide_all`. `queue`: as in its URL."""
+        fields = queue_form.from_text(queue)
+        return queue_rules.decide_all(
+            self._store, self.filter_of(dataset_id, fields), fields, decision,
+            curator=curator, batch=batch, replaces=replaces, progress=progress,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- one pair
 

@@ -7,6 +7,7 @@ from backend.datasets import images
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.engine import concreteness
+from backend.engine.correction.anchoring import Unanchored, conflicts
 from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
@@ -30,7 +31,7 @@ from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import DatasetRow
 from db.queries.phrase_scores import PhraseRow
 from db.queries.runs import RunRow
-from db.queries.sibling_captions import captions_of_picture
+from db.queries.sibling_captions import CaptionRow, captions_of_picture
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.suggestions import SuggestionRow
 
@@ -81,6 +82,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         picture_problem=picture_problem,
         image_path=pair.image_path,
         captions_of_picture=captions,
+        contradictions=_contradictions(pair_id, captions),
         version=pair.verdict_version,
         decision=pair.decision,
         corrected_caption=pair.corrected_caption or edited.get(pair_id),
@@ -121,6 +123,17 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
             for v in history
         ),
     )
+
+
+def _contradictions(pair_id: int, captions: Sequence[CaptionRow]) -> tuple[Unanchored, ...]:
+    """Words of this caption that contradict the picture's other captions, except removed ones."""
+    text_of = {
+        row.pair_id: row.corrected_caption or row.caption
+        for row in captions
+        if row.decision != "drop" or row.pair_id == pair_id
+    }
+    caption = text_of.pop(pair_id, "")
+    return tuple(conflicts(caption, list(text_of.values()))) if text_of else ()
 
 
 def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) -> Reasons | None:

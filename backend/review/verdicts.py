@@ -2,7 +2,7 @@
 one action; it applies to the text that each pair would be exported with.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 
@@ -106,6 +106,8 @@ def _was_called_wrong(row: QueueRow, text: str) -> bool:
     return text == row.caption and row.decision == "correction" and not row.enriches
 
 
+#: Verdicts that need a caption.
+_ABOUT_CAPTION = ("correct", "wrong", "abstract")
 #: Maximum length of a curator's correction.
 LONGEST_EDIT = 20_000
 #: Maximum length of a note: about a paragraph.
@@ -145,6 +147,8 @@ class Verdicts:
         with self._store.writing() as session:
             if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
                 raise PairChanged("The pair that you saw is no longer in the database.")
+            if decision in _ABOUT_CAPTION and _without_caption(session, [pair_id]):
+                raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
             else:
@@ -198,6 +202,8 @@ class Verdicts:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
             changed = _changed(session, fingerprints or {})
+            if decision in _ABOUT_CAPTION:
+                changed += _without_caption(session, [pair_id for pair_id, _ in versions])
             done = verdict_queries.add_verdicts(
                 session,
                 [(pair_id, version) for pair_id, version in versions if pair_id not in changed],
@@ -218,23 +224,53 @@ class Verdicts:
 
     def undo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Undo the author's newest verdict, with all that were given together with it
-        (`together`); None if there is none left."""
-        with self._store.writing() as session:
-            who = author or self._settings.author
-            return _shown(session, verdict_queries.undo_last(session, dataset_id, who))
+        (`together`), except those that were replaced since (`left_alone`); None if there is none
+        left."""
+        who = author or self._settings.author
+        undone = in_parts(
+            self._store,
+            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, rest_of=rest),
+        )
+        if undone is None or undone.batch is None:
+            return undone
+        with self._store.reading() as session:
+            left = verdict_queries.count_batch(session, undone.author, undone.batch, True)
+        return replace(undone, left_alone=left)
 
     def undo_edit(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Undo the author's newest bulk edit, whatever they have decided since; later verdicts on
         edited pairs are kept. None if there is none."""
-        with self._store.writing(large=True) as session:
-            who = author or self._settings.author
-            return verdict_queries.undo_last(session, dataset_id, who, only_edits=True)
+        who = author or self._settings.author
+        return in_parts(
+            self._store,
+            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, True, rest),
+        )
 
     def redo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
         """Redo the last undone verdict; None if there is none."""
-        with self._store.writing() as session:
-            who = author or self._settings.author
-            return _shown(session, verdict_queries.redo_last(session, dataset_id, who))
+        who = author or self._settings.author
+        return in_parts(
+            self._store,
+            lambda session, rest: verdict_queries.redo_last(session, dataset_id, who, rest),
+        )
+
+
+def in_parts(
+    store: Store, move: Callable[[Session, VerdictRow | None], VerdictRow | None]
+) -> VerdictRow | None:
+    """What `move` has undone or redone. It is called again while its batch has a rest, in a
+    transaction each: others write in between."""
+    whole = part = None
+    while whole is None or (part is not None and part.rest_before is not None):
+        with store.writing() as session:
+            part = _shown(session, move(session, part))
+        if part is not None:
+            whole = (
+                part if whole is None else replace(whole, together=whole.together + part.together)
+            )
+        elif whole is None:
+            return None
+    return whole
 
 
 def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
@@ -249,6 +285,11 @@ def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
         for pair_id, fingerprint in fingerprints.items()
         if stored_prints.get(pair_id) != fingerprint
     ]
+
+
+def _without_caption(session: Session, pair_ids: Sequence[int]) -> list[int]:
+    rows = pair_queries.pairs_of(session, pair_ids)
+    return [row.id for row in rows if not row.caption]
 
 
 def _shown(session: Session, act: VerdictRow | None) -> VerdictRow | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from backend.datasets.cells import picture_key
 from backend.engine.captions import Caption
+from backend.engine.correction.anchoring import Unanchored
 from backend.engine.correction.suggestion import Suggestion, words_changed
 from backend.engine.detection.explanations import Reasons
 from backend.engine.detection.types import SuspectWord
@@ -196,6 +197,8 @@ class PairView:
     image_path: str = ""
     #: All captions of this picture, this one among them, in import order.
     captions_of_picture: tuple[CaptionRow, ...] = ()
+    #: Words that contradict the other ones.
+    contradictions: tuple[Unanchored, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -250,6 +253,17 @@ class ProgressView:
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
+    whole: "Whole | None" = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The `pairs` at `source` that a dataset is a random sample of; `remaining`: the errors among
+    them that no verdict has found, None until enough of the sample is decided."""
+
+    source: str
+    pairs: int
+    remaining: Remaining | None
 
 
 @dataclass(frozen=True)

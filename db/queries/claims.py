@@ -4,14 +4,14 @@ expires."""
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
-from sqlalchemy import delete, or_
+from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import Claim
 from db.queries import pair_queue
 from db.queries.pair_queue import QueueFilter
-from db.queries.statements import insert_for
+from db.queries.statements import chunks, insert_for
 
 #: A curator who takes a longer break may lose the pair to others, but none of their verdicts.
 CLAIM_HOLDS = timedelta(minutes=10)
@@ -47,6 +47,16 @@ def claim_each(session: Session, pair_ids: Sequence[int], curator: str) -> list[
     )
     claimed = set(done)
     return [pair_id for pair_id in pair_ids if pair_id in claimed]
+
+
+def claimed_by_others(session: Session, pair_ids: Sequence[int], curator: str) -> set[int]:
+    """Those of the pairs that others have on their screens; `curator` may be nobody's name."""
+    others = select(Claim.pair_id).where(Claim.curator != curator, Claim.expires_at > now())
+    return {
+        pair_id
+        for part in chunks(pair_ids, 1000)
+        for pair_id in session.scalars(others.where(Claim.pair_id.in_(part)))
+    }
 
 
 def take_first(session: Session, filter: QueueFilter, curator: str) -> int | None:

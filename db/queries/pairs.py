@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
 from db.errors import MissingRow
-from db.models import Pair, Trajectory
+from db.models import Pair, Suggestion, Trajectory
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.probabilities import p_error_of
 from db.queries.statements import check_text, chunks, in_dataset, insert_for, judged, record
@@ -88,7 +88,7 @@ class PairRow:
     @property
     def judgement(self) -> str | None:
         """What the verdict says about the original caption; see `db.decisions.judgement`."""
-        return judgement(self.decision, self.enriches, self.decided_by)
+        return judgement(self.decision, self.enriches, self.decided_by, bool(self.caption))
 
 
 @dataclass(frozen=True)
@@ -192,12 +192,13 @@ def pairs_after(
 
 
 def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:
-    """(id, image's path) of the pairs without a trajectory of that run, ordered by path, then in
+    """(id, image's path) of the captions without a trajectory of that run, ordered by path, then in
     import order, so that pairs of one image are adjacent. Streamed."""
     query = (
         select(Pair.id, Pair.image_path)
         .where(
             in_dataset(dataset_id),
+            Pair.caption != "",
             ~exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
         )
         .order_by(Pair.image_path, Pair.id)
@@ -208,9 +209,26 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
 
 
 def count_unscored(session: Session, dataset_id: int, run_id: int) -> int:
-    """How many pairs have no trajectory of that run."""
+    """How many captions have no trajectory of that run."""
     scored = exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id)
-    query = select(func.count()).where(in_dataset(dataset_id), ~scored)
+    query = select(func.count()).where(in_dataset(dataset_id), Pair.caption != "", ~scored)
+    return int(session.execute(query).scalar_one())
+
+
+def without_description(session: Session, dataset_id: int) -> list[tuple[int, str]]:
+    """(id, image's path) of the pairs without a caption that have no suggestion and no verdict."""
+    is_described = exists().where(Suggestion.pair_id == Pair.id)
+    rows = session.execute(
+        select(Pair.id, Pair.image_path)
+        .where(in_dataset(dataset_id), Pair.caption == "", Pair.decision.is_(None), ~is_described)
+        .order_by(Pair.image_path, Pair.id)
+    )
+    return [row.tuple() for row in rows]
+
+
+def count_captions(session: Session, dataset_id: int) -> int:
+    """How many pairs have a caption."""
+    query = select(func.count()).where(in_dataset(dataset_id), Pair.caption != "")
     return int(session.execute(query).scalar_one())
 
 
@@ -224,8 +242,10 @@ def has_split(session: Session, dataset_id: int, name: str) -> bool:
 def captions_after(
     session: Session, dataset_id: int, after_id: int, limit: int
 ) -> list[tuple[int, str]]:
-    """(id, caption) of the next pairs in import order; empty at the end."""
-    query = select(Pair.id, Pair.caption).where(in_dataset(dataset_id), Pair.id > after_id)
+    """(id, caption) of the next pairs that have one, in import order; empty at the end."""
+    query = select(Pair.id, Pair.caption).where(
+        in_dataset(dataset_id), Pair.caption != "", Pair.id > after_id
+    )
     rows = session.execute(query.order_by(Pair.id).limit(limit))
     return [(row.id, row.caption) for row in rows]
 
@@ -259,6 +279,16 @@ def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
     for part in chunks(sorted(set(pair_ids)), 1000):
         query = select(Pair.id).where(Pair.id.in_(part)).order_by(Pair.id)
         session.execute(query.with_for_update()).all()
+
+
+def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
+    """The decisions in effect on those of the pairs that have one, whoever asks."""
+    decided = select(Pair.id, Pair.decision).where(Pair.decision.is_not(None))
+    return {
+        pair_id: str(decision)
+        for part in chunks(pair_ids, 1000)
+        for pair_id, decision in session.execute(decided.where(Pair.id.in_(part))).tuples()
+    }
 
 
 def most_likely_wrong(

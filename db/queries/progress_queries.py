@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Date, case, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Date, case, cast, func, literal_column, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
-from db.decisions import DUPLICATE_DROPPED, WRONG
+from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
 from db.queries.blind_review import verdict_seen
 from db.queries.probabilities import p_error_of
@@ -118,22 +118,30 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
         yield p_error, str(decision)
 
 
-def reached(session: Session, dataset_id: int) -> Reached:
-    """How far the queue and the random audit are decided without a gap."""
+def wrong_ids(session: Session, dataset_id: int) -> set[str]:
+    """The external ids of the pairs that are decided to be wrong."""
+    is_error = judged(verdict_seen(session, dataset_id)).in_(WRONG)
+    query = select(Pair.external_id).where(in_dataset(dataset_id), is_error)
+    return set(session.scalars(query))
+
+
+def reached(session: Session, dataset_id: int, whole: bool = False) -> Reached:
+    """How far the queue and the random audit are decided without a gap; `whole`: only the random
+    audit counts, among all pairs."""
     is_shown = in_dataset(dataset_id)
     verdict = verdict_seen(session, dataset_id)
     open_pairs = (is_shown, verdict.is_undecided)
     p_error = p_error_of(session, dataset_id)
-    point = session.scalar(select(func.max(p_error)).where(*open_pairs))
+    point = None if whole else session.scalar(select(func.max(p_error)).where(*open_pairs))
     gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
     unknown = p_error.is_(None)
-    below = unknown if point is None else or_(unknown, p_error <= point)
+    below = true() if whole else unknown if point is None else or_(unknown, p_error <= point)
     is_error = judged(verdict).in_(WRONG)
 
     def count(*conditions: ColumnElement[bool]) -> int:
         return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
 
-    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", DUPLICATE_DROPPED))]
+    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))]
     if gap is not None:
         drawn.append(Pair.random_key < gap)
     return Reached(

@@ -115,8 +115,10 @@ def save_suspect_words(
 
 
 def count_without_icc(session: Session, dataset_id: int) -> int:
-    """How many pairs have no ICC yet."""
-    query = select(func.count()).where(in_dataset(dataset_id), Pair.icc.is_(None))
+    """How many captions have no ICC yet."""
+    query = select(func.count()).where(
+        in_dataset(dataset_id), Pair.caption != "", Pair.icc.is_(None)
+    )
     return session.execute(query).scalar_one()
 
 

@@ -25,7 +25,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from db.authors import DUPLICATE, RULE
-from db.decisions import DUPLICATE_DROPPED, ENRICHED
+from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
 from db.errors import UnstorableText
 from db.models import Pair
 from db.queries.blind_review import VerdictSeen
@@ -156,6 +156,7 @@ def judged(verdict: VerdictSeen) -> ColumnElement[str | None]:
     """The `judgement` of a pair's verdict in effect, as an SQL expression."""
     is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
     return case(
+        (verdict.decision.is_not(None) & (Pair.caption == ""), NEW_CAPTION),
         (verdict.enriches & (verdict.decision == "correction"), ENRICHED),
         ((verdict.decision == "drop") & is_copy, DUPLICATE_DROPPED),
         else_=verdict.decision,

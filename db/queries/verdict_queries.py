@@ -9,7 +9,8 @@ If someone else was faster, no row matches and nothing is written. `add_verdict`
 `redo_last` commit before they return: what they return is on disk.
 
 Verdicts given together share a batch id: one undo reverts all of them that are still in effect,
-one redo restores them.
+one redo restores them. A batch of more than `AT_ONCE` is given, undone and redone in several
+transactions, so that nobody waits for long; if it is interrupted, the same call goes on.
 
 Undo walks back along the versions in effect. A pair decided *correct* (1), then *drop* (2):
 
@@ -27,7 +28,7 @@ own (*unsure*, *abstract*, *drop*) take an edit back: `edited_texts` finds it be
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -76,6 +77,10 @@ class VerdictRow(Act):
     id: int
     #: Number of acts in an undo or a redo: those of a batch are reverted or restored together.
     together: int = 1
+    #: The oldest act that has been undone or redone, if its batch may have older ones.
+    rest_before: int | None = None
+    #: Of an undo: acts of its batch that later verdicts have replaced.
+    left_alone: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,9 +101,22 @@ class Rewrite:
     text: str
 
 
+@dataclass(frozen=True)
+class _Change:
+    """An act, with author and time of the decision in effect after it."""
+
+    act: Act
+    decided_by: str | None
+    decided_at: datetime | None
+
+
+#: Acts by pair and version.
+_Histories = dict[tuple[int, int], VerdictRow]
 _COLUMNS = (Verdict.id, *columns_of(Verdict, Act))
 
-#: Pairs that a bulk edit reads per statement.
+#: Acts of a batch that are written in one transaction.
+AT_ONCE = 2000
+#: Pairs that are read per statement.
 _AT_ONCE = 1000
 #: On PostgreSQL another curator may intervene between finding an act and undoing it; then retry.
 _ATTEMPTS = 5
@@ -152,7 +170,7 @@ def add_verdict(
                 enriches=edited is not None or (decision == "correction" and kind == "boost"),
                 note=note,
             ),
-            settles=settles,
+            settles,
         )
         if act is not None:
             return act
@@ -201,8 +219,11 @@ def add_verdicts(
     return add_all(session, requests, author=author)
 
 
-def add_all(session: Session, requests: Sequence[NewVerdict], *, author: str) -> Decided:
-    """Give many verdicts in one transaction, with one undo. Commits.
+def add_all(
+    session: Session, requests: Sequence[NewVerdict], *, author: str, batch: str | None = None
+) -> Decided:
+    """Give many verdicts in one transaction, with one undo. Commits. `batch`: the id of verdicts
+    given before, to be undone together with them.
 
     Pairs whose version has changed are skipped; *correct* accepts bulk edits, as in `add_verdict`.
     Raises MissingRow for an unknown pair and ValueError for an invalid verdict; then nothing is
@@ -210,37 +231,102 @@ def add_all(session: Session, requests: Sequence[NewVerdict], *, author: str) ->
     """
     for request in requests:
         _check(request.decision, request.caption, author, request.note)
-    batch, when = uuid.uuid4().hex, now()
-    lock_pairs(session, [request.pair_id for request in requests])
+    batch, when = batch or uuid.uuid4().hex, now()
+    wanted = {request.pair_id: request for request in requests}
+    lock_pairs(session, list(wanted))
     edited = edited_texts(session, [r.pair_id for r in requests if r.decision == "correct"])
-    written_ids: list[int] = []
-    passed_over: list[int] = []
-    for request in {request.pair_id: request for request in requests}.values():
-        pair = _pair(session, request.pair_id)
-        act = None
-        if pair.verdict_version == request.version:
-            is_edited = request.pair_id in edited
-            act = _write(
-                session,
-                Act(
-                    pair_id=request.pair_id,
-                    version=request.version + 1,
-                    decision="correction" if is_edited else request.decision,
-                    corrected_caption=edited.get(request.pair_id, request.caption),
-                    suggestion_id=None,
-                    author=author,
-                    created_at=when,
-                    replaces=pair.standing_version,
-                    standing_version=request.version + 1,
-                    batch=batch,
-                    enriches=is_edited,
-                    note=request.note,
-                ),
-                commit=False,
-            )
-        (written_ids if act is not None else passed_over).append(request.pair_id)
+    versions: dict[int, tuple[int, int]] = {}
+    for part in chunks(list(wanted), _AT_ONCE):
+        states = select(Pair.id, Pair.verdict_version, Pair.standing_version)
+        for pair_id, *state in session.execute(states.where(Pair.id.in_(part))).tuples():
+            versions[pair_id] = (state[0], state[1])
+    if missing_ids := wanted.keys() - versions.keys():
+        raise _missing(min(missing_ids))
+    changes = []
+    for pair_id, request in wanted.items():
+        version, standing = versions[pair_id]
+        if version != request.version:
+            continue
+        act = Act(
+            pair_id=pair_id,
+            version=version + 1,
+            decision="correction" if pair_id in edited else request.decision,
+            corrected_caption=edited.get(pair_id, request.caption),
+            suggestion_id=None,
+            author=author,
+            created_at=when,
+            replaces=standing,
+            standing_version=version + 1,
+            batch=batch,
+            enriches=pair_id in edited,
+            note=request.note,
+        )
+        changes.append(_Change(act, author, when))
+    _write_all(session, changes)
     session.commit()
-    return Decided(tuple(written_ids), tuple(passed_over))
+    return _decided(changes, wanted)
+
+
+def _decided(changes: Sequence[_Change], pair_ids: Iterable[int]) -> Decided:
+    """`pair_ids`: all that were wanted, in their order."""
+    done_ids = {change.act.pair_id: None for change in changes}
+    return Decided(tuple(done_ids), tuple(id for id in pair_ids if id not in done_ids))
+
+
+def _write_all(session: Session, changes: Sequence[_Change]) -> None:
+    """Write the acts and the new states of their pairs, whose versions were read under a lock."""
+    if not changes:
+        return
+    connection, pairs = session.connection(), table_of(Pair)
+    connection.execute(
+        update(pairs).where(pairs.c.id == bindparam("of_pair")),
+        [
+            {
+                "of_pair": change.act.pair_id,
+                "verdict_version": change.act.version,
+                "standing_version": change.act.standing_version,
+                "decision": change.act.decision,
+                "corrected_caption": change.act.corrected_caption,
+                "enriches": change.act.enriches,
+                "note": change.act.note,
+                "decided_by": change.decided_by,
+                "decided_at": change.decided_at,
+            }
+            for change in changes
+        ],
+    )
+    connection.execute(insert(table_of(Verdict)), [vars(change.act) for change in changes])
+    for change in changes:
+        _keep_opinion(session, change.act)
+
+
+def _keep_opinion(session: Session, act: Act, settles: bool = False) -> None:
+    if not is_rule(act.author) and not is_label_file(act.author):
+        # Agreement is measured between people.
+        opinions.keep(session, act.pair_id, act.author, settles)
+
+
+def pairs_of_batch(session: Session, pair_ids: Sequence[int], author: str, batch: str) -> set[int]:
+    """Those of the pairs that have got the author's verdict of this batch."""
+    query = select(Verdict.pair_id).where(Verdict.author == author, Verdict.batch == batch)
+    return {
+        pair_id
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id in session.scalars(query.where(Verdict.pair_id.in_(part)))
+    }
+
+
+def count_batch(session: Session, author: str, batch: str, only_overruled: bool = False) -> int:
+    """The number of the author's verdicts in this batch; `only_overruled`: of those that a later
+    verdict has replaced."""
+    acts = select(func.count()).select_from(Verdict).where(
+        Verdict.author == author, Verdict.batch == batch, Verdict.undoes.is_(None),
+        Verdict.redoes.is_(None),
+    )  # fmt: skip
+    if only_overruled:
+        acts = acts.join(Pair, Pair.id == Verdict.pair_id)
+        acts = acts.where(Pair.standing_version > Verdict.version)
+    return session.execute(acts).scalar_one()
 
 
 def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decided:
@@ -255,51 +341,29 @@ def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decid
             raise ValueError("an edited caption is empty")
         check_text(edit.text, "An edited caption")
     lock_pairs(session, [edit.pair_id for edit in edits])
-    pairs, verdicts = table_of(Pair), table_of(Verdict)
-    changing = (
-        update(pairs)
-        .where(pairs.c.id == bindparam("pair_id"))
-        .values(
-            verdict_version=bindparam("version"),
-            standing_version=bindparam("version"),
-            decision=bindparam("said"),
-            corrected_caption=bindparam("text"),
-            enriches=bindparam("is_enriched"),
-        )
-    )
-    written_ids: list[int] = []
-    connection = session.connection()
+    changes: list[_Change] = []
     for part in chunks(edits, _AT_ONCE):
-        acts = _rewritten(session, part)
-        if acts:
-            connection.execute(
-                changing,
-                [
-                    {"pair_id": act["pair_id"], "version": act["version"], "said": act["decision"],
-                     "text": act["corrected_caption"], "is_enriched": act["enriches"]}
-                    for act in acts
-                ],
-            )  # fmt: skip
-            rows = [{**act, "author": who, "created_at": when, "batch": batch} for act in acts]
-            connection.execute(insert(verdicts), rows)
-        written_ids += [int(act["pair_id"]) for act in acts]
+        rewritten = _rewritten(session, part, who, when, batch)
+        _write_all(session, rewritten)
+        changes += rewritten
     session.commit()
-    done = set(written_ids)
-    return Decided(tuple(written_ids), tuple(e.pair_id for e in edits if e.pair_id not in done))
+    return _decided(changes, (edit.pair_id for edit in edits))
 
 
-def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any]]:
-    """The acts for those pairs whose version has not changed, as column values."""
+def _rewritten(
+    session: Session, edits: Sequence[Rewrite], who: str, when: datetime, batch: str
+) -> list[_Change]:
+    """The acts for those pairs whose version has not changed."""
     states = {
         row.id: row
         for row in session.execute(
             select(
                 Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
-                Pair.corrected_caption, Pair.enriches, Pair.note,
+                Pair.corrected_caption, Pair.enriches, Pair.note, Pair.decided_by, Pair.decided_at,
             ).where(Pair.id.in_([edit.pair_id for edit in edits]))
         )
     }  # fmt: skip
-    acts = []
+    changes = []
     for edit in edits:
         pair = states.get(edit.pair_id)
         if pair is None or pair.verdict_version != edit.version:
@@ -311,20 +375,22 @@ def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any
         ):
             continue  # the original caption was judged wrong
         decision = pair.decision and ("correct" if was_right and is_plain else "correction")
-        acts.append(
-            {
-                "pair_id": edit.pair_id,
-                "version": edit.version + 1,
-                "decision": decision,
-                "corrected_caption": None if is_plain else edit.text,
-                "suggestion_id": None,
-                "replaces": pair.standing_version,
-                "standing_version": edit.version + 1,
-                "enriches": decision == "correction" and was_right,
-                "note": pair.note,
-            }
+        act = Act(
+            pair_id=edit.pair_id,
+            version=edit.version + 1,
+            decision=decision,
+            corrected_caption=None if is_plain else edit.text,
+            suggestion_id=None,
+            author=who,
+            created_at=when,
+            replaces=pair.standing_version,
+            standing_version=edit.version + 1,
+            batch=batch,
+            enriches=decision == "correction" and was_right,
+            note=pair.note,
         )
-    return acts
+        changes.append(_Change(act, pair.decided_by, pair.decided_at))
+    return changes
 
 
 def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
@@ -360,11 +426,11 @@ def _is_edit_of_right_caption(act: Any) -> bool:
     return is_edit(act.author) and (act.decision != "correction" or act.enriches)
 
 
-def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
+def _decider(states: _Histories, act: VerdictRow | None) -> VerdictRow | None:
     """The act that made the decision in effect at `act`, looking past bulk edits, which decide
     nothing; None if there is no decision."""
     while act is not None and is_edit(act.author):
-        act = _version(session, act.pair_id, act.replaces)
+        act = states.get((act.pair_id, act.replaces))
     return act if act is not None and act.decision is not None else None
 
 
@@ -392,10 +458,15 @@ def first_deciders(session: Session, at_most: int) -> list[str]:
 
 
 def undo_last(
-    session: Session, dataset_id: int, author: str, only_edits: bool = False
+    session: Session,
+    dataset_id: int,
+    author: str,
+    only_edits: bool = False,
+    rest_of: VerdictRow | None = None,
 ) -> VerdictRow | None:
     """Undo the newest act of `author` still in effect: a verdict, a bulk edit or a choice among
-    near duplicates. Repeated calls go further back. `only_edits`: undo bulk edits only.
+    near duplicates. Repeated calls go further back. `only_edits`: undo bulk edits only. `rest_of`:
+    the answer of a call that left a rest of its batch (`rest_before`), which is undone now.
 
     The state before the act is restored. Acts that others have overridden are no longer in effect
     and are skipped: an undo never changes another curator's decision. Returns the undo's own row,
@@ -413,7 +484,7 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, standing, _undone)
+    return _together(session, standing, _undone, rest_of)
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
@@ -424,7 +495,8 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
         decided = select(Pair.id, Pair.verdict_version, Pair.standing_version).where(
             Pair.id.in_(part), Pair.standing_version > 0
         )
-        for pair_id, version, standing in session.execute(decided).tuples().all():
+        changes = []
+        for pair_id, version, standing in session.execute(decided).tuples():
             act = Act(
                 pair_id=pair_id,
                 version=version + 1,
@@ -437,47 +509,48 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
                 standing_version=0,
                 undoes=standing,
             )
-            _write(session, act, commit=False)
+            changes.append(_Change(act, None, None))
+        _write_all(session, changes)
 
 
-def _undone(session: Session, act: Any, when: datetime) -> VerdictRow | None:
-    before = _version(session, act.pair_id, act.replaces)
+def _undone(states: _Histories, act: Any, when: datetime) -> _Change:
+    before = states.get((act.pair_id, act.replaces))
     return _restored(
-        session, act, when, before,
+        states, act, when, before,
         replaces=act.version, standing_version=act.replaces, undoes=act.version,
     )  # fmt: skip
 
 
 def _restored(
-    session: Session, act: Any, when: datetime, state: VerdictRow | None, **versions: int
-) -> VerdictRow | None:
-    """Write an undo or a redo of the act, which restores the `state` after an earlier act (None:
+    states: _Histories, act: Any, when: datetime, state: VerdictRow | None, **versions: int
+) -> _Change:
+    """An undo or a redo of the act, which restores the `state` after an earlier act (None:
     undecided)."""
-    decider = _decider(session, state)
-    return _write(
-        session,
-        Act(
-            pair_id=act.pair_id,
-            version=act.current_version + 1,
-            decision=state.decision if state else None,
-            corrected_caption=state.corrected_caption if state else None,
-            suggestion_id=state.suggestion_id if state else None,
-            author=act.author,
-            created_at=when,
-            batch=act.batch,
-            enriches=state.enriches if state else False,
-            note=state.note if state else "",
-            **versions,
-        ),
-        decided_by=decider.author if decider else None,
-        decided_at=decider.created_at if decider else None,
-        commit=False,
+    decider = _decider(states, state)
+    restoring = Act(
+        pair_id=act.pair_id,
+        version=act.current_version + 1,
+        decision=state.decision if state else None,
+        corrected_caption=state.corrected_caption if state else None,
+        suggestion_id=state.suggestion_id if state else None,
+        author=act.author,
+        created_at=when,
+        batch=act.batch,
+        enriches=state.enriches if state else False,
+        note=state.note if state else "",
+        **versions,
     )
+    if decider is None:
+        return _Change(restoring, None, None)
+    return _Change(restoring, decider.author, decider.created_at)
 
 
-def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | None:
+def redo_last(
+    session: Session, dataset_id: int, author: str, rest_of: VerdictRow | None = None
+) -> VerdictRow | None:
     """Redo what `author` undid last, unless they have decided something new since then or someone
-    else has changed the pair. Returns None if there is nothing to redo. Commits."""
+    else has changed the pair. Returns None if there is nothing to redo. Commits. `rest_of`: as for
+    `undo_last`."""
     later = aliased(Verdict)
     decided_pair = aliased(Pair)
     newest_decision = (
@@ -503,14 +576,13 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, undone, _redone)
+    return _together(session, undone, _redone, rest_of)
 
 
-def _redone(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
-    again = _version(session, undo.pair_id, undo.undoes)
-    assert again is not None, "an undo names an act that exists"
+def _redone(states: _Histories, undo: Any, when: datetime) -> _Change:
+    again = states[undo.pair_id, undo.undoes]
     return _restored(
-        session, undo, when, again,
+        states, undo, when, again,
         replaces=undo.standing_version, standing_version=again.version, redoes=again.version,
     )  # fmt: skip
 
@@ -518,29 +590,56 @@ def _redone(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
 def _together(
     session: Session,
     newest_first: Select[*tuple[Any, ...]],
-    write: Callable[[Session, Any, datetime], VerdictRow | None],
+    change: Callable[[_Histories, Any, datetime], _Change],
+    rest_of: VerdictRow | None,
 ) -> VerdictRow | None:
-    """Undo or redo, with `write`, the newest act and all others of its batch in one transaction.
+    """Undo or redo, as `change` says, the newest act and the others of its batch, at most AT_ONCE,
+    in one transaction.
 
     Returns None if there is no such act; raises `VersionConflict` if others repeatedly write first.
     """
+    newest = None
     for _ in range(_ATTEMPTS):
-        newest = session.execute(newest_first.limit(1)).one_or_none()
-        if newest is None:
+        if rest_of is None:
+            newest = session.execute(newest_first.limit(1)).one_or_none()
+            if newest is None:
+                return None
+            wanted = newest_first.where(
+                Verdict.id == newest.id if newest.batch is None else Verdict.batch == newest.batch
+            )
+        else:
+            wanted = newest_first.where(
+                Verdict.batch == rest_of.batch, Verdict.id < rest_of.rest_before
+            )
+        acts = session.execute(wanted.limit(AT_ONCE)).all()
+        if not acts:
             return None
-        others: Sequence[Any] = ()
-        if newest.batch is not None:
-            others = session.execute(
-                newest_first.where(Verdict.batch == newest.batch, Verdict.id != newest.id)
-            ).all()
-            lock_pairs(session, [newest.pair_id, *(other.pair_id for other in others)])
+        newest = acts[0]
+        is_full = len(acts) == AT_ONCE
+        lock_pairs(session, [act.pair_id for act in acts])
+        ids = [act.id for act in acts]
+        acts = session.execute(newest_first.where(Verdict.id.in_(ids))).all()
+        if not acts:
+            continue  # others were faster
+        states = _histories(session, [act.pair_id for act in acts])
         when = now()
-        acts_written = [act for other in (newest, *others) if (act := write(session, other, when))]
+        _write_all(session, [change(states, act, when) for act in acts])
         session.commit()
-        if acts_written:
-            return replace(acts_written[0], together=len(acts_written))
+        first = _version(session, acts[0].pair_id, acts[0].current_version + 1)
+        assert first is not None, "it was written just now"
+        return replace(first, together=len(acts), rest_before=min(ids) if is_full else None)
     assert newest is not None
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
+
+
+def _histories(session: Session, pair_ids: Sequence[int]) -> _Histories:
+    """Every act on these pairs, by pair and version."""
+    query = select(*_COLUMNS)
+    return {
+        (row.pair_id, row.version): record(VerdictRow, row)
+        for part in chunks(pair_ids, _AT_ONCE)
+        for row in session.execute(query.where(Verdict.pair_id.in_(part)))
+    }
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
@@ -563,18 +662,9 @@ def pair_state(session: Session, pair_id: int) -> PairState:
     return PairState(*pair)
 
 
-def _write(
-    session: Session,
-    act: Act,
-    decided_by: str | None = None,
-    decided_at: datetime | None = None,
-    commit: bool = True,
-    settles: bool = False,
-) -> VerdictRow | None:
-    """Write the act and the pair's new state, commit, return the row. Returns None, with nothing
-    written, if the pair is no longer at the version before the act. `decided_*`: for an undo or a
-    redo, author and time of the decision that it restores; otherwise those of the act are used."""
-    is_original = act.undoes is None and act.redoes is None
+def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
+    """Write the verdict and the pair's new state, commit, return the row. Returns None, with
+    nothing written, if the pair is no longer at the version before the act."""
     updated = session.execute(
         update(Pair)
         .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
@@ -585,8 +675,8 @@ def _write(
             corrected_caption=act.corrected_caption,
             enriches=act.enriches,
             note=act.note,
-            decided_by=act.author if is_original else decided_by,
-            decided_at=act.created_at if is_original else decided_at,
+            decided_by=act.author,
+            decided_at=act.created_at,
         ),
         execution_options={"synchronize_session": False},
     )
@@ -595,11 +685,8 @@ def _write(
         return None
     values = vars(act)
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
-    if not is_rule(act.author) and not is_label_file(act.author):
-        # Agreement is measured between people.
-        opinions.keep(session, act.pair_id, act.author, settles)
-    if commit:
-        session.commit()
+    _keep_opinion(session, act, settles)
+    session.commit()
     return VerdictRow(id=verdict_id, **values)
 
 

@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 from sqlalchemy import select
 
 from backend.store import open_database
@@ -71,7 +71,7 @@ def soak(browser: Browser, server: "Server", verdicts: int, database_url: str) -
             print(f"{accepted} verdicts, server {memory_of(server.pid):.0f} MiB", flush=True)
         page = rng.choice(pages)
         page.bring_to_front()
-        page.evaluate(_BURST, [_keys(rng), rng.choice(_APART)])
+        _evaluate(page, _BURST, [_keys(rng), rng.choice(_APART)])
         what = rng.randrange(100)
         if what < _RESTARTS:
             page.wait_for_timeout(rng.randrange(400))
@@ -111,9 +111,21 @@ def _wait_until_ready(page: Page) -> None:
     )
 
 
+def _evaluate(page: Page, script: str, argument: object = None) -> Any:
+    """The script's value. It runs again if the page loads anew meanwhile, as it does by itself
+    after its server has restarted."""
+    while True:
+        try:
+            return page.evaluate(script, argument)
+        except Error as error:
+            if "context was destroyed" not in str(error):
+                raise
+            _wait_until_ready(page)
+
+
 def _written(page: Page) -> list[tuple[int, str, bool]]:
     """Keys without a pair on the screen, as before the first one is drawn, decide nothing."""
-    keys = page.evaluate(_WRITTEN)
+    keys = _evaluate(page, _WRITTEN)
     return [(int(pair), key, is_accepted) for pair, key, is_accepted in keys if pair]
 
 
@@ -131,7 +143,7 @@ def _is_sound(pages: list[Page], database_url: str, events: Counter[str]) -> boo
         for pair, key, _ in _written(page)
         if key in DECISIONS
     }
-    returned = {int(pair) for page in pages for pair in page.evaluate(_RETURNED)}
+    returned = {int(pair) for page in pages for pair in _evaluate(page, _RETURNED)}
     stored = _stored(database_url)
     pairs = Counter(pair for pair, _ in stored)
     lost = [verdict for verdict in accepted - set(stored) if verdict[0] not in returned]

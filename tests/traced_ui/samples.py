@@ -10,6 +10,7 @@ import numpy as np
 
 from backend.accounts.team_accounts import DisputeView, OpinionView, TeamView
 from backend.engine.captions import Caption
+from backend.engine.correction.anchoring import Unanchored
 from backend.engine.detection.explanations import Reason, Reasons
 from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommended
@@ -19,6 +20,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
 from backend.review.queue_groups import Condition
+from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import Bar, QueueValues
 from backend.review.views import (
     Abstractness,
@@ -140,6 +142,7 @@ def pair(text: str, **changed: Any) -> PairView:
             CaptionRow(8, "", text, None, "drop", False),
             CaptionRow(8, "", text, None, "drop", False),
         ),
+        contradictions=(Unanchored(0, 1, text, text),),
     )  # fmt: skip
     return replace(pair_view, **changed)
 
@@ -281,6 +284,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/bulk_edit.html": lambda text: review_page.bulk_edit(
         {"find": text, "replace": text, "prefix": text, "suffix": text},
         EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),
+    ),
+    "review/queue_rule.html": lambda text: review_page.queue_rule(
+        {"decision": "drop"}, RulePreview(2000, 1, 2, (row(text, 7, None),)), text
     ),
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
     "models.html": lambda text: models_page.models_html(

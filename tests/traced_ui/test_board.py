@@ -253,6 +253,22 @@ def test_a_pair_says_what_is_deferred(page: Page) -> None:
     assert "Only the first step" not in steps_list(whole)
 
 
+def test_a_picture_without_a_caption_waits_for_one(page: Page) -> None:
+    with page.workspace.store.writing() as session:
+        session.execute(update(Pair).where(Pair.id == page.pair).values(caption=""))
+    described = SuggestionView(1, "A red dog", "described anew", 0.0, 0.9, None, None)
+    view = replace(page.view(page.pair), suggestions=(described,))
+    drawn = stage(view)
+    assert "no caption yet" in drawn
+    assert drawn.count(" disabled") == 3
+    assert "match 0.90" in drawn
+    assert "0 were errors" in page.shown["queue"]
+    assert "There is no caption to judge yet" in page.press("correct")
+    page.press("drop")
+    assert page.view(view.pair_id).decision == "drop"
+    assert page.workspace.review.counts(1).errors_found == 0
+
+
 def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
     by_name = {page.view(pair).external_id: pair for pair in [page.pair, *following(page)]}
     page.send("open", target=by_name["ok-one-pixel"])
@@ -269,3 +285,21 @@ def test_all_captions_of_a_picture_are_one_key_apart(page: Page) -> None:
     for following_one in (*siblings[1:], first):
         page.press("next-caption")
         assert page.pair == following_one
+
+
+def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
+    first = {page.view(pair).external_id: pair for pair in [page.pair, *following(page)]}["ok-1"]
+    red_one, *others = [row.pair_id for row in page.view(first).captions_of_picture]
+
+    def caption(pair: int, text: str) -> None:
+        version = page.view(pair).version
+        page.workspace.review.decide(pair, version, "correction", corrected_caption=text)
+
+    for pair in others:
+        caption(pair, "A brown <dog> and a cat.")
+    caption(red_one, "A red dog.")
+    page.send("open", target=red_one)
+    assert "“red”: people describe the dog differently" in page.shown["steps"]
+    page.workspace.review.decide(red_one, page.view(red_one).version, "drop")
+    page.send("open", target=others[0])
+    assert "differently" not in page.shown["steps"]

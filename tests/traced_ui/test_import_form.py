@@ -94,12 +94,13 @@ def test_the_options_of_an_upload_are_validated(
         ({"no_id_column": True}, {"id_column": ""}),
         ({"captions_inside": "yes", "no_id_column": ""}, {"caption_from": "metadata"}),
         ({"subset": "en", "encoding": None}, {"subset": "en"}),
+        ({"uncaptioned": True}, {"uncaptioned": True}),
         ({"take_changes": True, "hide_gone": "yes"}, {"update": "take", "gone": "hide"}),
     ],
 )
 def test_fields_become_options(given: dict[str, Any], expected: dict[str, Any]) -> None:
     nothing = dict.fromkeys((*LABELS, "caption_from")) | {
-        "captions_per_line": False, "update": "keep", "gone": "keep",
+        "captions_per_line": False, "uncaptioned": False, "update": "keep", "gone": "keep",
     }  # fmt: skip
     assert import_options(given) == {**nothing, **expected}
 

@@ -128,7 +128,7 @@ export function decide(action, text = null, isRepeated = false) {
   if (outbox.isBusy) { if (!isRepeated) waiting.push({ action, text, pair: state.pair }); return; }
   const s = stage();
   const button = one(`#traced-review :is(#traced-stage, #traced-steps) [data-action="${action}"]`);
-  const isKnown = ["next", "correction"].includes(action) || (button && isVerdict(action));
+  const isKnown = ["next", "correction"].includes(action) || (button && !button.disabled && isVerdict(action));
   if (!s || !isKnown || one("#traced-toast [data-question]") || ("decided" in s.dataset && action !== "next") || (text !== null && !isCorrection(text))) {
     askFirst(action, text, button);
   } else if (outbox.isOffline) say("offline");

@@ -1,4 +1,4 @@
-// Many pairs at once: cards to select, one verdict for all of them, and one edit of many captions.
+// Many pairs at once: cards to select, one verdict for all of them, and the forms for many pairs.
 import { decide, send } from "./acts.js";
 import { all, listen, one, onPaint, paint } from "./page.js";
 
@@ -38,7 +38,7 @@ export function bulk(what) {
   if (!form) return;
   if (what === "close") { paint({ edit: "" }); return; }
   const edit = Object.fromEntries(all("[data-edit]", form).map((field) => [field.dataset.edit, field.type === "checkbox" ? field.checked : field.value]));
-  send(`edit-${what}`, { edit, pairs: pairs() });
+  send(`${form.dataset.bulkEdit}-${what}`, { edit, pairs: pairs() });
 }
 
 const sizeCards = (size) => one("#traced-stage .picks")?.style.setProperty("--card", `${size}px`);
@@ -76,6 +76,6 @@ onPaint("stage", () => {
 });
 onPaint("edit", () => {
   const form = one("#traced-edit [data-bulk-edit]");
-  if (form && !one(".counts", form)) one("input", form).focus();
+  if (form && !one(".counts", form)) one("input, select", form).focus();
   form?.scrollIntoView({ block: "nearest" });
 });

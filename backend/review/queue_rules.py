@@ -1,0 +1,126 @@
+"""One verdict for all pairs of a queue, given as a rule: nobody looks at the pairs one by one.
+
+The verdicts name the rule as their author (`db/authors.py`) and the queue in their note, which
+exports contain. They are written `AT_ONCE` pairs a transaction under one batch id, so that one undo
+takes all of them back, and a rule that was interrupted goes on where it stopped.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy.orm import Session
+
+from backend.progress import Progress, no_progress
+from backend.review.queue_form import as_query
+from backend.store import Store
+from db.authors import queue_author
+from db.queries import claims, verdict_queries
+from db.queries import pair_queue as queue_queries
+from db.queries import pairs as pair_queries
+from db.queries.blind_review import hidden_pairs
+from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries.verdict_queries import AT_ONCE, NewVerdict
+
+#: Pairs of a preview, drawn at random.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class RulePreview:
+    """`number`: the pairs of the queue that would get the verdict, and some of them (`sample`).
+    Left alone: those `claimed` by others, and those that have a verdict (`decided`)."""
+
+    number: int
+    claimed: int
+    decided: int
+    sample: tuple[QueueRow, ...]
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """`given`: the pairs that have got the verdict; `claimed`: others had them on their screens;
+    `left_alone`: they had a verdict already, or were changed meanwhile."""
+
+    decision: str
+    given: int
+    claimed: int
+    left_alone: int
+
+
+def preview(store: Store, filter: QueueFilter, curator: str, replaces: bool) -> RulePreview:
+    """What one verdict by `curator` for all pairs of the queue would reach. `replaces`: pairs that
+    have another verdict get this one."""
+    covered = _covered(filter, replaces)
+    free = replace(covered, reader=curator)
+    listed_pairs = free.among
+    with store.reading() as session:
+        number = queue_queries.count(session, free)
+        with_claimed = queue_queries.count(session, covered)
+        total = queue_queries.count(session, replace(filter, reader=None))
+        # A list of pairs has an order of its own.
+        most = SHOWN if listed_pairs is None else len(listed_pairs)
+        drawn = queue_queries.page(session, replace(free, order="random"), None, most).rows
+    sample = sorted(drawn, key=lambda row: row.random_key)[:SHOWN]
+    return RulePreview(number, with_claimed - number, total - with_claimed, tuple(sample))
+
+
+def decide_all(
+    store: Store,
+    filter: QueueFilter,
+    fields: Mapping[str, str],
+    decision: str,
+    *,
+    curator: str,
+    batch: str,
+    replaces: bool = False,
+    progress: Progress = no_progress,
+) -> RuleReport:
+    """Give all pairs of the queue with these fields the verdict, in transactions of AT_ONCE pairs.
+    Called again with the same batch id, it goes on; no pair gets the verdict twice."""
+    author, covered = queue_author(curator), _covered(filter, replaces)
+    words = f"rule: {as_query({**fields, 'order': ''}) or 'review=unreviewed'}"
+    with store.reading() as session:
+        given_count = verdict_queries.count_batch(session, author, batch)
+        total = queue_queries.count(session, covered) + (0 if replaces else given_count)
+    claimed_count = left_alone = 0
+    after = None
+    while True:
+        with store.reading() as session:
+            page = queue_queries.page(session, covered, after, AT_ONCE)
+        ids = [row.pair_id for row in page.rows]
+        with store.writing() as session:
+            before = verdict_queries.pairs_of_batch(session, ids, author, batch)
+            claimed = claims.claimed_by_others(session, ids, curator) - before
+            settled = _settled(session, ids, decision, replaces) - claimed - before
+            verdicts = [
+                NewVerdict(row.pair_id, row.verdict_version, decision, note=words)
+                for row in page.rows
+                if row.pair_id not in before | claimed | settled
+            ]
+            done = verdict_queries.add_all(session, verdicts, author=author, batch=batch)
+        given_count += len(done.written)
+        claimed_count += len(claimed)
+        left_alone += len(settled) + len(done.passed_over)
+        progress(given_count + claimed_count + left_alone, total, "Deciding")
+        after = page.next_cursor
+        if after is None:
+            return RuleReport(decision, given_count, claimed_count, left_alone)
+
+
+def _covered(filter: QueueFilter, replaces: bool) -> QueueFilter:
+    """The pairs that the verdict may reach, in an order that no verdict changes."""
+    plain = replace(filter, order="position", descending=False, reader=None)
+    if replaces or filter.review == "unreviewed":
+        return plain
+    return (
+        replace(plain, review="unreviewed") if filter.review == "all" else replace(plain, among=())
+    )
+
+
+def _settled(session: Session, ids: list[int], decision: str, replaces: bool) -> set[int]:
+    """Those of the pairs that keep their verdict. Nobody replaces one that they may not know."""
+    decided = pair_queries.decisions_of(session, ids)
+    if not replaces:
+        return set(decided)
+    same_ids = {pair_id for pair_id, now in decided.items() if now == decision}
+    return same_ids | (hidden_pairs(session, ids) & decided.keys())

@@ -1,0 +1,99 @@
+"""Pictures without a caption: imported on request, described, and exported once accepted."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.datasets.read_options import ReadOptions
+from backend.errors import DatasetFormatError, SettingsError
+from backend.jobs.export_dataset import ExportChoice
+from backend.review.queue_form import START, from_fields
+from backend.review.views import PairView
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from research.scenes import demo
+
+_ALSO_THESE = ReadOptions(uncaptioned=True)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    yield opened
+    opened.store.close()
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Path:
+    """Eight drawn scenes, three of them without a caption."""
+    folder = tmp_path / "drawn"
+    demo.write(folder, 8, 0, 96, seed=9)
+    table = folder / "metadata.jsonl"
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    for row, nothing in zip(rows, ("", None, " \n"), strict=False):
+        row["caption"] = nothing
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def _waiting(workspace: Workspace, dataset: int) -> list[PairView]:
+    page = workspace.review.queue_page(from_fields(dataset, START), None, 30)
+    views = [workspace.review.open_pair(row.pair_id) for row in page.rows]
+    return [view for view in views if not view.caption]
+
+
+def test_they_are_described_and_exported_once_accepted(
+    workspace: Workspace, drawn: Path, tmp_path: Path
+) -> None:
+    dataset = workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).dataset_id
+    report = workspace.jobs.score(dataset)
+    assert report.scored == 5
+    assert workspace.jobs.score(dataset).scored == 0
+    taken, written, removed = waiting = _waiting(workspace, dataset)
+    for view in waiting:
+        assert (view.s_0, view.p_error, view.icc, view.looks_abstract) == (None, None, None, False)
+        (suggestion,) = view.suggestions
+        assert suggestion.caption.split()[0] in ("A", "An", "Two", "Three")
+    counts = workspace.jobs.export_counts(dataset, ExportChoice())
+    assert (counts.kept, counts.left_out) == (5, {"no caption accepted yet": 3})
+    with pytest.raises(SettingsError, match="no caption to judge"):
+        workspace.review.decide(taken.pair_id, 0, "correct")
+    given = workspace.review.decide_many([(view.pair_id, 0) for view in waiting], "abstract")
+    assert given.written == ()
+
+    suggestion = taken.suggestions[0]
+    workspace.review.decide(taken.pair_id, 0, "correction", suggestion_id=suggestion.id)
+    workspace.review.decide(written.pair_id, 0, "correction", corrected_caption="A red dog.")
+    workspace.review.decide(removed.pair_id, 0, "drop")
+    counts = workspace.review.counts(dataset)
+    assert (counts.reviewed, counts.errors_found) == (3, 0)
+    out = tmp_path / "clean"
+    workspace.jobs.export(dataset, ExportChoice(), out, format="jsonl")
+    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+    kinds = {row["caption"]: row["caption_kind"] for row in rows if not row["original_caption"]}
+    assert kinds == {suggestion.caption: "new", "A red dog.": "new"}
+    assert len(rows) == 7
+
+
+def test_a_folder_of_pictures_alone_is_read_on_request(workspace: Workspace, drawn: Path) -> None:
+    (drawn / "metadata.jsonl").unlink()
+    (drawn / "truth.jsonl").unlink(missing_ok=True)
+    with pytest.raises(DatasetFormatError) as refused:
+        workspace.jobs.import_dataset(drawn)
+    assert "Take pictures without a caption" in refused.value.remedies["page"]
+    dataset = workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).dataset_id
+    workspace.jobs.score(dataset)
+    views = _waiting(workspace, dataset)
+    assert len(views) == 8
+    assert all(view.suggestions for view in views)
+    assert workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).added == 0
+
+
+def test_without_the_request_they_are_reported(workspace: Workspace, drawn: Path) -> None:
+    report = workspace.jobs.import_dataset(drawn)
+    assert (report.added, len(report.first_problems)) == (5, 3)
+    assert {problem.kind for problem in report.first_problems} == {"empty caption"}
+    report = workspace.jobs.import_dataset(drawn, options=_ALSO_THESE)
+    assert (report.added, report.first_problems) == (3, ())
