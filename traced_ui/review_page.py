@@ -104,7 +104,7 @@ _CHIPS = {
 }  # fmt: skip
 
 
-class Offer(NamedTuple):
+class Choice(NamedTuple):
     """A bar or a value of the drawer. `how`: whether the queue has "only", "any" or "none" of it;
     `share`: of the longest bar."""
 
@@ -182,7 +182,7 @@ def queue(
             *((key, f"{name}: {filter[key]}") for key, name in _CHIPS.items() if filter.get(key)),
             *((f"where {i}", text_of(part)) for i, part in enumerate(groups_of(filter).parts)),
         ],
-        offers=_offers(values, filter) if values is not None else {},
+        choices=_choices(values, filter) if values is not None else {},
         sample=values.pairs if values is not None and values.is_sample else 0,
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
@@ -193,7 +193,7 @@ def queue(
     )
 
 
-def _offers(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Offer]]:
+def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:
     """The bars and values of each field."""
     groups = groups_of(filter)
     used = dict.fromkeys(groups.leaves(), "any")
@@ -204,19 +204,19 @@ def _offers(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Of
         for part in group.leaves()
     }
 
-    def offer(name: str, value: str, label: str, count: int, most: int) -> Offer:
+    def choice(name: str, value: str, label: str, count: int, most: int) -> Choice:
         part = Condition(name, value)
         is_only = all(filter.get(key) == text for key, text in part.fields.items())
         how = "only" if is_only else used.get(part, "")
         shown = percent(count / values.pairs) if values.is_sample else f"{count:,}"
-        return Offer(str(part), label, shown, how, count / most)
+        return Choice(str(part), label, shown, how, count / most)
 
     def label(name: str, word: str) -> str:
         return SHORT[word][2:] if name == "decision" else word.replace("_", " ")
 
-    offers = {
+    choices = {
         name: [
-            offer(name, bar.range, bar.range.replace("..", " to "), bar.count, most)
+            choice(name, bar.range, bar.range.replace("..", " to "), bar.count, most)
             for most in [max((bar.count for bar in bars), default=0) or 1]
             for bar in bars
         ]
@@ -224,11 +224,11 @@ def _offers(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Of
     }
     closed = ("decision", "picture")
     for name, words in values.words.items():
-        offers[name] = [
-            offer(name, word, label(name, word) if name in closed else word, count, values.pairs)
+        choices[name] = [
+            choice(name, word, label(name, word) if name in closed else word, count, values.pairs)
             for word, count in words
         ]
-    return offers
+    return choices
 
 
 def _in_common(filter: Mapping[str, str], like: str) -> str:

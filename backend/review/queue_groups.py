@@ -87,7 +87,7 @@ def add(group: Group[Condition], part: Condition, how: str) -> Group[Condition]:
 
 
 class _Parser:
-    """Recursive descent: `_any_of` is made of `_all_of`, this of `_one`."""
+    """Recursive descent: `_any_of` is made of `_all_of`, this of `_operand`."""
 
     def __init__(self, text: str, check: Callable[[dict[str, str]], object]) -> None:
         self._text, self._check = text, check
@@ -107,17 +107,17 @@ class _Parser:
         return self._joined("or", "any", self._all_of)
 
     def _all_of(self) -> Node:
-        return self._joined("and", "all", self._one)
+        return self._joined("and", "all", self._operand)
 
-    def _joined(self, keyword: str, how: str, read: Callable[[], Node]) -> Node:
-        nodes = [read()]
+    def _joined(self, keyword: str, how: str, parse_part: Callable[[], Node]) -> Node:
+        nodes = [parse_part()]
         while self._take(keyword):
-            nodes.append(read())
+            nodes.append(parse_part())
         if len(nodes) == 1:
             return nodes[0]
         return Group(how, tuple(part for node in nodes for part in _parts(node, how)))
 
-    def _one(self) -> Node:
+    def _operand(self) -> Node:
         is_negated = self._take("not")
         if not is_negated and not self._take("("):
             return self._condition()
@@ -125,7 +125,7 @@ class _Parser:
         if self._depth > DEEPEST:
             self._refuse(f"groups are nested deeper than {DEEPEST}")
         if is_negated:
-            node: Node = Group("none", _parts(self._one(), "any"))
+            node: Node = Group("none", _parts(self._operand(), "any"))
         else:
             node = self._any_of()
             if not self._take(")"):

@@ -77,16 +77,16 @@ def histogram(values: Sequence[float | None]) -> tuple[Bar, ...]:
     >>> [bar.range for bar in histogram([0.0, 0.24, 1.0, None]) if bar.count]
     ['0..0.1', '0.2..0.3', '0.9..1']
     """
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return ()
-    low, high = min(known), max(known)
+    low, high = min(numbers), max(numbers)
     size = (high - low or abs(high) or 1.0) / (BARS - 1)
     power = 10.0 ** math.floor(math.log10(size))
     step = next(step * power for step in _STEPS if step * power >= size)
     first = math.floor(low / step)
     last = max(math.ceil(high / step), first + 1)
     edges = [round(number * step, 12) for number in range(first, last + 1)]
-    bars = np.searchsorted(edges, known, "right") - 1
+    bars = np.searchsorted(edges, numbers, "right") - 1
     counts = np.bincount(bars.clip(0, len(edges) - 2), minlength=len(edges) - 1).tolist()
     return tuple(Bar(*each) for each in zip(edges, edges[1:], counts, strict=False))
