@@ -208,8 +208,8 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
         part = Condition(name, value)
         is_only = all(filter.get(key) == text for key, text in part.fields.items())
         how = "only" if is_only else used.get(part, "")
-        shown = percent(count / values.pairs) if values.is_sample else f"{count:,}"
-        return Choice(str(part), label, shown, how, count / most)
+        count_text = percent(count / values.pairs) if values.is_sample else f"{count:,}"
+        return Choice(str(part), label, count_text, how, count / most)
 
     def label(name: str, word: str) -> str:
         return SHORT[word][2:] if name == "decision" else word.replace("_", " ")

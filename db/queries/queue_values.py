@@ -25,18 +25,20 @@ def values_of(session: Session, filter: QueueFilter, limit: int) -> list[Row[Any
 def names_of(session: Session, filter: QueueFilter, limit: int) -> list[tuple[str, str, int]]:
     """Field, name and number of pairs of the tags and issues that the same pairs have, and of
     near duplicates, whose name is "yes"."""
-    shown = _first(session, filter, limit, Pair.id).cte("shown")
+    first_pairs = _first(session, filter, limit, Pair.id).cte("first_pairs")
     duplicates = select(literal("duplicates"), literal("yes"), func.count())
     counts = [
         select(literal(field), name, func.count())
-        .join_from(shown, table, table.pair_id == shown.c.id)
+        .join_from(first_pairs, table, table.pair_id == first_pairs.c.id)
         .group_by(name)
         for field, table, name in (
             ("tag", PairTag, PairTag.name),
             ("picture", PictureIssue, PictureIssue.issue),
         )
     ]
-    counts.append(duplicates.join_from(shown, NearDuplicate, NearDuplicate.pair_id == shown.c.id))
+    counts.append(
+        duplicates.join_from(first_pairs, NearDuplicate, NearDuplicate.pair_id == first_pairs.c.id)
+    )
     return [(field, name, count) for field, name, count in session.execute(union_all(*counts))]
 
 
