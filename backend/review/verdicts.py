@@ -107,7 +107,7 @@ def _was_called_wrong(row: QueueRow, text: str) -> bool:
 
 
 #: Verdicts that need a caption.
-_ABOUT_CAPTION = ("correct", "wrong", "abstract")
+ABOUT_CAPTION = ("correct", "wrong", "abstract")
 #: Maximum length of a curator's correction.
 LONGEST_EDIT = 20_000
 #: Maximum length of a note: about a paragraph.
@@ -147,7 +147,7 @@ class Verdicts:
         with self._store.writing() as session:
             if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
                 raise PairChanged("The pair that you saw is no longer in the database.")
-            if decision in _ABOUT_CAPTION and _without_caption(session, [pair_id]):
+            if decision in ABOUT_CAPTION and _without_caption(session, [pair_id]):
                 raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
@@ -202,7 +202,7 @@ class Verdicts:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
             changed = _changed(session, fingerprints or {})
-            if decision in _ABOUT_CAPTION:
+            if decision in ABOUT_CAPTION:
                 changed += _without_caption(session, [pair_id for pair_id, _ in versions])
             done = verdict_queries.add_verdicts(
                 session,
