@@ -52,14 +52,14 @@ from db.queries import runs as run_queries
 from db.queries.blind_review import NOBODY
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pair_queue import Cursor, QueueFilter, QueuePage, QueueRow, Range
+from db.queries.pair_queue import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
 from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
 from db.queries.verdict_queries import AT_ONCE, VerdictRow
 
 __all__ = [
-    "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "QueueFilter", "QueuePage",
-    "QueueRow", "Range", "ReviewCounts", "VerdictRow", "ViewRow", "Workspace",
+    "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "Group", "QueueFilter",
+    "QueuePage", "QueueRow", "Range", "ReviewCounts", "VerdictRow", "ViewRow", "Workspace",
 ]  # fmt: skip
 
 

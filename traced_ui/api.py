@@ -143,7 +143,8 @@ def queue(
         limit: Maximum number of pairs, at most 200.
         after: The `next` of the previous page; empty for the first page.
         filters: More filters as in the address of a queue, for example note=blurry&split=val;
-            they override the arguments above.
+            they override the arguments above. Groups: where=(split = val or tag = todo) and not
+            p_error >= 0.5.
     """
     fields = {**START, "review": review, "order": order, "text": text, "meaning": meaning}
     fields = cleaned({**fields, **typed(filters)})

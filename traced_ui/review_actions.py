@@ -19,7 +19,16 @@ from backend.engine.captions import Caption
 from backend.errors import QueueChanged, SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
 from backend.review.pair_selection import tag_name
-from backend.review.queue_form import LIKENESS, START, as_query, cleaned, from_fields, id_in
+from backend.review.queue_form import (
+    LIKENESS,
+    START,
+    as_query,
+    cleaned,
+    from_fields,
+    groups_of,
+    id_in,
+)
+from backend.review.queue_groups import Condition, add, text_of
 from backend.review.queue_rules import RuleReport
 from backend.review.verdicts import edit_captions
 from backend.review.views import PairView
@@ -92,6 +101,8 @@ class Act(BaseModel):
     address: dict[str, str] = Field(default_factory=dict)
     target: int | None = None
     filter: dict[str, str] = Field(default_factory=dict)
+    #: What the drawer does with a value: "only", "any" or "none".
+    how: str = Field("only", max_length=8)
     word: int = -1
     decision: str = ""
     #: Selected in the grid: pair, version and fingerprint of what was on the screen.
@@ -594,8 +605,28 @@ class OpenPage:
 
     @on("drop-filter")
     def _drop_filter(self, act: Act) -> Parts | None:
-        """Remove one of the active filters."""
-        return self._refilter({k: v for k, v in self.state.filter.items() if k != act.name})
+        """Remove one of the active filters, or one part of the groups."""
+        filter, (name, _, place) = self.state.filter, act.name.partition(" ")
+        rest = {key: value for key, value in filter.items() if key != name}
+        if place:
+            groups = groups_of(filter)
+            parts = [part for i, part in enumerate(groups.parts) if str(i) != place]
+            rest["where"] = text_of(replace(groups, parts=tuple(parts)))
+        return self._refilter(rest)
+
+    @on("narrow")
+    def _narrow(self, act: Act) -> Parts | None:
+        """Show only, any or none of the pairs with this value; once more: as before."""
+        filter, parts = self.state.filter, groups_of({"where": act.name}).parts
+        part = parts[0] if len(parts) == 1 else None
+        if act.how not in ("only", "any", "none") or not isinstance(part, Condition):
+            raise SettingsError(f"'{act.name}' is not one condition.")
+        if act.how != "only":
+            where = text_of(add(groups_of(filter), part, act.how))
+            return self._refilter({**filter, "where": where})
+        is_set = all(filter.get(key) == value for key, value in part.fields.items())
+        change = dict.fromkeys(part.fields, "") if is_set else part.fields
+        return self._refilter({**filter, **change})
 
     def _refilter(self, values: dict[str, str]) -> Parts | None:
         before = self.state.filter
@@ -792,6 +823,7 @@ class OpenPage:
             page.rows, state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), self._like(),
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
+            self.review.queue_values(filter) if state.is_filtering else None,
         )  # fmt: skip
         return left, page, counts
 

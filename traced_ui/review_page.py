@@ -9,13 +9,14 @@ from markupsafe import Markup
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
-from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.statistics.stopping import ENOUGH
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.pair_selection import LONGEST
-from backend.review.queue_form import RANGES, as_query
+from backend.review.queue_form import as_query, groups_of
+from backend.review.queue_groups import Condition, text_of
 from backend.review.queue_rules import RulePreview
+from backend.review.queue_values import QueueValues
 from backend.review.views import (
     CaptionCheck,
     EditView,
@@ -25,8 +26,8 @@ from backend.review.views import (
     VerdictView,
     fingerprint_of,
 )
-from backend.verdicts import ENRICHED, ENRICHMENT, PICTURE_ISSUES, TEXTS, judgement
-from backend.workspace import ReviewCounts
+from backend.verdicts import ENRICHED, ENRICHMENT, TEXTS, judgement
+from backend.workspace import Group, ReviewCounts
 from traced_ui import specificity
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
@@ -86,14 +87,12 @@ _PLAIN = {
     "support": "Backed by the picture",
     "weakest": "Weakest phrase", "specificity": "Specificity",
 }  # fmt: skip
-#: Rarely used filters by topic: the groups under "More filters".
+#: Filters by topic, below those of numbers.
 _GROUPS = {
-    "Scores": [f"{column}_{end}" for column in RANGES if column != "p_error"
-               for end in ("from", "to")],
     "Verdicts and notes": ["decision", "decided_by", "note", "noted"],
     "Picture and words": ["picture", "duplicates", "suspect_kind", "truncated", "tag"],
-    "Where it comes from": ["external_id", "extra"],
-}  # fmt: skip
+    "Where it comes from": ["split", "external_id", "extra"],
+}
 #: Field names shown on chips.
 _CHIPS = {
     **{f"{column}_from": f"{name} from" for column, name in _PLAIN.items()},
@@ -104,6 +103,17 @@ _CHIPS = {
     "truncated": "Truncated by the model", "external_id": "Id contains",
     "extra": "Source column", "tag": "Tag",
 }  # fmt: skip
+
+
+class Choice(NamedTuple):
+    """A bar or a value of the drawer. `how`: whether the queue has "only", "any" or "none" of it;
+    `share`: of the longest bar."""
+
+    condition: str
+    label: str
+    count: str
+    how: str
+    share: float = 0.0
 
 
 class Tool(NamedTuple):
@@ -145,10 +155,12 @@ def queue(
     limits: str = "",
     left: ErrorsLeft | None = None,
     is_mixed: bool = True,
+    values: QueueValues | None = None,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
-    scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in."""
+    scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
+    `values`: what the queue contains, if the drawer is open."""
     return render(
         "review/queue.html",
         rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
@@ -164,14 +176,16 @@ def queue(
         filter=filter,
         shows=SHOWS,
         orders=ORDERS,
-        splits=bool(filter.get("split") or any(row.split for row in rows)),
         alike=_in_common(filter, like),
         groups=_GROUPS,
         labels=_CHIPS,
-        chips=[(key, f"{name}: {filter[key]}") for key, name in _CHIPS.items() if filter.get(key)],
-        verdicts={"": "any", **{key: label[2:] for key, label in SHORT.items()}},
-        kinds={"": "any", **{kind: kind for kind in WORD_KINDS}},
-        pictures={"": "any", **{issue: issue.replace("_", " ") for issue in PICTURE_ISSUES}},
+        plain=_PLAIN,
+        chips=[
+            *((key, f"{name}: {filter[key]}") for key, name in _CHIPS.items() if filter.get(key)),
+            *((f"where {i}", text_of(part)) for i, part in enumerate(groups_of(filter).parts)),
+        ],
+        choices=_choices(values, filter) if values is not None else {},
+        sample=values.pairs if values is not None and values.is_sample else 0,
         views=list(views),
         view_name=next((name for name, fields in views.items() if fields == filter), ""),
         limits=limits,
@@ -179,6 +193,44 @@ def queue(
         enough=ENOUGH,
         is_mixed=is_mixed,
     )
+
+
+def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:
+    """The bars and values of each field."""
+    groups = groups_of(filter)
+    used = dict.fromkeys(groups.leaves(), "any")
+    used |= {
+        part: "none"
+        for group in groups.parts
+        if isinstance(group, Group) and group.how == "none"
+        for part in group.leaves()
+    }
+
+    def choice(name: str, value: str, label: str, count: int, most: int) -> Choice:
+        part = Condition(name, value)
+        is_only = all(filter.get(key) == text for key, text in part.fields.items())
+        how = "only" if is_only else used.get(part, "")
+        count_text = percent(count / values.pairs) if values.is_sample else f"{count:,}"
+        return Choice(str(part), label, count_text, how, count / most)
+
+    def label(name: str, word: str) -> str:
+        return SHORT[word][2:] if name == "decision" else word.replace("_", " ")
+
+    choices = {
+        name: [
+            choice(name, bar.range, bar.range.replace("..", " to "), bar.count, most)
+            for most in [max((bar.count for bar in bars), default=0) or 1]
+            for bar in bars
+        ]
+        for name, bars in values.numbers.items()
+    }
+    closed = ("decision", "picture")
+    for name, words in values.words.items():
+        choices[name] = [
+            choice(name, word, label(name, word) if name in closed else word, count, values.pairs)
+            for word, count in words
+        ]
+    return choices
 
 
 def _in_common(filter: Mapping[str, str], like: str) -> str:

@@ -446,6 +446,12 @@ def export(
     select: Annotated[
         str, typer.Option("--select", help="Pairs that are not selected: 'leave out' or 'tag'.")
     ] = "leave out",
+    decisions: Annotated[
+        bool,
+        typer.Option("--decisions", help="Write only a table of what would happen to each pair "
+                     "(shard, id, keep, caption) to the file OUT (.parquet, .csv or .jsonl), for "
+                     "select --decisions."),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option(help="Replace an earlier export; other files in its folder are kept.")
     ] = False,
@@ -503,6 +509,13 @@ def export(
         counts = workspace.jobs.export_counts(dataset_id, choice)
         if dry_run:
             emit(counts, as_json, f"{_summary(counts)} Nothing written.")
+            return
+        if decisions:
+            from backend.jobs.export_dataset import write_decisions
+
+            file = Path(out).expanduser()
+            rows = write_decisions(workspace.store, dataset_id, choice, file)
+            emit(counts, as_json, f"{_summary(counts)} {rows} decisions written to {file}.")
             return
         hub = None
         if push_to_hub is not None and is_address(out):

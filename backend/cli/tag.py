@@ -32,7 +32,9 @@ LEAST = typer.Option(
 
 
 def select(
-    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    dataset: Annotated[
+        str, typer.Argument(help="Name in the database; with --out, what score --out has written.")
+    ],
     align: Annotated[float, ALIGN] = 0.7,
     keep: Annotated[float, KEEP] = 0.5,
     by: Annotated[str, BY] = "support",
@@ -48,6 +50,22 @@ def select(
         str | None, typer.Option(help="Name of the view that is saved. Default: selected.")
     ] = None,
     dry_run: Annotated[bool, typer.Option(help="Save no view.")] = False,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DESTINATION", help="Write the scored shards again, as tars, without "
+                     "what --decisions and --drop-above leave out. Neither database nor model is "
+                     "used."),
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --out: the table of export --decisions, or your "
+                     "own with the columns id and keep (and shard, caption)."),
+    ] = None,
+    drop_above: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="With --out: pairs without a decision leave above this "
+                     "probability of error."),
+    ] = None,
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
@@ -58,6 +76,11 @@ def select(
     the selected pairs.
     """
     with reported(as_json):
+        if out is not None:
+            _select_shards(dataset, out, decisions, drop_above, as_json)
+            return
+        if decisions is not None or drop_above is not None:
+            raise SettingsError("--decisions and --drop-above go with --out.")
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(dataset)
         choice = TwoStage(
@@ -71,6 +94,22 @@ def select(
         for note in report.notes:
             console.print(f"[yellow]Note:[/] {escape(note)}")
         emit(report, as_json, summary(report))
+
+
+def _select_shards(
+    results: str, out: str, decisions: Path | None, drop_above: float | None, as_json: bool
+) -> None:
+    from backend.jobs.select_shards import read_decisions, select_shards
+
+    by_pair = read_decisions(decisions.expanduser()) if decisions is not None else {}
+    with progress("Selecting") as update:
+        report = select_shards(results, out, by_pair, drop_above, update)
+    emit(
+        report, as_json,
+        f"{report.written_now} of {report.shards} shards written to {report.out} now: "
+        f"{report.kept:,} pairs stay ({report.corrected:,} corrected), {report.left_out:,} are "
+        f"left out; {report.decided:,} of {report.decisions:,} decisions used.",
+    )  # fmt: skip
 
 
 def summary(report: SelectionReport) -> str:

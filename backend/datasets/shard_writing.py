@@ -56,27 +56,28 @@ _SCHEMA = pa.schema(
 def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train-000000.tar`, …: one sample per pair, with its image, its caption as `.txt`, and
     the rest as `.json`, where `extra` contains the source's other columns as JSON text."""
-
-    def write(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
-        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-            for number, row in numbered:
-                data, ending = image_and_ending(row.image_path)
-                extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
-                values = {**typed_values(row), "extra": extra}
-                del values["caption"]
-                members = (
-                    (_SAME.get(ending, ending), data),
-                    (".txt", row.caption.encode()),
-                    (".json", json.dumps(values, ensure_ascii=False).encode()),
-                )
-                for suffix, content in members:
-                    entry = tarfile.TarInfo(f"{number:09d}{suffix}")
-                    entry.size, entry.mode = len(content), 0o644
-                    archive.addfile(entry, io.BytesIO(content))
-
-    count = _sharded(rows, target, "{split}-{number:06d}.tar", write)
+    count = _sharded(rows, target, "{split}-{number:06d}.tar", write_samples)
     _unify_endings(sorted(target.part.glob("*.tar")), target)
     return count
+
+
+def write_samples(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
+    """Write a tar of samples, each named by its number."""
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for number, row in numbered:
+            data, ending = image_and_ending(row.image_path)
+            extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
+            values = {**typed_values(row), "extra": extra}
+            del values["caption"]
+            members = (
+                (_SAME.get(ending, ending), data),
+                (".txt", row.caption.encode()),
+                (".json", json.dumps(values, ensure_ascii=False).encode()),
+            )
+            for suffix, content in members:
+                entry = tarfile.TarInfo(f"{number:09d}{suffix}")
+                entry.size, entry.mode = len(content), 0o644
+                archive.addfile(entry, io.BytesIO(content))
 
 
 def _unify_endings(shards: Sequence[Path], target: Target) -> None:

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
@@ -17,6 +19,7 @@ from backend.datasets.export_row import ExportRow
 from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
+from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
 from backend.jobs.two_stage_selection import check_two_stage, choose
 from backend.progress import Progress, no_progress
@@ -39,6 +42,9 @@ _ALLOWED = {
     "generic": ("tag", "leave out"),
     "captions": ("decided", "enriched"),
 }
+_DECISIONS = pa.schema(
+    [("shard", pa.string()), ("id", pa.string()), ("keep", pa.bool_()), ("caption", pa.string())]
+)
 #: Pairs whose enrichments are looked up together.
 _AT_ONCE = 1000
 #: Pairs whose pictures are checked together, by this many threads.
@@ -213,6 +219,22 @@ def remaining(
     for pair, decided in _decisions(store, dataset_id, choice):
         if not decided.left_out_because:
             yield pair, decided
+
+
+def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Path) -> int:
+    """Write what an export would do with each pair to a table (.parquet, .csv, .jsonl), for
+    `select_shards`; returns the number of rows. The shard of a pair is the file that it is from."""
+    check_choice(choice)
+    rows = (
+        {
+            "shard": pair.source_file,
+            "id": pair.external_id.removeprefix(f"{pair.source_file}/"),
+            "keep": not decided.left_out_because,
+            "caption": decided.caption,
+        }
+        for pair, decided in _decisions(store, dataset_id, choice)
+    )
+    return write_rows(rows, _DECISIONS, out)
 
 
 def _decisions(

@@ -81,15 +81,16 @@ def check(out: Path) -> None:
 
 def write(store: Store, dataset_id: int, out: Path) -> int:
     """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
-    return _write(score_rows(store, dataset_id), _SCHEMA, out)
+    return write_rows(score_rows(store, dataset_id), _SCHEMA, out)
 
 
 def write_features(store: Store, dataset_id: int, out: Path) -> int:
     """Write the features of all scored pairs, like `write`."""
-    return _write(feature_rows(store, dataset_id), _FEATURES, out)
+    return write_rows(feature_rows(store, dataset_id), _FEATURES, out)
 
 
-def _write(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> int:
+def write_rows(rows: Iterator[dict[str, Any]], schema: pa.Schema, out: Path) -> int:
+    """Write rows of the schema's columns; returns their number. Raises as `check`."""
     check(out)
     writers = {".jsonl": _jsonl, ".csv": _csv, ".parquet": write_parquet}
     try:

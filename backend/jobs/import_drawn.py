@@ -7,7 +7,7 @@ are fetched, into the data folder, by the hash of their content.
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -44,12 +44,9 @@ from backend.jobs.shard_rows import IMPORTED, trajectory_in
 from backend.jobs.shard_scores import (
     RUN_KEY,
     detector_in,
-    facts_in,
-    failures_in,
-    is_done,
     result_of,
     run_in,
-    shards_in,
+    scored_shards,
 )
 from backend.jobs.stored_trajectories import expectation_row, to_row
 from backend.progress import Progress, no_progress
@@ -71,8 +68,6 @@ from db.queries.runs import RunRow
 MOST = 1_000_000
 #: Pictures that are fetched or checked at once.
 _AT_ONCE = 8
-#: Shards that are named in a message.
-_NAMED = 3
 
 Row = dict[str, Any]
 
@@ -109,7 +104,7 @@ def import_drawn(
     """
     results = Location(destination)
     source = Location(run_in(results)["source"])
-    shards = _shards_of(results, source)
+    shards = scored_shards(results, source)
     name = (name or (results.name if draw.share is None else f"{results.name}-sample")).strip()
     pictures = _Pictures(source, shards, settings, str(results))
     dataset_id = _dataset(store, name, str(results), pictures.root, draw)
@@ -147,39 +142,6 @@ def import_drawn(
 
 def _id_of(row: Row) -> str:
     return f"{row['shard']}/{row['id']}"
-
-
-def _shards_of(results: Location, source: Location) -> dict[str, StoredFile]:
-    """The source's shards that are scored, by name. Raises SettingsError, or DatasetFormatError if
-    some were not scored as they are now."""
-    facts, failed = facts_in(results), failures_in(results)
-    shards = {shard.name: shard for shard in shards_in(source)}
-    for lacking, what in (
-        (shards.keys() - facts.keys() - failed.keys(), "are not scored yet"),
-        ({name for name in shards.keys() & facts.keys() if not is_done(shards[name], facts)},
-         "have changed since they were scored"),
-    ):  # fmt: skip
-        if lacking:
-            raise SettingsError(
-                f"{_named(lacking)} of {source} {what}.",
-                terminal=f"First: score {source} --out {results}/",
-            )
-    if gone := facts.keys() - shards.keys():
-        raise DatasetFormatError(
-            f"{_named(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore "
-            f"what was scored, or remove the results of it from {results}."
-        )
-    return {name: shard for name, shard in shards.items() if name in facts}
-
-
-def _named(names: Iterable[str]) -> str:
-    """
-    >>> _named({"b", "a"}), _named("edcba")
-    ('a, b', 'a, b, c and 2 more')
-    """
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else ""
-    return ", ".join(ordered[:_NAMED]) + more
 
 
 def _dataset(store: Store, name: str, source: str, root: Path, draw: Draw) -> int | None:

@@ -79,6 +79,22 @@ class DrawReport:
 
 
 @dataclass(frozen=True)
+class ShardSelection:
+    """Shards written without what was left out, `written_now` of them by this command, which
+    `kept` pairs, `corrected` among them, and `left_out` others; `decided` of them by the
+    `decisions` of a list."""
+
+    shards: int
+    written_now: int
+    kept: int
+    corrected: int
+    left_out: int
+    decided: int
+    decisions: int
+    out: str
+
+
+@dataclass(frozen=True)
 class Deletion:
     """Extent of the deletion of a dataset. `reviewed` pairs have a verdict; `acts`: number
     of verdicts, undos and redos on its pairs, all of them saved in `verdict_file`."""

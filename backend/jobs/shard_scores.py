@@ -20,7 +20,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -33,7 +33,13 @@ from backend.datasets.export_row import MARK
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.engine.trajectories.depth import FIRST_STEP
-from backend.errors import DatasetError, DatasetNotFound, SettingsError, TrainingError
+from backend.errors import (
+    DatasetError,
+    DatasetFormatError,
+    DatasetNotFound,
+    SettingsError,
+    TrainingError,
+)
 from backend.jobs.dataset_models import models_of
 from backend.jobs.export_scores import write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
@@ -64,6 +70,8 @@ RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
 _AT_LEAST, _SHARE = 20, 0.01
+#: Shards that are named in a message.
+_NAMED = 3
 #: What is stored of a shard: its version, pairs, problems.
 Facts = dict[str, Any]
 
@@ -142,7 +150,7 @@ def score_shards(
     `score_dataset`.
     """
     place, results = Location(source), Location(out)
-    _check_places(place, results)
+    check_places(place, results)
     shards = shards_in(place)
     _check_scorer(engine)
     _claim(results, engine, {"source": str(place), "version": VERSION, "seed": seed})
@@ -219,7 +227,8 @@ def _workers(
     return Workers(engine, None, several, reported.repeat)
 
 
-def _check_places(source: Location, out: Location) -> None:
+def check_places(source: Location, out: Location) -> None:
+    """Raise SettingsError if `out` lies in the source."""
     if not (source.is_local or out.is_local):
         inside = f"{out}/".startswith(f"{source}/")
     else:
@@ -325,6 +334,39 @@ def _facts_of(path: Path, file: StoredFile) -> Facts:
     if facts is None:
         raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
     return dict(json.loads(facts), result=file.version)
+
+
+def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
+    """The source's shards that are scored, by name. Raises SettingsError, or DatasetFormatError if
+    some were not scored as they are now."""
+    facts, failed = facts_in(results), failures_in(results)
+    shards = {shard.name: shard for shard in shards_in(source)}
+    for lacking, what in (
+        (shards.keys() - facts.keys() - failed.keys(), "are not scored yet"),
+        ({name for name in shards.keys() & facts.keys() if not is_done(shards[name], facts)},
+         "have changed since they were scored"),
+    ):  # fmt: skip
+        if lacking:
+            raise SettingsError(
+                f"{_named(lacking)} of {source} {what}.",
+                terminal=f"First: score {source} --out {results}/",
+            )
+    if gone := facts.keys() - shards.keys():
+        raise DatasetFormatError(
+            f"{_named(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore "
+            f"what was scored, or remove the results of it from {results}."
+        )
+    return {name: shard for name, shard in shards.items() if name in facts}
+
+
+def _named(names: Iterable[str]) -> str:
+    """
+    >>> _named({"b", "a"}), _named("edcba")
+    ('a, b', 'a, b, c and 2 more')
+    """
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else ""
+    return ", ".join(ordered[:_NAMED]) + more
 
 
 def failures_in(out: Location) -> dict[str, str]:

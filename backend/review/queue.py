@@ -13,6 +13,7 @@ from backend.progress import Progress, no_progress
 from backend.review import pair_selection, queue_form
 from backend.review.charts import check_region, errors_left
 from backend.review.pair_selection import check_values
+from backend.review.queue_values import QueueValues, read_values
 from backend.review.search import PairSearch
 from backend.review.views import ErrorsLeft
 from backend.settings import Settings
@@ -76,6 +77,11 @@ class Queue:
         with self._store.reading() as session:
             return queue_queries.count(session, filter, at_most)
 
+    def queue_values(self, filter: QueueFilter) -> QueueValues:
+        """Histograms of the queue's numbers, and its words with their counts."""
+        with self._store.reading() as session:
+            return read_values(session, filter)
+
     def search(self, dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
         """Pairs found by caption meaning, or by similarity to another pair (see
         `backend.review.search`), nearest first; None: no search was requested. Raises
@@ -99,9 +105,11 @@ class Queue:
         """Resolve the fields of a queue, including its searches, to a filter: used by pages,
         commands and exports alike. Raises SettingsError, also for a split and a curator that do not
         exist."""
-        if fields.get("map"):
-            check_region(self._store, dataset_id, fields["map"])
-        check_values(self._store, dataset_id, fields)
+        leaves = queue_form.groups_of(fields).leaves()
+        for part in (fields, *(leaf.fields for leaf in leaves)):
+            if part.get("map"):
+                check_region(self._store, dataset_id, part["map"])
+            check_values(self._store, dataset_id, part)
         among = self.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
         return queue_form.from_fields(dataset_id, fields, among)
 

@@ -14,8 +14,9 @@ from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
+from backend.review.queue_groups import Condition, parse, text_of
 from backend.verdicts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
-from db.queries.pair_queue import QueueFilter, Range
+from db.queries.pair_queue import Group, QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}
@@ -31,8 +32,10 @@ KEYS = (
     "review", "order", "text", "split", "decision", "decided_by",
     "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates", "tag",
     *LIKENESS,
-    *(f"{column}_{end}" for column in RANGES for end in ("from", "to")),
+    *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
+#: Fields of the queue as a whole, which no group can have.
+_OF_THE_WHOLE = ("order", "meaning", "like", "where")
 #: Fields with a closed set of values.
 _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": ORDERS, "decision": DECISIONS, "picture": PICTURE_ISSUES,
@@ -89,11 +92,31 @@ def from_fields(
         ranges=tuple(ranges.values()),
         region=_region(fields.get("map", "")),
         extra=_extra(fields.get("extra", "")),
+        where=_where(dataset_id, fields),
         **values,
         among=among,
         order=order,
         descending=order in _LARGEST_FIRST,
     )
+
+
+def groups_of(fields: Mapping[str, str]) -> Group[Condition]:
+    """The groups of a queue. Raises SettingsError."""
+    return parse(fields.get("where", ""), _check_condition)
+
+
+def _where(dataset_id: int, fields: Mapping[str, str]) -> Group[QueueFilter] | None:
+    def leaf(condition: Condition) -> QueueFilter:
+        return from_fields(dataset_id, {"review": "all", **condition.fields})
+
+    return groups_of(fields).translate(leaf) if fields.get("where") else None
+
+
+def _check_condition(fields: Mapping[str, str]) -> None:
+    for key in fields:
+        if key in _OF_THE_WHOLE:
+            raise SettingsError(f"'{key}' is of the whole queue and cannot be in a group.")
+    from_fields(0, {"review": "all", **fields})
 
 
 def _region(text: str) -> tuple[Point, ...] | None:
@@ -125,7 +148,7 @@ def cleaned(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[
     and for text that a database or a URL cannot hold.
     """
     texts = {
-        key: str(value).strip()[:200]
+        key: str(value).strip()[: None if key == "where" else 200]
         for key, value in fields.items()
         if key not in beside and value is not None
     }
@@ -176,6 +199,8 @@ def _checked(fields: Mapping[str, str]) -> dict[str, str]:
             raise SettingsError(_unknown("field", key, KEYS))
         if value and value not in _CHOICES.get(key, (value,)):
             raise SettingsError(_unknown(key, value, _CHOICES[key]))
+    if current.get("where"):
+        current["where"] = text_of(groups_of(current))
     return current
 
 

@@ -10,7 +10,7 @@ each a plain range of one index:
         p < 0.7               by p, id       what follows
         p unknown             by id          the unscored ones
 
-Ties follow the direction of the index (`_TIES_ASCEND_WHEN_DESCENDING`).
+Ties follow the direction of the index (`_Order.ties_ascend`).
 
 *Most uncertain* is the order of |p - 0.5|. The index of p is read on both sides of 0.5, and the two
 sides are merged.
@@ -18,10 +18,10 @@ sides are merged.
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -36,6 +36,7 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    true,
 )
 from sqlalchemy.engine import URL
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -51,24 +52,38 @@ from db.queries.pair_tags import has_tag
 from db.queries.pictures import is_duplicate
 from db.queries.plots import Corners, is_inside
 from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
-from db.queries.sibling_captions import picture_of
 from db.queries.statements import check_text
 
-#: Orders by the probability of error, whose column depends on the dataset (`_column`).
-_BY_PROBABILITY = ("p_error", "uncertainty")
 #: Columns that a filter may restrict to a range.
 RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
-#: The column of each other order; 'position' is the order of import.
-_COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
-    **{name: getattr(Pair, name) for name in RANGES if name not in _BY_PROBABILITY},
-    "random": Pair.random_key,
-    "position": None,
-}
-#: Of the order by picture: not a number, but the beginning of the picture's address.
-_BY_PICTURE = "picture"
 
-#: Orders in which ids ascend where the values descend, as in their index (`models.py`).
-_TIES_ASCEND_WHEN_DESCENDING = ("p_error", "gain", "disagreement")
+
+class _Order(NamedTuple):
+    """`field`: of `QueueRow`, by which rows are sorted; None: in the order of import. `column`: the
+    same in the database; None: of the ranking in use. `ties_ascend`: ids ascend where the values
+    descend, as in the index (`models.py`). `is_text`: and no pair is without it."""
+
+    field: str | None
+    column: ColumnElement[Any] | InstrumentedAttribute[float | None] | None = None
+    ties_ascend: bool = False
+    is_text: bool = False
+
+
+_ORDERS = {
+    "p_error": _Order("p_error", ties_ascend=True),
+    "uncertainty": _Order("p_error"),
+    "gain": _Order("gain", Pair.gain, ties_ascend=True),
+    "disagreement": _Order("disagreement", Pair.disagreement, ties_ascend=True),
+    "s_0": _Order("s_0", Pair.s_0),
+    "icc": _Order("icc", Pair.icc),
+    "support": _Order("support", Pair.support),
+    "weakest": _Order("weakest", Pair.weakest),
+    "specificity": _Order("specificity", Pair.specificity),
+    "random": _Order("random_key", Pair.random_key),
+    "position": _Order(None),
+    "picture": _Order("picture", PICTURE, is_text=True),
+}
+
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
 
@@ -86,6 +101,35 @@ class Range:
             raise ValueError(f"a range must be one of {', '.join(RANGES)}, not '{self.column}'")
 
 
+Leaf = TypeVar("Leaf")
+
+
+@dataclass(frozen=True)
+class Group(Generic[Leaf]):
+    """What "all", "any" or "none" of its parts must say: conditions, and further groups."""
+
+    how: str
+    parts: "tuple[Group[Leaf] | Leaf, ...]"
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The conditions, from left to right."""
+        for part in self.parts:
+            if isinstance(part, Group):
+                yield from part.leaves()
+            else:
+                yield part
+
+    def translate(self, leaf: "Callable[[Leaf], Other]") -> "Group[Other]":
+        """The same group of translated conditions."""
+        return Group(
+            self.how,
+            tuple(p.translate(leaf) if isinstance(p, Group) else leaf(p) for p in self.parts),
+        )
+
+
+Other = TypeVar("Other")
+
+
 @dataclass(frozen=True)
 class QueueFilter:
     """Which pairs are in the queue, and in which order.
@@ -95,7 +139,8 @@ class QueueFilter:
     `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
     verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
     PICTURE_ISSUES. `tag`: one of people's own words. `duplicates`: whether it belongs to a group of
-    near duplicates. `region`: corners of a polygon on the map that contains it. `among`: only these
+    near duplicates. `region`: corners of a polygon on the map that contains it. `where`: a group of
+    filters, whose own dataset, order, reader and `among` do not count. `among`: only these
     pairs, in exactly this order, regardless of `order` (results of a search by meaning or by
     image). Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest,
     specificity ascending. `random` is a random order, the same every time; `uncertainty` has the
@@ -123,6 +168,7 @@ class QueueFilter:
     tag: str | None = None
     duplicates: bool | None = None
     region: Corners | None = None
+    where: "Group[QueueFilter] | None" = None
     among: tuple[int, ...] | None = None
     order: str = "p_error"
     descending: bool = True
@@ -173,6 +219,8 @@ class QueueRow:
     specificity: float | None
     enriches: bool = False
     note: str = ""
+    #: By which the captions of one picture are together.
+    picture: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,7 +245,7 @@ def page(
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
     value = None if after is None else after.value
-    if value is not None and isinstance(value, str) != (filter.order == _BY_PICTURE):
+    if value is not None and isinstance(value, str) != _ORDERS[filter.order].is_text:
         after = None  # of another order
     rows = [_queue_row(row) for row in _rows(session, filter, after, limit + 1)]
     more = len(rows) > limit
@@ -213,7 +261,7 @@ def _queue_row(row: Row[Any]) -> QueueRow:
 
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
     """Number of pairs that match the filter; counting stops at `at_most`."""
-    pairs = select(Pair.id).where(*_conditions(session, filter))
+    pairs = select(Pair.id).where(*conditions_of(session, filter))
     if at_most is not None:
         pairs = pairs.limit(at_most)
     return session.execute(select(func.count()).select_from(pairs.subquery())).scalar_one()
@@ -254,12 +302,10 @@ class _Segment:
 
 def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
     """The column of the filter's order; None for the order of import."""
-    if filter.order == _BY_PICTURE:
-        return PICTURE
-    if filter.order in _BY_PROBABILITY:
-        return _p_error(session, filter.dataset_id).expression
-    attribute = _COLUMN_OF[filter.order]
-    return None if attribute is None else attribute.expression
+    field, column, *_ = _ORDERS[filter.order]
+    if field == "p_error":
+        column = _p_error(session, filter.dataset_id)
+    return column.expression if isinstance(column, InstrumentedAttribute) else column
 
 
 def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
@@ -279,11 +325,11 @@ def _segments(
         yield _by_id((), (not filter.descending) != backwards, place)
         return
     values_descend = filter.descending != backwards
-    ties_ascend = values_descend == (filter.order in _TIES_ASCEND_WHEN_DESCENDING)
+    ties_ascend = values_descend == _ORDERS[filter.order].ties_ascend
     unknown_ascend = not backwards
     has_value = (column.is_not(None),)
     # A range over the ordering column excludes unknown values: skip their segment.
-    bounded = filter.order == _BY_PICTURE or _bounded(filter, filter.order)
+    bounded = _ORDERS[filter.order].is_text or _bounded(filter, filter.order)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
@@ -321,18 +367,9 @@ def _by_id(
     return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
 
 
-def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
-    verdict = verdict_seen(session, filter.dataset_id)
-    conditions: list[ColumnElement[bool]] = [
-        Pair.dataset_id == filter.dataset_id,
-        Pair.hidden.is_(False),
-    ]
-    if filter.review == "unreviewed":
-        conditions.append(verdict.is_undecided)
-    elif filter.review == "decided":
-        conditions.append(~verdict.is_undecided)
-    elif filter.review == "disputed":
-        conditions.append(Pair.id.in_(disputed_ids(session, filter.dataset_id)))
+def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
+    """That a pair is in the queue."""
+    conditions = [Pair.dataset_id == filter.dataset_id, Pair.hidden.is_(False)]
     if filter.reader is not None:
         claimed_by_others = (
             Claim.pair_id == Pair.id,
@@ -342,6 +379,34 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         conditions.append(~exists().where(*claimed_by_others))
     if filter.among is not None:
         conditions.append(Pair.id.in_(filter.among))
+    return [*conditions, *_criteria(session, filter)]
+
+
+def _group(session: Session, group: Group[QueueFilter]) -> ColumnElement[bool]:
+    parts = [
+        _group(session, part)
+        if isinstance(part, Group)
+        else and_(true(), *_criteria(session, part))
+        for part in group.parts
+    ]
+    if group.how == "all":
+        return and_(true(), *parts)
+    # Not `NOT`: a pair without a value does not meet a condition about it.
+    return or_(*parts) if group.how == "any" else or_(*parts).is_not(true())
+
+
+def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
+    """What the filter says of a pair, wherever it stands."""
+    verdict = verdict_seen(session, filter.dataset_id)
+    conditions: list[ColumnElement[bool]] = []
+    if filter.where is not None:
+        conditions.append(_group(session, filter.where))
+    if filter.review == "unreviewed":
+        conditions.append(verdict.is_undecided)
+    elif filter.review == "decided":
+        conditions.append(~verdict.is_undecided)
+    elif filter.review == "disputed":
+        conditions.append(Pair.id.in_(disputed_ids(session, filter.dataset_id)))
     conditions += [
         column == value
         for column, value in (
@@ -424,7 +489,7 @@ def _rows(
     """At most `limit` rows after (or, backwards, before) a position, nearest first."""
     dataset_id = filter.dataset_id
     key, last = ("ranking", dataset_id), (session.get_bind().engine.url, dataset_id)
-    by_probability = filter.order in _BY_PROBABILITY or _bounded(filter, "p_error")
+    by_probability = _ORDERS[filter.order].field == "p_error" or _bounded(filter, "p_error")
     if not by_probability:
         return _rows_by(session, filter, place, limit, backwards)
     # A key press should not cost a statement that queries the ranking: the last one seen is
@@ -447,7 +512,7 @@ def _rows_by(
         for segment in stream:
             rows += session.execute(
                 select(*_columns(session, filter.dataset_id))
-                .where(*_conditions(session, filter), *segment.conditions)
+                .where(*conditions_of(session, filter), *segment.conditions)
                 .order_by(*segment.order)
                 .limit(limit - len(rows))
             ).all()
@@ -467,7 +532,7 @@ def _listed_rows(
     assert filter.among is not None
     rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
     rows: Sequence[Any] = session.execute(
-        select(*_columns(session, filter.dataset_id)).where(*_conditions(session, filter))
+        select(*_columns(session, filter.dataset_id)).where(*conditions_of(session, filter))
     ).all()
     ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
     if place is not None:
@@ -522,12 +587,10 @@ def _streams(
 
 
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
-    name = _value_name(filter)
-    value = Pair.id if name is None else P_ERROR if name == "p_error" else getattr(Pair, name)
-    if name == "image_path":
-        value = PICTURE
+    field, column, *_ = _ORDERS[filter.order]
+    value = P_ERROR if field == "p_error" else Pair.id if column is None else column
     row = session.execute(
-        select(Pair.id, value.label("value"), RANKING.label("ranking")).where(
+        select(value.label("value"), RANKING.label("ranking")).where(
             Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
         )
     ).one_or_none()
@@ -535,21 +598,9 @@ def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
         raise MissingRow(f"There is no pair {pair_id} in this dataset.")
     # Every key press runs this: one statement for the place and the column.
     session.info["ranking", filter.dataset_id] = row.ranking
-    return Cursor(None if name is None else row.value, pair_id)
+    return Cursor(None if field is None else row.value, pair_id)
 
 
 def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
-    name = _value_name(filter)
-    if name == "image_path":
-        return Cursor(picture_of(row.image_path), row.pair_id)
-    return Cursor(None if name is None else getattr(row, name), row.pair_id)
-
-
-def _value_name(filter: QueueFilter) -> str | None:
-    """The field of `QueueRow` that holds the order's value; None for the order of import."""
-    if filter.order in _BY_PROBABILITY:
-        return "p_error"
-    if filter.order == _BY_PICTURE:
-        return "image_path"
-    column = _COLUMN_OF[filter.order]
-    return None if column is None else column.key
+    field = _ORDERS[filter.order].field
+    return Cursor(None if field is None else getattr(row, field), row.pair_id)

@@ -34,15 +34,10 @@ def captions_of_picture(
         .where(
             Pair.dataset_id == dataset_id,
             Pair.hidden.is_(False),
-            PICTURE.in_([picture_of(image_path)]),
+            PICTURE.in_([image_path[:PICTURE_CHARACTERS]]),
             Pair.image_path == image_path,
         )
         .order_by(Pair.id)
         .limit(MOST)
     )
     return tuple(CaptionRow(**row._asdict()) for row in rows)
-
-
-def picture_of(image_path: str) -> str:
-    """The value of `PICTURE` for this address."""
-    return image_path[:PICTURE_CHARACTERS]

@@ -19,7 +19,9 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
+from backend.review.queue_groups import Condition
 from backend.review.queue_rules import RulePreview
+from backend.review.queue_values import Bar, QueueValues
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
@@ -173,10 +175,14 @@ def queue(text: str) -> str:
         "suspect_word": text,
         "order": "random",
         "gain_to": "1",
+        "where": f"not {Condition('tag', text)}",
     }
     counts = ReviewCounts(3, 40, 10, 4)
+    fields = ("split", "tag", "decided_by", "suspect_kind")
+    words: dict[str, tuple[tuple[str, int], ...]] = dict.fromkeys(fields, ((text, 3),))
+    values = QueueValues(40, True, {"gain": (Bar(0.0, 0.5, 3),)}, words)
     return review_page.queue(
-        rows, 1, counts, filter, "30", True, False, {text: filter, "b": {}}, text
+        rows, 1, counts, filter, "30", True, False, {text: filter, "b": {}}, text, values=values
     )
 
 

@@ -56,7 +56,7 @@ async function fetched(body, patience) {
   } catch { return { answer: null, status: 0 }; }
 }
 
-const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {}) });
+const asShown = () => ({ ...state, waiting: "unscored" in (stage()?.dataset ?? {}), is_filtering: Boolean(one("#traced-queue .more[open]")) });
 
 function post(request) {
   Object.assign(request, { of: state.pair, drawing });

@@ -1,5 +1,5 @@
 // The queue's form. Each field is sent when it is left or entered; Escape resets it.
-import { mix, send } from "./acts.js";
+import { mix, redraw, send } from "./acts.js";
 import { all, board, listen, one, onPaint } from "./page.js";
 
 const FIELD = "#traced-queue [data-filter]";
@@ -27,6 +27,9 @@ listen("keydown", (event) => {
   target.value = asDrawn(target);
   target.blur();
 }, true);
+
+// The drawer shows what the queue contains, as long as it is open.
+listen("toggle", ({ target }) => { if (target.matches("#traced-queue .more[open]")) redraw(); }, true);
 
 // A warning about the model is dismissed in this browser, until it says something else.
 const HIDDEN = "traced-limits-hidden";

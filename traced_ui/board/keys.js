@@ -154,6 +154,7 @@ listen("click", (event) => {
   if (button.dataset.action === "save-view") more.name = one("#traced-queue [data-view-name]").value;
   if (button.dataset.name !== undefined) more.name = button.dataset.name;
   if (button.dataset.target !== undefined) more.target = Number(button.dataset.target);
+  if (button.dataset.action === "narrow") more.how = one("#traced-queue [data-how]:checked").value;
   act(button.dataset.action, more);
 });
 

@@ -23,8 +23,8 @@ const PLACES = {
 };
 const MORPHED = {
   morphStyle: "innerHTML", ignoreActiveValue: true,
-  // Folded parts stay as the curator left them.
-  callbacks: { beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) },
+  // Folded parts, and what a click in the drawer does, stay as the curator left them.
+  callbacks: { beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) && !(name === "checked" && node.matches("[data-how]")) },
 };
 /** @type {Map<string, ((isSamePair: boolean) => void)[]>} */
 const painted = new Map();

@@ -1,0 +1,49 @@
+"""The drawer of filters: what the queue contains, and groups by mouse and by keyboard."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
+def test_groups_are_made_by_clicks_and_typed(page: Page) -> None:
+    queue = page.locator("#traced-queue")
+    size = queue.locator(".pager span")
+    queue.locator("details.more summary").click()
+    kinds = queue.locator(".drawer [data-name^='suspect_kind = ']")
+    expect(kinds.nth(1)).to_be_visible()
+    counts = [int(kinds.nth(i).locator("small").inner_text()) for i in (0, 1)]
+    names = [kinds.nth(i).get_attribute("data-name") or "" for i in (0, 1)]
+    queue.locator("[data-how][value=any]").check()
+    for name in names:
+        queue.locator(f".drawer [data-name='{name}']").click()
+        expect(queue.locator(f".drawer [data-name='{name}'][data-used=any]")).to_be_visible()
+    expect(size).to_have_text(f"{sum(counts)} pairs in this queue")
+    groups = queue.locator("[data-filter=where]")
+    expect(groups).to_have_value(f"({' or '.join(names)})")
+    # By keyboard: bars and values are buttons.
+    queue.locator("[data-how][value=none]").check()
+    bar = queue.locator(".drawer .histogram").first.locator("button").first
+    bar.focus()
+    page.keyboard.press("Enter")
+    expect(bar).to_have_attribute("data-used", "none")
+    expect(page).to_have_url(re.compile(r"where=.*not\+p_error"))
+    page.reload()
+    expect(queue.locator(".chips.set li")).to_have_count(2)
+    queue.get_by_role("button", name=re.compile("Remove the filter not p_error")).click()
+    expect(queue.locator(".chips.set li")).to_have_count(1)
+    expect(size).to_have_text(f"{sum(counts)} pairs in this queue")
+    queue.locator("details.more summary").click()
+    groups.fill(f"not {names[0]} and splt = x")
+    page.keyboard.press("Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("“splt = x” (character")
+    groups.fill(f"{names[0]} and not {names[1]}")
+    page.keyboard.press("Enter")
+    expect(size).to_have_text(f"{counts[0]} pairs in this queue")
