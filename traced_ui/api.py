@@ -30,7 +30,7 @@ from backend.jobs.reports import JobView
 from backend.review.charts import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, typed
 from backend.version import VERSION
-from backend.workspace import ExportChoice, VerdictRow, Workspace
+from backend.workspace import ExportChoice, QueueFilter, VerdictRow, Workspace
 from traced_ui.api_records import (
     CaptionScore,
     Dataset,
@@ -278,6 +278,19 @@ class RuleWanted(BaseModel):
     replaces: bool = False
 
 
+class TagWanted(BaseModel):
+    """`pairs`: their ids; `remove`: take the tag from them."""
+
+    name: Text
+    pairs: list[Id] = Field(min_length=1, max_length=1000)
+    remove: bool = False
+
+
+class TagRenamed(BaseModel):
+    name: Text
+    new: Text
+
+
 class JobWanted(BaseModel):
     kind: Literal["score", "support", "specificity", "quality", "duplicates", "map", "train"]
 
@@ -364,6 +377,25 @@ def give_rule(
     return RuleReport.model_validate(done)
 
 
+def tags(caller: Reader, dataset: Id) -> dict[str, int]:
+    """The tags of a dataset with their numbers of pairs."""
+    return caller.workspace.review.tags(caller.find(dataset))
+
+
+def tag(caller: Writer, dataset: Id, wanted: TagWanted) -> list[int]:
+    """Tag pairs, or take the tag from them; the pairs that have changed."""
+    among = QueueFilter(caller.find(dataset), among=tuple(wanted.pairs))
+    rows = caller.workspace.review.queue_page(among, None, len(wanted.pairs)).rows
+    pair_ids = [row.pair_id for row in rows]
+    return caller.workspace.review.tag(pair_ids, wanted.name, caller.author, wanted.remove)
+
+
+def rename_tag(caller: Writer, dataset: Id, wanted: TagRenamed) -> dict[str, int]:
+    """Rename a tag, or merge it into one that exists; the dataset's tags afterwards."""
+    caller.workspace.review.rename_tag(caller.find(dataset), wanted.name, wanted.new, caller.author)
+    return tags(caller, dataset)
+
+
 def jobs(caller: Reader, limit: Annotated[int, Query(ge=1, le=MOST)] = 10) -> list[Job]:
     """The newest jobs and all unfinished ones."""
     return [Job.model_validate(job) for job in caller.workspace.jobs.recent(limit)]
@@ -418,6 +450,9 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
     ("POST", "/datasets/{dataset}/next", claim_next, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/undo", undo, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/redo", redo, HTTPStatus.OK),
+    ("GET", "/datasets/{dataset}/tags", tags, HTTPStatus.OK),
+    ("POST", "/datasets/{dataset}/tags", tag, HTTPStatus.OK),
+    ("POST", "/datasets/{dataset}/tags/rename", rename_tag, HTTPStatus.OK),
     ("GET", "/datasets/{dataset}/rule", preview_rule, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/rule", give_rule, HTTPStatus.OK),
     ("POST", "/datasets/{dataset}/jobs", start_job, HTTPStatus.ACCEPTED),

@@ -157,6 +157,7 @@ class Pair(Scored):
     picture: str = Field(description="Its address, from this server's page.")
     guidelines: str = Field(description="Of the dataset, in Markdown.")
     picture_issues: list[str]
+    tags: list[str] = Field(description="People's own words on the pair.")
     captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]
     trajectory: list[Step]

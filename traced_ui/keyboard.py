@@ -39,6 +39,7 @@ KEYS = (
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
     Key(("g", "G"), "grid", "G", "grid of many pairs, or back to one pair"),
     Key(("f", "F"), "replace", "F", "edit many captions: find and replace, prefix, suffix"),
+    Key(("t", "T"), "tag", "T", "tag this pair, or those selected in the grid"),
     Key(("v", "V"), "rule", "V", "one verdict for all pairs of this queue, with a preview"),
     Key(
         ("m", "M"),

@@ -14,6 +14,8 @@ from backend.workspace import Cursor
 
 #: Pairs to go back through, and undo steps to return from.
 MOST_VISITED = 200
+#: Pairs whose tags the page can take back.
+MOST_TAGGED = 1000
 
 
 class Return(NamedTuple):
@@ -21,6 +23,14 @@ class Return(NamedTuple):
 
     filter: dict[str, str]
     pair: int | None
+
+
+class TagChange(BaseModel):
+    """A tag to add to pairs, or to remove from them."""
+
+    name: str = Field(max_length=200)
+    pairs: list[int] = Field(max_length=MOST_TAGGED)
+    remove: bool
 
 
 class PageState(BaseModel):
@@ -44,6 +54,8 @@ class PageState(BaseModel):
     came_from: Return | None = None
     #: The pair shown before each undo, so that redo returns to it.
     undone: list[int | None] = Field(default_factory=list, max_length=MOST_VISITED)
+    #: What takes the last change of tags back, until the next verdict.
+    tagging: list[TagChange] = Field(default_factory=list, max_length=2)
     #: Pairs shown before this one, so that "previous" goes back through them.
     visited: list[int] = Field(default_factory=list, max_length=MOST_VISITED)
     #: Shown because they were drawn at random, and whether such pairs are mixed into the queue.
@@ -59,6 +71,10 @@ class PageState(BaseModel):
             return self.pair
         before = (pair for pair in reversed(self.visited) if pair not in self.sampled)
         return next(before, self.pair)
+
+    def advance(self) -> None:
+        """Record a new verdict: what was undone or tagged before is no longer the last act."""
+        self.undone, self.tagging = [], []
 
     def leave(self) -> None:
         """Record that the pair is about to be replaced by another one."""

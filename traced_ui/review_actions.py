@@ -5,9 +5,11 @@ to that pair or to none: curators must not judge pairs that they have not seen.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from pydantic import BaseModel, Field
@@ -16,6 +18,7 @@ from backend.engine.bulk_edit import BulkEdit
 from backend.engine.captions import Caption
 from backend.errors import QueueChanged, SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
+from backend.review.pair_selection import tag_name
 from backend.review.queue_form import (
     LIKENESS,
     START,
@@ -41,7 +44,7 @@ from backend.workspace import (
 from traced_ui import review_page
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.messages import explained, note
-from traced_ui.page_state import MOST_VISITED, PageState, Return
+from traced_ui.page_state import MOST_TAGGED, MOST_VISITED, PageState, Return, TagChange
 from traced_ui.steps import steps_list
 from traced_ui.templates import render
 from traced_ui.trajectory_chart import trajectory_chart
@@ -187,7 +190,8 @@ class OpenPage:
         """Switch to another dataset; filters are kept where they fit it."""
         state = self.state
         state.dataset, state.pair, state.after = act.dataset, None, None
-        state.visited, state.undone, state.came_from = [], [], None
+        state.visited, state.came_from = [], None
+        state.advance()
         try:
             self._check_filter()
         except TracedError as problem:  # the filter was made for the previous dataset
@@ -289,7 +293,7 @@ class OpenPage:
             act.pair, act.version, decision, text, suggestion, author=self.author, note=act.note,
             fingerprint=act.fingerprint,
         )  # fmt: skip
-        self.state.undone = []
+        self.state.advance()
         return {"verdict": _now(verdict), "name": act.name or f"pair {act.pair}"}
 
     def _suggestion(self, act: Act) -> int | None:
@@ -361,7 +365,8 @@ class OpenPage:
         self._say(
             f"{message} Press Z to undo them all.{_passed_over(len(done.passed_over))}", "good"
         )
-        self.state.after, self.state.undone = None, []
+        self.state.after = None
+        self.state.advance()
         self.state.pair = self._first()
 
     @on("save-note")
@@ -374,7 +379,7 @@ class OpenPage:
         except VerdictConflict as problem:
             self._say(explained(problem), "warning")
             return None
-        self.state.undone = []
+        self.state.advance()
         self._say("The note is saved. Press Z to undo.", "good")
         return None
 
@@ -394,6 +399,14 @@ class OpenPage:
 
     @on("undo")
     def _undo(self, act: Act) -> Parts | None:
+        if self.state.tagging:  # nothing was decided since
+            for change in self.state.tagging:
+                self.review.tag(
+                    self._pairs_here(change.pairs), change.name, self.author, change.remove
+                )
+            self._say(f"Undone: the tags of {len(change.pairs):,} pairs.", "good")
+            self.state.tagging = []
+            return None
         verdict = self.review.undo(int(self.state.dataset or 0), author=self.author)
         if verdict is None:
             return _message(note("There is nothing to undo."))
@@ -453,7 +466,8 @@ class OpenPage:
         done = edit_captions(self.workspace.store, filter, edit, author)
         if author is None:
             return {"toast": "", "edit": review_page.bulk_edit(act.edit, done)}
-        self.state.undone, self.state.after = [], None
+        self.state.after = None
+        self.state.advance()
         self._say(
             f"{done.changed:,} captions changed. Press Z to undo them all."
             + _passed_over(done.passed_over),
@@ -480,7 +494,8 @@ class OpenPage:
                     dataset, queue, decision, id_in(number) or 0, self.author, replaces
                 )
                 self._say(_decided_all(done), "good")
-                self.state.after, self.state.undone = None, []
+                self.state.after = None
+                self.state.advance()
                 self.state.pair = self._first()
                 return {**self.parts(), "edit": ""}
         except QueueChanged as problem:
@@ -488,6 +503,58 @@ class OpenPage:
         plan = self.review.preview_rule(dataset, queue, self.author, replaces)
         form = review_page.queue_rule(act.edit, plan, f"{plan.number} {this_rule}")
         return {"toast": self.toast, "edit": form}
+
+    # ------------------------------------------------------------------ tags
+
+    def _pairs_here(self, pair_ids: list[int]) -> list[int]:
+        """Those of the pairs that are in this dataset."""
+        among = QueueFilter(int(self.state.dataset or 0), among=tuple(pair_ids[:MOST_TAGGED]))
+        return [row.pair_id for row in self.review.queue_page(among, None, MOST_TAGGED).rows]
+
+    @on("tag")
+    def _tag_form(self, act: Act) -> Parts:
+        pair_ids = [card.pair for card in act.pairs]
+        if self.state.grid and not pair_ids:
+            raise SettingsError("Select pairs first: click them, or all with Ctrl+A.")
+        return {"edit": self._tags_of(pair_ids or [act.pair or 0], {})}
+
+    def _tags_of(self, pair_ids: list[int], entries: dict[str, Any], question: str = "") -> Markup:
+        every_tag = list(self.review.tags(int(self.state.dataset or 0)))
+        tags = Counter(chain.from_iterable(self.review.tags_of(pair_ids).values()))
+        return review_page.tags(pair_ids, tags, every_tag, entries, question)
+
+    @on("tag-add", "tag-remove")
+    def _tag(self, act: Act) -> Parts:
+        """Tag the pairs that the form names, or take the tag from them."""
+        is_removal, name = act.action == "tag-remove", str(act.edit.get("name", ""))
+        pair_ids = self._pairs_here(ids_in(str(act.edit.get("of", ""))))
+        changed_ids = self.review.tag(pair_ids, name, self.author, is_removal)
+        if changed_ids:
+            self.state.tagging = [
+                TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
+            ]
+        verb = "no longer have" if is_removal else "now have"
+        self._say(f"{len(changed_ids):,} pairs {verb} the tag. Press Z to undo.", "good")
+        return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
+
+    @on("tag-rename")
+    def _rename_tag(self, act: Act) -> Parts:
+        """Rename a tag, or merge it into another. What Z cannot take back is asked for first."""
+        dataset, entries = int(self.state.dataset or 0), act.edit
+        name, new = (tag_name(str(entries.get(key, ""))) for key in ("name", "new"))
+        counts, pair_ids = self.review.tags(dataset), ids_in(str(entries.get("of", "")))
+        is_large = counts.get(name, 0) > MOST_TAGGED
+        if is_large and entries.get("meant") != f"{name};{new}":
+            question = f"{counts[name]:,} pairs have the tag “{name}”: Z cannot take this back."
+            return {"toast": "", "edit": self._tags_of(pair_ids, entries, question)}
+        moved_ids, added_ids = self.review.rename_tag(dataset, name, new, self.author)
+        self.state.tagging = [] if is_large or name == new else [
+            TagChange(name=new, pairs=added_ids, remove=True),
+            TagChange(name=name, pairs=moved_ids, remove=False),
+        ]  # fmt: skip
+        undo = " Press Z to undo." if self.state.tagging else ""
+        self._say(f"{len(moved_ids):,} pairs have the tag “{new}” now.{undo}", "good")
+        return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
     # ------------------------------------------------------------------ moving
 
@@ -759,7 +826,8 @@ class OpenPage:
                 details = self.review.row_details(ids)
                 parts["stage"] = review_page.table(page.rows, details, state.filter["order"])
             else:
-                parts["stage"] = review_page.grid(page.rows, self.review.suspects_of(ids))
+                suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
+                parts["stage"] = review_page.grid(page.rows, suspects, tags)
             parts["steps"] = review_page.guidelines(view)
         else:
             is_sampled = view.pair_id in state.sampled
@@ -835,6 +903,15 @@ def _message(message: str) -> Parts:
     return {"toast": message}
 
 
+def ids_in(text: str) -> list[int]:
+    """The ids of a list with commas; what is none is left out.
+
+    >>> ids_in("3,x,12")
+    [3, 12]
+    """
+    return [id for part in text.split(",") if (id := id_in(part)) is not None]
+
+
 def _passed_over(count: int) -> str:
     if not count:
         return ""
@@ -846,7 +923,7 @@ def _decided_all(done: RuleReport | JobView) -> str:
         return "The pairs are being decided: see Activity. Z undoes them all, at any time."
     left = f" {done.claimed:,} are on the screens of colleagues." if done.claimed else ""
     if done.left_alone:
-        left += f" {done.left_alone:,} had a verdict or were changed meanwhile."
+        left += f" {done.left_alone:,} had a verdict, no caption, or were changed meanwhile."
     text = saved_text(done.decision, False, None)
     return f"{text} {done.given:,} pairs decided by a rule. Press Z to undo them all.{left}"
 

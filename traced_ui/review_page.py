@@ -12,6 +12,7 @@ from backend.engine.english.shortening import is_sentence
 from backend.engine.statistics.stopping import ENOUGH
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
+from backend.review.pair_selection import LONGEST
 from backend.review.queue_form import as_query, groups_of
 from backend.review.queue_groups import Condition, text_of
 from backend.review.queue_rules import RulePreview
@@ -131,6 +132,7 @@ TOOLS = (
     Tool("redo", "Redo", "Y", "redo"),
     Tool("previous", "Back to the previous pair", "K", "back"),
     Tool("next", "Next pair", "J", "next"),
+    Tool("tag", "Tags of this pair, or of those selected in the grid", "T", "tag"),
     Tool("grid", "Grid of many pairs, or back to one pair", "G", "grid"),
     Tool("table", "Table of many pairs, or back to one pair", "", "table"),
 )
@@ -349,10 +351,12 @@ LONGEST_ON_CARD = 220
 
 
 def grid(
-    rows: Sequence[Any], suspects: Mapping[int, Sequence[SuspectWord]] | None = None
+    rows: Sequence[Any],
+    suspects: Mapping[int, Sequence[SuspectWord]] | None = None,
+    tags: Mapping[int, Sequence[str]] | None = None,
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
-    pair id, shaded as on the pair's own page."""
+    pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
@@ -361,7 +365,10 @@ def grid(
         text = (row.corrected_caption or row.caption)[:LONGEST_ON_CARD]
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         cards.append((row, highlighted_caption(text, words), fingerprint))
-    return render("review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, columns=None)
+    return render(
+        "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
+        columns=None,
+    )  # fmt: skip
 
 
 #: Columns of the table beside numbers and those of the source, with the order that sorts by them.
@@ -452,6 +459,23 @@ def queue_rule(
     return render(
         "review/queue_rule.html", given=entries, plan=plan, token=token, decisions=DECISIONS
     )
+
+
+def tags(
+    pair_ids: Sequence[int],
+    counts: Mapping[str, int],
+    every_tag: Sequence[str],
+    entries: Mapping[str, Any],
+    question: str = "",
+) -> Markup:
+    """The form for the tags of pairs as filled in. `counts`: how many of them have each tag;
+    `question`: what to confirm before a tag is renamed."""
+    meant = f"{entries.get('name')};{entries.get('new')}" if question else ""
+    return render(
+        "review/tags.html", number=len(pair_ids), of=",".join(map(str, pair_ids)), given=entries,
+        counts=sorted(counts.items()), tags=every_tag, longest=LONGEST, question=question,
+        meant=meant,
+    )  # fmt: skip
 
 
 def guidelines(view: PairView) -> Markup:

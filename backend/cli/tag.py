@@ -229,7 +229,7 @@ def tag(
             emit(TagReport(0, tags), as_json, lines or "There are no tags.")
             return
         if rename is not None:
-            number = rename_tag(workspace.store, dataset_id, name, rename, who)
+            number = len(rename_tag(workspace.store, dataset_id, name, rename, who)[0])
             words = f"{number:,} pairs now have the tag '{rename}'."
         else:
             selection = workspace.review.select_pairs(
@@ -238,7 +238,7 @@ def tag(
             if selection is None:
                 raise SettingsError("Say which pairs: --ids FILE, --queue or --view.")
             pairs = sorted(selection.pair_ids)
-            number = tag_pairs(workspace.store, pairs, name, who, remove)
+            number = len(tag_pairs(workspace.store, pairs, name, who, remove))
             verb = "no longer have" if remove else "now have"
             words = f"{number:,} of {len(pairs):,} pairs {verb} the tag."
         emit(TagReport(number, workspace.review.tags(dataset_id)), as_json, words)

@@ -23,15 +23,22 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
+from backend.datasets.cells import shown
+from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.locations import Location, StoredFile
+from backend.datasets.parquet_footer import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
+from backend.datasets.tables import rows_of
+from backend.datasets.text_files import opened
 from backend.engine.trajectories.depth import FIRST_STEP
 from backend.errors import (
     DatasetError,
@@ -70,8 +77,10 @@ RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
 _AT_LEAST, _SHARE = 20, 0.01
-#: Shards that are named in a message.
+#: Shards, or columns, that are named in a message.
 _NAMED = 3
+#: Tables whose columns are the same in every row, and how many are looked at at once.
+_WITH_HEADER, _READ_AT_ONCE = (".csv", ".tsv", ".parquet"), 16
 #: What is stored of a shard: its version, pairs, problems.
 Facts = dict[str, Any]
 
@@ -153,6 +162,7 @@ def score_shards(
     check_places(place, results)
     shards = shards_in(place)
     _check_scorer(engine)
+    _check_columns(place, shards)
     _claim(results, engine, {"source": str(place), "version": VERSION, "seed": seed})
     failed: dict[str, str] = {}
     reported = LastReport(progress)
@@ -256,6 +266,38 @@ def shards_in(source: Location) -> list[StoredFile]:
     if not (tars or tables):
         raise DatasetNotFound(f"{source} holds no tar shards and no tables.")
     return tars or tables
+
+
+def _check_columns(source: Location, shards: Sequence[StoredFile]) -> None:
+    """Raise DatasetFormatError, with its name, if a table has other columns than the first. One
+    that cannot be read is left to its task."""
+    tables = [s for s in shards if PurePosixPath(s.name).suffix.lower() in _WITH_HEADER]
+    with DaemonPool(_READ_AT_ONCE) as pool:
+        headers = pool.map(partial(_columns_of, source), tables)
+    known_headers = [(table, names) for table, names in zip(tables, headers, strict=True) if names]
+    for table, names in known_headers[1:]:
+        first, expected = known_headers[0]
+        if difference := sorted(names ^ expected):
+            raise DatasetFormatError(
+                f"{table.name} and {first.name} have different columns: "
+                f"{', '.join(map(shown, difference[:_NAMED]))}. Score them from separate folders, "
+                "or make their columns equal."
+            )
+
+
+def _columns_of(source: Location, table: StoredFile) -> frozenset[str]:
+    """The columns; none if it cannot be read."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            path = source.ends(table, Path(folder))
+            if path.suffix.lower() == ".parquet":
+                with opened(path, (path.parent,)) as raw:
+                    read_footer(raw)  # raises where pyarrow might crash
+                    return frozenset(pq.read_schema(path).names)
+            row = next(rows_of(path), None)
+            return frozenset(row.values or ()) if row is not None else frozenset()
+        except (DatasetError, OSError, ValueError, pa.ArrowException):
+            return frozenset()
 
 
 def _check_scorer(engine: Engine) -> None:

@@ -11,7 +11,7 @@ from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.stored_suggestions import in_order
 from backend.jobs.stored_trajectories import to_suspects
 from backend.progress import Progress, no_progress
-from backend.review import ask_models, queue_form, queue_rules
+from backend.review import ask_models, pair_selection, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates
 from backend.review.pair import image_path, view_of
 from backend.review.queue import Queue, QueueCaches
@@ -83,6 +83,23 @@ class Review(Queue, Verdicts, NearDuplicates):
         """The tags of a dataset with their numbers of pairs."""
         with self._store.reading() as session:
             return tag_queries.counts(session, dataset_id)
+
+    def tags_of(self, pair_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """The tags of each of these pairs that has some."""
+        with self._store.reading() as session:
+            return tag_queries.of_pairs(session, pair_ids)
+
+    def tag(
+        self, pair_ids: Sequence[int], name: str, author: str, remove: bool = False
+    ) -> list[int]:
+        """See `pair_selection.tag_pairs`."""
+        return pair_selection.tag_pairs(self._store, pair_ids, name, author, remove)
+
+    def rename_tag(
+        self, dataset_id: int, name: str, new: str, author: str
+    ) -> tuple[list[int], list[int]]:
+        """See `pair_selection.rename_tag`."""
+        return pair_selection.rename_tag(self._store, dataset_id, name, new, author)
 
     # ---------------------------------------------------------------- a rule for a queue
 

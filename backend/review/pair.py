@@ -59,7 +59,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         # A caption without a phrase that can be tested has no support, and the page says so.
         phrases = phrase_queries.phrases_of(session, pair_id) if phrases_run else None
         edited = verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
-        marks, picture_issues = quality_queries.marks_and_issues(session, pair_id)
+        marks, issues, tags = quality_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
         has_retrieval = pair.specificity is not None
@@ -110,7 +110,8 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         reasons=_reasons(trajectory, classifier),
         note=pair.note,
         guidelines=dataset.guidelines,
-        picture_issues=picture_issues,
+        picture_issues=issues,
+        tags=tags,
         suggestions=tuple(
             shown(pair.caption, row, row.id, row.provenance)
             for row in in_order(pair.caption, corrections)

@@ -21,6 +21,8 @@ from db.queries import pairs as pair_queries
 from db.queries import verdict_queries
 from db.queries.pair_queue import QueueFilter
 from db.queries.pair_tags import LONGEST
+from db.queries.statements import chunks
+from db.queries.verdict_queries import AT_ONCE
 
 #: Maximum number of names listed in a message.
 _SHOWN_VALUES = 20
@@ -89,25 +91,39 @@ class TagReport:
 
 def tag_pairs(
     store: Store, pair_ids: Sequence[int], name: str, author: str, remove: bool = False
-) -> int:
-    """Tag pairs, or take the tag from them; returns how many that changed. Raises SettingsError for
-    an unusable name."""
+) -> list[int]:
+    """Tag pairs, or take the tag from them, `AT_ONCE` in a transaction; returns those that have
+    changed. Raises SettingsError for an unusable name."""
     name = tag_name(name)
-    with store.writing() as session:
-        if remove:
-            return tag_queries.remove(session, pair_ids, name)
-        return tag_queries.add(session, pair_ids, name, author)
+    changed_ids: list[int] = []
+    for part in chunks(pair_ids, AT_ONCE):
+        with store.writing() as session:
+            changed_ids += (
+                tag_queries.remove(session, part, name)
+                if remove
+                else tag_queries.add(session, part, name, author)
+            )
+    return changed_ids
 
 
-def rename_tag(store: Store, dataset_id: int, name: str, new: str, author: str) -> int:
-    """Rename a tag, or merge it into another; returns the number of its pairs. Raises
-    SettingsError."""
-    with store.writing(large=True) as session:
-        if name not in tag_queries.counts(session, dataset_id):
-            raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
-        if name == tag_name(new):
-            return len(tag_queries.ids_of(session, dataset_id, name))
-        return tag_queries.rename(session, dataset_id, name, tag_name(new), author)
+def rename_tag(
+    store: Store, dataset_id: int, name: str, new: str, author: str
+) -> tuple[list[int], list[int]]:
+    """Rename a tag, or merge it into another, `AT_ONCE` pairs in a transaction; returns its pairs,
+    and those of them that did not have the other. Raises SettingsError."""
+    new = tag_name(new)
+    with store.reading() as session:
+        ids = tag_queries.ids_of(session, dataset_id, name)
+    if not ids:
+        raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
+    moved_ids: list[int] = []
+    added_ids: list[int] = []
+    for part in chunks(ids if name != new else [], AT_ONCE):
+        with store.writing() as session:
+            removed_ids = tag_queries.remove(session, part, name)
+            added_ids += tag_queries.add(session, removed_ids, new, author)
+        moved_ids += removed_ids
+    return (moved_ids if name != new else ids), added_ids
 
 
 def tag_name(text: str) -> str:

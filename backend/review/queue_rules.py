@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from backend.progress import Progress, no_progress
 from backend.review.queue_form import as_query
+from backend.review.verdicts import ABOUT_CAPTION
 from backend.store import Store
 from db.authors import queue_author
 from db.queries import claims, verdict_queries
@@ -39,7 +40,7 @@ class RulePreview:
 @dataclass(frozen=True)
 class RuleReport:
     """`given`: the pairs that have got the verdict; `claimed`: others had them on their screens;
-    `left_alone`: they had a verdict already, or were changed meanwhile."""
+    `left_alone`: they had a verdict already, no caption to judge, or were changed meanwhile."""
 
     decision: str
     given: int
@@ -91,7 +92,10 @@ def decide_all(
         with store.writing() as session:
             before = verdict_queries.pairs_of_batch(session, ids, author, batch)
             claimed = claims.claimed_by_others(session, ids, curator) - before
-            settled = _settled(session, ids, decision, replaces) - claimed - before
+            settled = _settled(session, ids, decision, replaces)
+            if decision in ABOUT_CAPTION:
+                settled |= {row.pair_id for row in page.rows if not row.caption}
+            settled -= claimed | before
             verdicts = [
                 NewVerdict(row.pair_id, row.verdict_version, decision, note=words)
                 for row in page.rows

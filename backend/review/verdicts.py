@@ -24,6 +24,7 @@ from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries.pairs import PairRow
 from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
 
 #: Captions that are edited together, by one process.
@@ -107,7 +108,7 @@ def _was_called_wrong(row: QueueRow, text: str) -> bool:
 
 
 #: Verdicts that need a caption.
-_ABOUT_CAPTION = ("correct", "wrong", "abstract")
+ABOUT_CAPTION = ("correct", "wrong", "abstract")
 #: Maximum length of a curator's correction.
 LONGEST_EDIT = 20_000
 #: Maximum length of a note: about a paragraph.
@@ -145,9 +146,10 @@ class Verdicts:
         who = author or self._settings.author
         note = _note(note)
         with self._store.writing() as session:
-            if fingerprint is not None and _changed(session, {pair_id: fingerprint}):
+            rows = pair_queries.pairs_of(session, [pair_id])
+            if fingerprint is not None and _changed(rows, {pair_id: fingerprint}):
                 raise PairChanged("The pair that you saw is no longer in the database.")
-            if decision in _ABOUT_CAPTION and _without_caption(session, [pair_id]):
+            if decision in ABOUT_CAPTION and _without_caption(rows):
                 raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
                 corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
@@ -201,9 +203,10 @@ class Verdicts:
         if not versions:
             raise SettingsError("No pair is selected.")
         with self._store.writing() as session:
-            changed = _changed(session, fingerprints or {})
-            if decision in _ABOUT_CAPTION:
-                changed += _without_caption(session, [pair_id for pair_id, _ in versions])
+            rows = pair_queries.pairs_of(session, [pair_id for pair_id, _ in versions])
+            changed = _changed(rows, fingerprints or {})
+            if decision in ABOUT_CAPTION:
+                changed += _without_caption(rows)
             done = verdict_queries.add_verdicts(
                 session,
                 [(pair_id, version) for pair_id, version in versions if pair_id not in changed],
@@ -273,10 +276,9 @@ def in_parts(
     return whole
 
 
-def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
+def _changed(rows: Sequence[PairRow], fingerprints: Mapping[int, str]) -> list[int]:
     """The pairs whose id, caption or picture is not what was seen (`fingerprint_of`), or which no
     longer exist."""
-    rows = pair_queries.pairs_of(session, list(fingerprints))
     stored_prints = {
         row.id: fingerprint_of(row.external_id, row.caption, row.image_path) for row in rows
     }
@@ -287,8 +289,7 @@ def _changed(session: Session, fingerprints: Mapping[int, str]) -> list[int]:
     ]
 
 
-def _without_caption(session: Session, pair_ids: Sequence[int]) -> list[int]:
-    rows = pair_queries.pairs_of(session, pair_ids)
+def _without_caption(rows: Sequence[PairRow]) -> list[int]:
     return [row.id for row in rows if not row.caption]
 
 

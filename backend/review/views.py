@@ -189,6 +189,8 @@ class PairView:
     note: str = ""
     #: The picture's issues, from `PICTURE_ISSUES`; empty if not measured.
     picture_issues: tuple[str, ...] = ()
+    #: People's own words on the pair.
+    tags: tuple[str, ...] = ()
     #: The dataset's guidelines for curators, in Markdown; "": none.
     guidelines: str = ""
     #: Why the picture cannot be shown; "" if it can.

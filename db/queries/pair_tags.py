@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -51,17 +51,14 @@ LONGEST = 64
 _AT_ONCE = 1000
 
 
-def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> int:
-    """Tag these pairs; returns how many did not have the tag yet. Raises UnstorableText."""
+def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> list[int]:
+    """Tag these pairs; returns those that did not have the tag yet. Raises UnstorableText."""
     check_text(name, "The tag", LONGEST)
     lock_pairs(session, pair_ids)
-    row_count = 0
+    added_ids: list[int] = []
     for part in chunks(pair_ids, _AT_ONCE):
-        tagged = set(
-            session.scalars(
-                select(PairTag.pair_id).where(PairTag.name == name, PairTag.pair_id.in_(part))
-            )
-        )
+        query = select(PairTag.pair_id).where(PairTag.name == name, PairTag.pair_id.in_(part))
+        tagged = set(session.scalars(query))
         rows = [
             {"name": name, "pair_id": pair_id, "author": author, "created_at": now()}
             for pair_id in dict.fromkeys(part)
@@ -69,28 +66,22 @@ def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> in
         ]
         if rows:
             session.execute(insert_for(session, PairTag).on_conflict_do_nothing(), rows)
-        row_count += len(rows)
-    return row_count
+        added_ids += [row["pair_id"] for row in rows]
+    return added_ids
 
 
-def remove(session: Session, pair_ids: Sequence[int], name: str) -> int:
-    """Take the tag from these pairs; returns how many had it."""
-    row_count = 0
-    for part in chunks(pair_ids, _AT_ONCE):
-        done = session.execute(
-            delete(PairTag).where(PairTag.name == name, PairTag.pair_id.in_(part))
+def remove(session: Session, pair_ids: Sequence[int], name: str) -> list[int]:
+    """Take the tag from these pairs; returns those that had it."""
+    lock_pairs(session, pair_ids)
+    return [
+        pair_id
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id in session.scalars(
+            delete(PairTag)
+            .where(PairTag.name == name, PairTag.pair_id.in_(part))
+            .returning(PairTag.pair_id)
         )
-        assert isinstance(done, CursorResult)
-        row_count += done.rowcount
-    return row_count
-
-
-def rename(session: Session, dataset_id: int, name: str, new: str, author: str) -> int:
-    """Give a dataset's tag another name, which may exist: then both become one. Returns the number
-    of pairs that had the tag."""
-    ids = ids_of(session, dataset_id, name)
-    add(session, ids, new, author)
-    return remove(session, ids, name)
+    ]
 
 
 def ids_of(session: Session, dataset_id: int, name: str) -> list[int]:

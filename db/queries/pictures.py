@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from db.models import NearDuplicate, Pair, PictureIssue, PictureSignals, WordMark
+from db.models import NearDuplicate, Pair, PairTag, PictureIssue, PictureSignals, WordMark
 from db.queries.blind_review import may_know_pair, pair_columns, reader_of, verdict_seen
 from db.queries.pairs import PAIR_FIELDS, PairRow
 from db.queries.probabilities import P_ERROR
@@ -250,11 +250,11 @@ def replace_issues(session: Session, dataset_id: int, issues: Mapping[str, Itera
     replace_rows(session, dataset_id, PictureIssue, values)
 
 
-def marks_and_issues(
+def marks_issues_and_tags(
     session: Session, pair_id: int
-) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
-    """Both in one statement: the words that curators marked as wrong (characters start, end; in
-    caption order), and the issues of the pair's picture."""
+) -> tuple[list[tuple[int, int]], tuple[str, ...], tuple[str, ...]]:
+    """All in one statement: the words that curators marked as wrong (characters start, end; in
+    caption order), the issues of the pair's picture, and the pair's tags."""
     marks = select(WordMark.start, WordMark.end, cast(null(), String)).where(
         WordMark.pair_id == pair_id
     )
@@ -263,9 +263,15 @@ def marks_and_issues(
     issues = select(literal(0), literal(0), PictureIssue.issue).where(
         PictureIssue.pair_id == pair_id
     )
-    rows = session.execute(union_all(marks, issues)).all()
-    words = sorted({(int(start), int(end)) for start, end, issue in rows if issue is None})
-    return words, tuple(sorted(str(issue) for _, _, issue in rows if issue is not None))
+    tags = select(literal(1), literal(0), PairTag.name).where(PairTag.pair_id == pair_id)
+    rows = session.execute(union_all(marks, issues, tags)).all()
+    words = sorted({(int(start), int(end)) for start, end, text in rows if text is None})
+    texts = sorted((int(kind), str(text)) for kind, _, text in rows if text is not None)
+    return (
+        words,
+        tuple(text for kind, text in texts if kind == 0),
+        tuple(text for kind, text in texts if kind == 1),
+    )
 
 
 def all_issues(session: Session, dataset_id: int) -> dict[int, tuple[str, ...]]:

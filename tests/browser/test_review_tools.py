@@ -279,3 +279,22 @@ def test_the_words_that_make_a_caption_abstract_are_shown(page: Page) -> None:
     expect(words.first).to_be_visible(timeout=20_000)
     expect(words.first).to_have_attribute("title", re.compile("without this word it changes by"))
     expect(page.locator("#traced-abstract")).to_contain_text("Vaguer because of")
+
+
+def test_one_verdict_for_a_whole_queue_is_previewed_and_undone(page: Page) -> None:
+    page.keyboard.press("v")
+    form = page.locator("#traced-edit [data-bulk-edit=rule]")
+    form.locator("[data-edit=decision]").select_option("unsure")
+    form.locator("[data-edit=decision]").press("Enter")
+    expect(form.locator(".sample img")).not_to_have_count(0)
+    number = int(form.locator(".counts").inner_text().split()[0])
+    form.locator("[data-edit=decision]").select_option("drop")
+    form.locator("[data-bulk=apply]").click()
+    toast = page.locator("#traced-toast")
+    expect(toast).to_contain_text("look again")  # another verdict than in the preview
+    form.locator("[data-bulk=apply]").click()
+    expect(toast).to_contain_text(f"{number} pairs decided by a rule")
+    expect(form).to_have_count(0)
+    page.keyboard.press("z")
+    expect(toast).to_contain_text(f"{number} verdicts at once")
+    expect(page.locator("#traced-queue")).to_contain_text(f"{number} pairs in this queue")

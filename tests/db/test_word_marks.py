@@ -9,7 +9,7 @@ from tests.db.building import add_dataset
 
 
 def marks(session: Session, pair_id: int) -> list[tuple[int, int]]:
-    return pictures.marks_and_issues(session, pair_id)[0]
+    return pictures.marks_issues_and_tags(session, pair_id)[0]
 
 
 def test_marks_of_several_curators_are_set_and_removed(store: Store) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 import db
 from backend.errors import VerdictConflict
@@ -15,6 +16,7 @@ from backend.review.verdicts import Verdicts
 from backend.settings import load_settings
 from backend.store import Store
 from db.authors import queue_author
+from db.models import Pair
 from db.queries import (
     claims,
     dataset_queries,
@@ -163,6 +165,15 @@ def test_verdicts_are_replaced_on_request_where_they_may_be_known(
     assert plan.number == 6
     done = decide_all(blind, dataset, "abstract", replaces=True, batch="b2")
     assert (done.given, done.left_alone) == (0, 6), "she owes them her own opinion"
+
+
+def test_a_caption_that_is_missing_is_not_judged(opened: Store, store: db.Store) -> None:
+    dataset, ids = add_dataset(store, 2)
+    with opened.writing() as session:
+        session.execute(update(Pair).where(Pair.id == ids[0]).values(caption=""))
+    done = decide_all(opened, dataset, "correct")
+    assert (done.given, done.left_alone) == (1, 1)
+    assert decide_all(opened, dataset, "drop", batch="b2").given == 1
 
 
 def test_a_queue_of_verdicts_has_nothing_free(opened: Store, store: db.Store) -> None:

@@ -1,6 +1,8 @@
 """Tags: own words on pairs, as filters, in exports, renamed and merged."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -32,13 +34,13 @@ def tagged(workspace: Workspace, name: str) -> list[str]:
 def test_tags_select_pairs_and_can_be_renamed_merged_and_removed(workspace: Workspace) -> None:
     review = workspace.review
     ids = sorted(review.select_pairs(1, "review=all").pair_ids)  # pyrefly: ignore[missing-attribute]
-    assert tag_pairs(workspace.store, ids[:3], " look  twice ", "Ada") == 3
-    assert tag_pairs(workspace.store, ids[2:4], "look twice", "Ben") == 1
-    assert tag_pairs(workspace.store, ids[4:], "odd", "Ada") == 1
+    assert len(tag_pairs(workspace.store, ids[:3], " look  twice ", "Ada")) == 3
+    assert len(tag_pairs(workspace.store, ids[2:4], "look twice", "Ben")) == 1
+    assert len(tag_pairs(workspace.store, ids[4:], "odd", "Ada")) == 1
     assert review.tags(1) == {"look twice": 4, "odd": 1}
     assert tagged(workspace, "look twice") == ["p0", "p1", "p2", "p3"]
-    assert tag_pairs(workspace.store, ids[:2], "look twice", "Ben", remove=True) == 2
-    assert rename_tag(workspace.store, 1, "odd", "look twice", "Ada") == 1
+    assert len(tag_pairs(workspace.store, ids[:2], "look twice", "Ben", remove=True)) == 2
+    assert rename_tag(workspace.store, 1, "odd", "look twice", "Ada") == (ids[4:], ids[4:])
     assert review.tags(1) == {"look twice": 3}
     assert tagged(workspace, "look twice") == ["p2", "p3", "p4"]
     with pytest.raises(SettingsError, match="Did you mean 'look twice'"):
@@ -71,4 +73,28 @@ def test_a_list_of_suspects_becomes_a_queue_and_a_column(tmp_path: Path) -> None
         (table,) = out.rglob(read)
         lines = [json.loads(line) for line in table.read_text().splitlines()]
         assert [line["own_tags"] or "" for line in lines] == ["cleanlab; odd", "", "cleanlab; odd"]
+    workspace.store.close()
+
+
+def test_eight_curators_at_once_lose_and_double_no_tag(workspace: Workspace) -> None:
+    """Everybody tags every pair, and two rename meanwhile."""
+    selection = workspace.review.select_pairs(1, "review=all")
+    assert selection is not None
+    ids = sorted(selection.pair_ids)
+    tag_pairs(workspace.store, ids, "old", "Ada")
+    ready = threading.Barrier(8)
+
+    def work(number: int) -> int:
+        ready.wait()
+        if number < 2:
+            return len(rename_tag(workspace.store, 1, "new" if number else "old", "new", "Ada")[0])
+        wanted = ids if number % 2 else ids[::-1]
+        return len(tag_pairs(workspace.store, wanted, "both", f"curator {number}"))
+
+    tag_pairs(workspace.store, ids[:1], "new", "Ada")
+    with ThreadPoolExecutor(8) as pool:
+        changed = list(pool.map(work, range(8)))
+    assert workspace.review.tags(1) == {"both": 5, "new": 5}
+    assert changed[0] == 5
+    assert sum(changed[2:]) == 5, "each pair was tagged once"
     workspace.store.close()

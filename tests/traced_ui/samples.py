@@ -290,6 +290,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/queue_rule.html": lambda text: review_page.queue_rule(
         {"decision": "drop"}, RulePreview(2000, 1, 2, (row(text, 7, None),)), text
     ),
+    "review/tags.html": lambda text: review_page.tags(
+        [7, 8], {text: 1}, [text], {"name": text, "new": text}, text
+    ),
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
     "models.html": lambda text: models_page.models_html(
         [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)],

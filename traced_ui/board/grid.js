@@ -116,6 +116,6 @@ listen("click", ({ target }) => {
 });
 onPaint("edit", () => {
   const form = one("#traced-edit [data-bulk-edit]");
-  if (form && !one(".counts", form)) one("input, select", form).focus();
+  if (form && !one(".counts", form)) one("input:not([type=hidden]), select", form).focus();
   form?.scrollIntoView({ block: "nearest" });
 });

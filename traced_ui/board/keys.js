@@ -73,7 +73,7 @@ function act(action, more = {}, isRepeated = false) {
   else if (action === "meant") confirm();
   else if (action === "leave") leaveIt();
   else if (ASKING.includes(action)) askModel(action);
-  else send(action, action === "replace" ? { pairs: pairs() } : more);
+  else send(action, ["replace", "tag"].includes(action) ? { pairs: pairs() } : more);
 }
 
 async function askModel(action) {
@@ -90,7 +90,7 @@ listen("keydown", (event) => {
   if (key === "Escape") { escape(isWriting); return; }
   if (isWriting) {
     if (key !== "Enter") return;
-    if (target.closest("[data-bulk-edit]")) bulk("preview");
+    if (target.closest("[data-bulk-edit]")) bulk(one("[data-bulk]", target.form).dataset.bulk);
     else if (withControl && target.closest(".editor")) save();
     else if (withControl && target.closest("details.note")) { target.blur(); send("save-note"); }
     else return;
