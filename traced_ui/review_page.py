@@ -228,7 +228,9 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
     closed = ("decision", "picture")
     for name, words in values.words.items():
         choices[name] = [
-            choice(name, word, label(name, word) if name in closed else word, count, values.pairs)
+            choice(
+                name, word, label(name, word) if name in closed else word, count, values.pairs or 1
+            )
             for word, count in words
         ]
     return choices
