@@ -41,7 +41,7 @@ from backend.cli.output import (
 from backend.cli.tag import BY, LEAST, SCORES, SEED
 from backend.datasets.addresses import is_address
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.read_options import ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.reports import ExportCounts, SourceChanges
 from backend.settings import load_settings
@@ -238,20 +238,25 @@ def import_(
         if no_id_column and id_column is not None:
             raise SettingsError("Give --id-column or --no-id-column, not both.")
         workspace = open_workspace(load_settings({"database": db}))
+        options = ReadOptions(
+            image_column=image_column, caption_column=caption_column,
+            id_column="" if no_id_column else id_column, split_column=split_column,
+            image_root=image_root, encoding=encoding,
+            delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
+            caption_from=caption_from, captions_per_line=captions_per_line, language=language,
+            uncaptioned=uncaptioned,
+        )  # fmt: skip
         if top is not None or above is not None or sample is not None:
+            if (options, update, gone) != (DETECTED, "ask", "keep"):
+                raise SettingsError(
+                    "--top, --above and --sample import what is scored; how the source is read and "
+                    "compared was decided then. Leave the other options out."
+                )
             _import_drawn(workspace, path, name, top, above, sample, strict, as_json)
             return
         import_rows = partial(
-            workspace.jobs.import_dataset, path, name=name, gone=gone,
-            options=ReadOptions(
-                image_column=image_column, caption_column=caption_column,
-                id_column="" if no_id_column else id_column, split_column=split_column,
-                image_root=image_root, encoding=encoding,
-                delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
-                caption_from=caption_from, captions_per_line=captions_per_line, language=language,
-                uncaptioned=uncaptioned,
-            ),
-        )  # fmt: skip
+            workspace.jobs.import_dataset, path, name=name, gone=gone, options=options
+        )
         with progress("Reading pairs") as advance:
             report = import_rows(progress=advance, update="keep" if update == "ask" else update)
         asks = (
