@@ -43,6 +43,8 @@ class PageState(BaseModel):
     after: Cursor | None = None
     #: Many pairs at once instead of one.
     grid: bool = False
+    #: They are rows of a table instead of cards.
+    is_table: bool = False
     #: The drawer of filters is open.
     is_filtering: bool = False
     #: The pair has no scores yet.

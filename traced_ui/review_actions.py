@@ -253,9 +253,28 @@ class OpenPage:
             raise SettingsError("That pair belongs to another dataset.")
         self.state.show(wanted.pair_id)
 
-    @on("grid")
+    @on("grid", "table")
     def _grid(self, act: Act) -> None:
-        self.state.grid = not self.state.grid
+        """Show many pairs as cards or as a table, or go back to one pair."""
+        state, is_table = self.state, act.action == "table"
+        state.grid = not state.grid or state.is_table != is_table
+        state.is_table = is_table
+
+    @on("sort")
+    def _sort(self, act: Act) -> Parts | None:
+        return self._refilter({**self.state.filter, "order": act.name})
+
+    @on("edit-caption")
+    def _edit_caption(self, act: Act) -> None:
+        """Save a caption that was edited in the table, as a correction of its pair."""
+        try:
+            saved = self.save(act.model_copy(update={"action": "correction"}))
+        except TracedError as problem:
+            self._say(explained(problem), "warning")
+        else:
+            self.toast += render("review/saved.html", saved=[saved], is_last=False)
+            if self.state.pair == act.pair and not self._shows(act.pair or 0):
+                self.state.pair = self._first()
 
     # ------------------------------------------------------------------ verdicts
 
@@ -802,9 +821,13 @@ class OpenPage:
                 stage = review_page.empty("Nothing to show", "No pair fits these filters.")
             parts["stage"] = stage
         elif state.grid:
-            suspects = self.review.suspects_of([row.pair_id for row in page.rows])
-            tags = self.review.tags_of([row.pair_id for row in page.rows])
-            parts["stage"] = review_page.grid(page.rows, suspects, tags)
+            ids = [row.pair_id for row in page.rows]
+            if state.is_table:
+                details = self.review.row_details(ids)
+                parts["stage"] = review_page.table(page.rows, details, state.filter["order"])
+            else:
+                suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
+                parts["stage"] = review_page.grid(page.rows, suspects, tags)
             parts["steps"] = review_page.guidelines(view)
         else:
             is_sampled = view.pair_id in state.sampled

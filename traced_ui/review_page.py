@@ -134,6 +134,7 @@ TOOLS = (
     Tool("next", "Next pair", "J", "next"),
     Tool("tag", "Tags of this pair, or of those selected in the grid", "T", "tag"),
     Tool("grid", "Grid of many pairs, or back to one pair", "G", "grid"),
+    Tool("table", "Table of many pairs, or back to one pair", "", "table"),
 )
 
 
@@ -227,7 +228,9 @@ def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[C
     closed = ("decision", "picture")
     for name, words in values.words.items():
         choices[name] = [
-            choice(name, word, label(name, word) if name in closed else word, count, values.pairs)
+            choice(
+                name, word, label(name, word) if name in closed else word, count, values.pairs or 1
+            )
             for word, count in words
         ]
     return choices
@@ -365,8 +368,48 @@ def grid(
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         cards.append((row, highlighted_caption(text, words), fingerprint))
     return render(
-        "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {}
-    )
+        "review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED, tags=tags or {},
+        columns=None,
+    )  # fmt: skip
+
+
+#: Columns of the table beside numbers and those of the source, with the order that sorts by them.
+_TABLE = {"external_id": "Id", "decision": "Verdict", "split": "Split", "note": "Note"}
+#: Most columns of a source in the table.
+MOST_COLUMNS = 40
+#: Characters of a cell.
+LONGEST_CELL = 2000
+
+
+def table(rows: Sequence[Any], details: Mapping[int, Mapping[str, str]], order: str = "") -> Markup:
+    """A page of the queue as a table; `details`: more columns by pair id, as text."""
+    named = list(dict.fromkeys(name for row in rows for name in details.get(row.pair_id, ())))
+    columns = [(name, _PLAIN[name], name) for name in _PLAIN]
+    columns += [(name, label, "") for name, label in _TABLE.items()]
+    columns += [(f"extra {name}", name, "") for name in named[:MOST_COLUMNS]]
+    lines = []
+    for row in rows:
+        decision = judgement(row.decision, row.enriches)
+        values = {
+            f"extra {name}": _cut(text) for name, text in details.get(row.pair_id, {}).items()
+        }
+        values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
+        values |= {name: _number(getattr(row, name)) for name in _PLAIN}
+        values["decision"] = LISTED[decision] if decision else ""
+        fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
+        lines.append((row, values, fingerprint))
+    return render(
+        "review/grid.html", rows=lines, decisions=DECISIONS, short=LISTED, columns=columns,
+        order=order,
+    )  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]} …"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def beside(view: PairView) -> Markup:

@@ -6,7 +6,7 @@ A queue of more than `MOST_READ` pairs is described by that many of them, drawn 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -47,16 +47,30 @@ class QueueValues:
 
 
 def read_values(session: Session, filter: QueueFilter) -> QueueValues:
-    """What the queue contains."""
+    """What the queue contains. With groups also, at 0, the words that pairs outside of them have:
+    they can be added to a group."""
+    values = _count(session, filter)
+    if filter.where is None:
+        return values
+    others = _count(session, replace(filter, where=None)).words
+    words = {
+        name: (*counts, *((word, 0) for word, _ in others[name] if word not in dict(counts)))
+        for name, counts in values.words.items()
+    }
+    return replace(values, words=words)
+
+
+def _count(session: Session, filter: QueueFilter) -> QueueValues:
     rows = queue_values.values_of(session, filter, MOST_READ + 1)
     is_sample = len(rows) > MOST_READ
     pairs = min(len(rows), MOST_READ)
     names = queue_values.names_of(session, filter, MOST_READ)
     columns = dict(zip((*RANGES, *WORDS), zip(*rows[:MOST_READ], strict=True), strict=False))
     counts = {name: Counter(columns.get(name, ())) for name in WORDS}
+    counts |= {"tag": Counter(), "picture": Counter(), "duplicates": Counter()}
     for field, name, count in names:
-        counts.setdefault(field, Counter())[name] = count
-    duplicates = counts.get("duplicates", Counter())["yes"]
+        counts[field][name] = count
+    duplicates = counts["duplicates"]["yes"]
     counts["duplicates"] = Counter(yes=duplicates, no=pairs - duplicates)
     counts["noted"] = Counter(no=counts["note"].pop("", 0), yes=counts.pop("note").total())
     counts["truncated"] = Counter(yes=counts["truncated"][True], no=counts["truncated"][False])

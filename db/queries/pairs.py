@@ -443,3 +443,9 @@ def counts(session: Session, dataset_id: int) -> DatasetCounts:
         errors_found=sum(number for name, number in by_decision.items() if is_wrong(name)),
         by_decision=by_decision,
     )
+
+
+def extras_of(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The columns of the source that these pairs came with."""
+    rows = session.execute(select(Pair.id, Pair.extra).where(Pair.id.in_(pair_ids)))
+    return dict(rows.tuples().all())

@@ -235,11 +235,7 @@ def add_all(
     wanted = {request.pair_id: request for request in requests}
     lock_pairs(session, list(wanted))
     edited = edited_texts(session, [r.pair_id for r in requests if r.decision == "correct"])
-    versions: dict[int, tuple[int, int]] = {}
-    for part in chunks(list(wanted), _AT_ONCE):
-        states = select(Pair.id, Pair.verdict_version, Pair.standing_version)
-        for pair_id, *state in session.execute(states.where(Pair.id.in_(part))).tuples():
-            versions[pair_id] = (state[0], state[1])
+    versions = _versions(session, list(wanted))
     if missing_ids := wanted.keys() - versions.keys():
         raise _missing(min(missing_ids))
     changes = []
@@ -265,6 +261,16 @@ def add_all(
     _write_all(session, changes)
     session.commit()
     return _decided(changes, wanted)
+
+
+def _versions(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """The current and the standing version of each of these pairs."""
+    states = select(Pair.id, Pair.verdict_version, Pair.standing_version)
+    return {
+        pair_id: (version, standing)
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id, version, standing in session.execute(states.where(Pair.id.in_(part))).tuples()
+    }
 
 
 def _decided(changes: Sequence[_Change], pair_ids: Iterable[int]) -> Decided:
@@ -613,21 +619,24 @@ def _together(
             )
         acts = session.execute(wanted.limit(AT_ONCE)).all()
         if not acts:
+            if rest_of is None:
+                continue  # others were faster
             return None
         newest = acts[0]
         is_full = len(acts) == AT_ONCE
         lock_pairs(session, [act.pair_id for act in acts])
-        ids = [act.id for act in acts]
-        acts = session.execute(newest_first.where(Verdict.id.in_(ids))).all()
+        oldest = min(act.id for act in acts)
+        versions = _versions(session, [act.pair_id for act in acts])
+        acts = [act for act in acts if versions.get(act.pair_id, (0, 0))[0] == act.current_version]
         if not acts:
-            continue  # others were faster
+            continue
         states = _histories(session, [act.pair_id for act in acts])
         when = now()
         _write_all(session, [change(states, act, when) for act in acts])
         session.commit()
         first = _version(session, acts[0].pair_id, acts[0].current_version + 1)
         assert first is not None, "it was written just now"
-        return replace(first, together=len(acts), rest_before=min(ids) if is_full else None)
+        return replace(first, together=len(acts), rest_before=oldest if is_full else None)
     assert newest is not None
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
 

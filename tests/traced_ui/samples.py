@@ -152,6 +152,8 @@ def row(text: str, number: int, decision: str | None, enriches: bool = False) ->
         corrected_caption=None,
         pair_id=number, external_id=text, caption=text, split=text, p_error=0.7,
         decision=decision, enriches=enriches, verdict_version=1, note=text, image_path=text,
+        s_0=0.5, gain=0.1, icc=None, disagreement=None, support=-0.2, weakest=None,
+        specificity=None,
     )  # fmt: skip
 
 
@@ -346,7 +348,10 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/suggestion.html": lambda text: review_page.stage(
         pair(text, decision=None, may_ask="", suggestions=(suggestion(text),))
     ),
-    "review/grid.html": lambda text: review_page.grid([row(text, 1, None), row(text, 2, "drop")]),
+    "review/grid.html": lambda text: (
+        review_page.grid([row(text, 1, None), row(text, 2, "drop")])
+        + review_page.table([row(text, 1, None)], {1: {text: text}}, "s_0")
+    ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),
     "review/saved.html": lambda text: render(

@@ -70,9 +70,49 @@ listen("click", (event) => {
 onPaint("stage", () => {
   if (!isGrid()) return;
   const size = localStorage.getItem(CARD_SIZE);
-  if (size) { one("[data-card-size]").value = size; sizeCards(size); }
+  if (size && one("[data-card-size]")) { one("[data-card-size]").value = size; sizeCards(size); }
   cards().forEach((card) => { box(card).checked = selected.has(asSeen(card)); });
   tellPicked();
+});
+// The table: which columns are shown is kept in this browser; a caption is saved when it is left.
+const HIDDEN = "traced-hidden-columns";
+const hidden = () => new Set(JSON.parse(localStorage.getItem(HIDDEN) ?? "[]"));
+function showColumns() {
+  const names = hidden();
+  for (const cell of all("#traced-stage [data-cell]")) cell.hidden = names.has(cell.dataset.cell);
+  for (const box of all("#traced-stage [data-column]")) box.checked = !names.has(box.dataset.column);
+}
+onPaint("stage", showColumns);
+/** Write the caption of the row that has the focus. */
+export function editRow() { one("[data-caption]", document.activeElement?.closest(".pick") ?? cards()[0])?.focus(); }
+listen("change", ({ target }) => {
+  const name = target.dataset?.column, names = hidden();
+  if (name !== undefined) {
+    if (target.checked) names.delete(name); else names.add(name);
+    localStorage.setItem(HIDDEN, JSON.stringify([...names]));
+    showColumns();
+  }
+  if (!target.matches("[data-caption]") || target.value === target.defaultValue) return;
+  const { pick, version, fingerprint } = target.closest(".pick").dataset;
+  send("edit-caption", { pair: Number(pick), version: Number(version), fingerprint, text: target.value });
+});
+listen("keydown", (event) => {
+  const { target, key } = event, row = target.closest?.("tr.pick");
+  if (!row || !["Enter", "Escape"].includes(key)) return;
+  if (target.matches("[data-caption]")) {
+    if (key === "Escape") target.value = target.defaultValue;
+    event.preventDefault();
+    box(row).focus();
+  } else if (key === "Enter" && target === box(row)) send("open", { target: Number(row.dataset.pick) });
+}, true);
+/** A cell of a CSV file; a formula is made text, as in exports. */
+const csv = (text) => `"${(/^'*[=+\-@\t\r\n]/.test(text) && !/^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+listen("click", ({ target }) => {
+  if (!target.closest("[data-copy]")) return;
+  const rows = [one("#traced-stage thead tr"), ...(picked().length ? picked() : cards())];
+  const cells = (row) => all("[data-cell]:not([hidden])", row).map((cell) => csv(one("textarea", cell)?.value ?? cell.textContent.trim()));
+  navigator.clipboard.writeText(rows.map((row) => cells(row).join(",")).join("\r\n"));
+  one("#traced-stage [data-copy]").textContent = `${rows.length - 1} rows copied`;
 });
 onPaint("edit", () => {
   const form = one("#traced-edit [data-bulk-edit]");

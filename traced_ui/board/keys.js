@@ -2,7 +2,7 @@
 import { ask, confirm, decide, leaveIt, redraw, send } from "./acts.js";
 import { edit, isEditing, save, stopEditing, writeNote } from "./editor.js";
 import { isOpen, showQueue } from "./filters.js";
-import { bulk, decideMany, isGrid, pairs, selectAll } from "./grid.js";
+import { bulk, decideMany, editRow, isGrid, pairs, selectAll } from "./grid.js";
 import { all, board, isShown, isVerdict, listen, one, onPaint, paint } from "./page.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
@@ -27,7 +27,7 @@ const LOCAL = {
   theme: () => { localStorage.setItem("traced-theme", document.body.classList.toggle("dark") ? "dark" : "light"); },
   help: () => { const help = one(HELP); help.hidden = !help.hidden; if (!help.hidden) one("[data-local=help]", help).focus({ preventScroll: true }); },
   zoom: () => toggleZoom(),
-  edit,
+  edit: () => (isGrid() ? editRow() : edit()),
   note: writeNote,
   guidelines: () => fold(GUIDELINES),
   phrases: () => fold(PHRASES),

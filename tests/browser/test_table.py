@@ -1,0 +1,53 @@
+"""The table: columns, captions edited in place, and rows copied as CSV."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
+def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
+    page.locator("#traced-toolbar [data-action=table]").click()
+    rows = page.locator("#traced-stage tr.pick")
+    expect(rows.nth(2)).to_be_visible()
+    page.locator("#traced-stage [data-action=sort][data-name=s_0]").click()
+    expect(page.locator("#traced-stage th[aria-sort]")).to_have_attribute("data-cell", "s_0")
+    pair = rows.nth(1).get_attribute("data-pick")
+    rows.first.locator("input").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("e")
+    caption = rows.nth(1).locator("[data-caption]")
+    expect(caption).to_be_focused()
+    caption.fill("half a thought")
+    page.keyboard.press("Escape")
+    expect(caption).not_to_have_value("half a thought")
+    caption.fill("=a dog <b>runs</b>")
+    page.keyboard.press("Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("Corrected")
+    edited = page.locator(f"#traced-stage tr.pick[data-pick='{pair}']")
+    expect(edited).to_have_count(0)  # it is decided, and no longer in this queue
+    page.locator("#traced-queue [data-filter=review]").select_option("decided")
+    expect(edited.locator("[data-caption]")).to_have_value("=a dog <b>runs</b>")
+    page.locator("#traced-stage .columns summary").click()
+    page.locator("#traced-stage [data-column=gain]").uncheck()
+    expect(page.locator("#traced-stage th[data-cell=gain]")).to_be_hidden()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    edited.locator("input").check()
+    page.locator("#traced-stage [data-copy]").click()
+    expect(page.locator("#traced-stage [data-copy]")).to_have_text(re.compile("1 rows? copied"))
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert len(copied) == 2
+    assert copied[0].startswith('"Caption","Chance of error","Match (s)","Concrete')
+    assert copied[1].startswith('"\'=a dog <b>runs</b>"')
+    edited.locator("input").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")

@@ -1,0 +1,52 @@
+"""The table of many pairs: its columns, and captions that are edited in place."""
+
+from sqlalchemy import update
+
+from backend.review.pair_selection import tag_pairs
+from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
+from tests.traced_ui.pages import Page
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_a_caption_is_corrected_in_place_and_the_edit_is_undone(workspace: Workspace) -> None:
+    page = Page(workspace)
+    page.press("table")
+    assert page.state.grid
+    assert page.state.is_table
+    assert "data-caption" in page.shown["stage"]
+    row = workspace.review.queue_page(QueueFilter(1, "unreviewed"), None, 5).rows[2]
+    seen = page.seen(row.pair_id)
+    page.press("edit-caption", **seen, text="A new <b>caption</b>")
+    view = workspace.review.open_pair(row.pair_id)
+    assert (view.decision, view.corrected_caption) == ("correction", "A new <b>caption</b>")
+    # A colleague's page still shows the pair as it was: nothing is written.
+    assert "warning" in page.press("edit-caption", **seen, text="Another one")
+    assert workspace.review.open_pair(row.pair_id).corrected_caption == "A new <b>caption</b>"
+    page.press("undo")
+    assert workspace.review.open_pair(row.pair_id).decision is None
+    page.press("table")
+    assert not page.state.grid
+
+
+def test_columns_of_the_source_and_tags_are_shown_as_text(workspace: Workspace) -> None:
+    page = Page(workspace)
+    with workspace.store.writing() as session:
+        session.execute(update(Pair).values(extra={HOSTILE: HOSTILE}))
+    tag_pairs(workspace.store, [page.pair], "to <i>do</i>", "Ada")
+    page.press("table")
+    html = page.shown["stage"]
+    assert HOSTILE not in html
+    assert html.count("&lt;script&gt;") >= 2
+    assert "to &lt;i&gt;do&lt;/i&gt;" in html
+
+
+def test_a_column_sorts_the_queue(workspace: Workspace) -> None:
+    page = Page(workspace)
+    page.press("table")
+    page.press("sort", name="icc")
+    assert page.state.filter["order"] == "icc"
+    assert 'data-cell="icc" aria-sort' in page.shown["stage"]
+    page.press("sort", name="nonsense")
+    assert page.state.filter["order"] == "icc"
