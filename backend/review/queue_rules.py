@@ -7,12 +7,13 @@ takes all of them back, and a rule that was interrupted goes on where it stopped
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from time import sleep
 
 from sqlalchemy.orm import Session
 
 from backend.progress import Progress, no_progress
 from backend.review.queue_form import as_query
-from backend.review.verdicts import ABOUT_CAPTION
+from backend.review.verdicts import ABOUT_CAPTION, PAUSE
 from backend.store import Store
 from db.authors import queue_author
 from db.queries import claims, verdict_queries
@@ -86,6 +87,7 @@ def decide_all(
     claimed_count = left_alone = 0
     after = None
     while True:
+        sleep(PAUSE)
         with store.reading() as session:
             page = queue_queries.page(session, covered, after, AT_ONCE)
         ids = [row.pair_id for row in page.rows]

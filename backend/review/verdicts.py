@@ -4,7 +4,7 @@ one action; it applies to the text that each pair would be exported with.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, sleep
 
 from sqlalchemy.orm import Session
 
@@ -107,6 +107,9 @@ def _was_called_wrong(row: QueueRow, text: str) -> bool:
     return text == row.caption and row.decision == "correction" and not row.enriches
 
 
+#: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
+#: queue.
+PAUSE = 0.02
 #: Verdicts that need a caption.
 ABOUT_CAPTION = ("correct", "wrong", "abstract")
 #: Maximum length of a curator's correction.
@@ -265,6 +268,8 @@ def in_parts(
     transaction each: others write in between."""
     whole = part = None
     while whole is None or (part is not None and part.rest_before is not None):
+        if part is not None:
+            sleep(PAUSE)
         with store.writing() as session:
             part = _shown(session, move(session, part))
         if part is not None:
