@@ -269,8 +269,8 @@ class OpenPage:
         """Save a caption that was edited in the table, as a correction of its pair."""
         try:
             saved = self.save(act.model_copy(update={"action": "correction"}))
-        except TracedError as problem:
-            self._say(explained(problem), "warning")
+        except TracedError as problem:  # the table is drawn anew, with what is stored
+            self._say(f"{explained(problem)} You wrote: {act.text}", "warning")
         else:
             self.toast += render("review/saved.html", saved=[saved], is_last=False)
             if self.state.pair == act.pair and not self._shows(act.pair or 0):

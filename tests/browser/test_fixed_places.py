@@ -43,6 +43,14 @@ def page(kept_page: Page) -> Page:
     return kept_page
 
 
+def test_the_words_of_a_caption_can_be_seen(page: Page) -> None:
+    wait_until_ready(page)
+    words = page.locator("#traced-stage .traced-caption .word")
+    for word in words.all():
+        expect(word).to_be_visible()
+    assert " ".join(words.all_inner_texts()).split()
+
+
 def test_right_is_a_few_presses_of_tab_away_and_each_stop_has_a_ring(page: Page) -> None:
     wait_until_ready(page)
     for _ in range(MOST_PRESSES):

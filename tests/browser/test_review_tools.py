@@ -68,16 +68,16 @@ def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     page.keyboard.press("d")  # already in use
     expect(status).to_contain_text("Change that one first")
     change.click()
-    page.keyboard.press("v")
-    expect(page.locator("[data-key-of=unsure]")).to_have_text("V")
+    page.keyboard.press("q")
+    expect(page.locator("[data-key-of=unsure]")).to_have_text("Q")
     page.keyboard.press("Escape")
     button = page.locator("#traced-stage [data-action=unsure] kbd")
-    expect(button).to_have_text("V")
+    expect(button).to_have_text("Q")
     pair = pair_of(page)
     page.keyboard.press("u")  # unassigned now
-    press(page, "v")
+    press(page, "q")
     expect(page.locator("#traced-toast")).to_contain_text("Unsure. Saved")
-    expect(button).to_have_text("V")
+    expect(button).to_have_text("Q")
     press(page, "z")
     assert pair_of(page) == pair
     page.keyboard.press("?")
@@ -98,6 +98,7 @@ def test_a_view_is_saved_and_a_link_restores_it(page: Page, site: Site) -> None:
     expect(page).to_have_url(re.compile("s_0_to=0.9"))
     # An open drawer stays open when the page is redrawn.
     expect(queue.locator("[data-filter=icc_from]")).to_be_visible()
+    queue.locator("[data-filter=icc_from]").focus()
     page.keyboard.press("Escape")  # shortcuts are off while a field has the focus
     press(page, "j")
     queue.locator("[data-view-name]").fill("my audit")

@@ -91,7 +91,7 @@ LINES = (
     ("backend/engine/scoring/loading.py", "    clip.FAMILY,", "    by_name.FAMILY,\n"),
     (
         "traced_ui/review_actions.py",
-        '    @on("grid")',
+        '    @on("grid", "table")',
         '    @on("shout")\n    def shout(self, *_):\n        pass\n\n',
     ),
     (

@@ -22,7 +22,9 @@ def test_a_caption_is_corrected_in_place_and_the_edit_is_undone(workspace: Works
     view = workspace.review.open_pair(row.pair_id)
     assert (view.decision, view.corrected_caption) == ("correction", "A new <b>caption</b>")
     # A colleague's page still shows the pair as it was: nothing is written.
-    assert "warning" in page.press("edit-caption", **seen, text="Another one")
+    refused = page.press("edit-caption", **seen, text="Another <one>")
+    assert "warning" in refused
+    assert "You wrote: Another &lt;one&gt;" in refused
     assert workspace.review.open_pair(row.pair_id).corrected_caption == "A new <b>caption</b>"
     page.press("undo")
     assert workspace.review.open_pair(row.pair_id).decision is None
