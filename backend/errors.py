@@ -23,7 +23,8 @@
     ├── VerdictConflict          another curator decided this pair in the meantime
     ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
-        └── PairChanged          the pair that was judged has another caption or picture now
+        ├── PairChanged          the pair that was judged has another caption or picture now
+        └── QueueChanged         a rule would reach more pairs than its preview said
 
 The message is written for the person who can act on it: what is wrong, where, what to do.
 `explain` is the one place that turns an error into what a terminal or a page shows.
