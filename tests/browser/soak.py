@@ -46,6 +46,8 @@ _SAVED = "(sessionStorage.getItem('traced-unsent') ?? '[]') === '[]'"
 #: Verdicts that the page returned to the curator, with the reason.
 _RETURNED = """() => [...document.querySelectorAll("#traced-returned li[data-returned]")]
   .map((line) => line.dataset.returned)"""
+#: Whether a verdict is to be changed.
+_QUESTION = "#traced-toast [data-question]"
 DECISIONS = {"a": "correct", "d": "drop", "b": "abstract", "u": "unsure"}
 #: Milliseconds for what takes a second on a quiet machine.
 PATIENCE = 300_000
@@ -85,6 +87,9 @@ def soak(browser: Browser, server: "Server", verdicts: int, database_url: str) -
             events["reloads"] += 1
             _wait_until_ready(page)
         page.wait_for_function("!window.isPressing", timeout=PATIENCE)
+        if page.locator(_QUESTION).count():  # about a pair that is decided already
+            page.keyboard.press("Escape")
+            page.keyboard.press("j")
         page.wait_for_function(_SAVED, timeout=PATIENCE)
         _wait_until_ready(page)
     return _is_sound(pages, database_url, events)
