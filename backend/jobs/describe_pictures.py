@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from PIL import Image
 
-from backend.engine.correction.recaption import PROPOSER
-from backend.engine.english.shortening import tidy
+from backend.engine.correction.recaption import PROPOSER, in_form
 from backend.jobs.stage import Sample, Stage
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
@@ -84,5 +83,4 @@ def _describe_together(
 def _described(engine: Engine, images: Sequence[Image.Image]) -> list[str]:
     captioner = engine.captioner
     assert captioner is not None
-    texts = captioner.describe_all(captioner.encode(images))
-    return [tidy(text.rstrip(" ."), "A") for text in texts]
+    return [in_form(text, "A") for text in captioner.describe_all(captioner.encode(images))]

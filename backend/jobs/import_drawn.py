@@ -108,8 +108,8 @@ def import_drawn(
     name = (name or (results.name if draw.share is None else f"{results.name}-sample")).strip()
     pictures = _Pictures(source, shards, settings, str(results))
     dataset_id = _dataset(store, name, str(results), pictures.root, draw)
-    drawn, pairs = _drawn(results, list(shards), draw, progress)
-    rows = drawn.to_pylist()
+    table, pairs = _draw(results, list(shards), draw, progress)
+    rows = table.to_pylist()
     if not rows:
         raise SettingsError(f"None of the {pairs:,} pairs in {results} is drawn.")
     present: dict[str, int] = {}
@@ -159,7 +159,7 @@ def _dataset(store: Store, name: str, source: str, root: Path, draw: Draw) -> in
     return dataset.id
 
 
-def _drawn(
+def _draw(
     results: Location, shards: Sequence[str], draw: Draw, progress: Progress
 ) -> tuple[pa.Table, int]:
     """The drawn rows with the column `shard`, and the number of all. Memory holds the drawn ones
@@ -190,8 +190,7 @@ def _drawn(
         if held > MOST and draw.top is None:
             raise SettingsError(f"More than {MOST:,} pairs would be imported. Draw fewer.")
         progress(number, len(shards), f"Reading {shard}")
-    drawn = pa.concat_tables(parts) if draw.top is None else _top(parts, draw.top)
-    return drawn, pairs
+    return pa.concat_tables(parts) if draw.top is None else _top(parts, draw.top), pairs
 
 
 def _top(parts: Sequence[pa.Table], number: int) -> pa.Table:

@@ -94,15 +94,15 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
 def whole_of(session: Session, dataset_id: int) -> Whole | None:
     """The estimate for all pairs that the dataset was drawn from at random; None if it was not.
     Errors that were found in other datasets of these pairs do not remain."""
-    drawn = run_queries.latest_run(session, dataset_id, SAMPLED)
-    if drawn is None:
+    sampling_run = run_queries.latest_run(session, dataset_id, SAMPLED)
+    if sampling_run is None:
         return None
     source = dataset_queries.get_dataset(session, dataset_id).source
     wrong_ids: set[str] = set()
     for dataset in dataset_queries.list_datasets(session):
         if dataset.source == source:
             wrong_ids |= progress_queries.wrong_ids(session, dataset.id)
-    pairs = int(drawn.parameters["pairs"])
+    pairs = int(sampling_run.parameters["pairs"])
     audit = progress_queries.reached(session, dataset_id, whole=True)
     remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
     return Whole(source, pairs, remaining)

@@ -61,8 +61,8 @@ def preview(store: Store, filter: QueueFilter, curator: str, replaces: bool) -> 
         total = queue_queries.count(session, replace(filter, reader=None))
         # A list of pairs has an order of its own.
         most = SHOWN if listed_pairs is None else len(listed_pairs)
-        drawn = queue_queries.page(session, replace(free, order="random"), None, most).rows
-    sample = sorted(drawn, key=lambda row: row.random_key)[:SHOWN]
+        rows = queue_queries.page(session, replace(free, order="random"), None, most).rows
+    sample = sorted(rows, key=lambda row: row.random_key)[:SHOWN]
     return RulePreview(number, with_claimed - number, total - with_claimed, tuple(sample))
 
 

@@ -60,8 +60,8 @@ def test_they_are_described_and_exported_once_accepted(
     assert (counts.kept, counts.left_out) == (5, {"no caption accepted yet": 3})
     with pytest.raises(SettingsError, match="no caption to judge"):
         workspace.review.decide(taken.pair_id, 0, "correct")
-    given = workspace.review.decide_many([(view.pair_id, 0) for view in waiting], "abstract")
-    assert given.written == ()
+    outcome = workspace.review.decide_many([(view.pair_id, 0) for view in waiting], "abstract")
+    assert outcome.written == ()
 
     suggestion = taken.suggestions[0]
     workspace.review.decide(taken.pair_id, 0, "correction", suggestion_id=suggestion.id)

@@ -9,7 +9,16 @@ def propose(context: CorrectionContext) -> Proposing:
     """The captioner's own caption of the image, with the capital letter and final punctuation of
     the old one."""
     text: str = yield AskDescription()
-    return [tidy(text.rstrip(" ."), context.caption.text)]
+    return [in_form(text, context.caption.text)]
+
+
+def in_form(description: str, model: str) -> str:
+    """A captioner's text with the capital letter and final punctuation of the caption `model`.
+
+    >>> in_form("a dog on sand .", "A cat.")
+    'A dog on sand.'
+    """
+    return tidy(description.rstrip(" ."), model)
 
 
 PROPOSER = Proposer("described anew", propose)
