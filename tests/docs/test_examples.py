@@ -17,9 +17,7 @@ from backend.workspace import Workspace
 from tests.cli.invoking import invoked
 from tests.docs.pages import ROOT, fences, shell_lines
 from tests.fixtures import programs
-from tests.fixtures.small_cold_start import small_cold_start
-
-__all__ = ["small_cold_start"]  # a fixture
+from tests.fixtures.small_cold_start import shrink
 
 #: Lines that install from a registry; the installed program is tested elsewhere.
 INSTALLS = {"make run", "make test"}
@@ -43,6 +41,7 @@ def test_the_readme_s_shell_lines(
 ) -> None:
     """All of them, in order and unchanged, except for the model: the embedded one, which needs no
     download, replaces the hub's. `serve` is started by others (`tests/browser`)."""
+    shrink(monkeypatch)
     monkeypatch.chdir(tmp_path)
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1"}
     ran = []
@@ -72,6 +71,7 @@ def test_the_python_example(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (example,) = fences(ROOT / "docs" / "python.md", "python")
+    shrink(monkeypatch)
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("TRACED_")]:
         monkeypatch.delenv(name)
