@@ -35,6 +35,7 @@ WORLDS = (
 FILTERS = (
     "review=all", "review=decided", "review=unreviewed", "review=disputed", "decision=drop",
     "decision=correct", "decided_by=Ada", "note=smudged", "note=fine", "noted=yes", "noted=no",
+    "captioned=no",
 )  # fmt: skip
 #: The events that show pages, by the names of their functions.
 DRAWN = ("draw", "counts", "selection", "shown", "look", "region", "opened", "choose", "on_load")
