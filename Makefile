@@ -28,7 +28,7 @@ test: install-dev system-packages lint types tests
 # One process more than cores, at least three: tests of pages wait for a server and a browser.
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(6, max(2, os.cpu_count() or 2) + 1))")
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $(WORKERS) \
-	--dist loadgroup --no-loadscope-reorder --max-worker-restart 0
+	--dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # A test that fails is run once more, and the summary says so (R): many of them share two cores with
 # browsers, servers and kills. Nightly runs none again, so that an unsteady test is seen.
 tests: install-dev

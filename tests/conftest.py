@@ -44,19 +44,10 @@ QUICK = (
     "review/test_queue_form.py",
 )  # fmt: skip
 #: Folders whose files take longest, in the order in which processes should take them: short files
-#: come last, so that all processes end at about the same time. The browser tests share a browser
-#: and a server, hence a process.
+#: come last, so that all processes end at about the same time.
 LONGEST_FIRST = (
-    "browser",
-    "faults",
-    "research",
-    "packaging",
-    "docs",
-    "jobs",
-    "traced_ui",
-    "cli",
-    "engine",
-)
+    "browser", "faults", "research", "packaging", "docs", "jobs", "traced_ui", "cli", "engine",
+)  # fmt: skip
 #: Where PostgreSQL can differ from SQLite: locks, orders, searches, migrations. The other tests of
 #: stores run on it in `make nightly` only.
 POSTGRESQL_DIFFERS = (
@@ -68,7 +59,6 @@ POSTGRESQL_DIFFERS = (
 NIGHTLY_IN_BROWSER = (
     "browser/test_duplicates_and_map.py", "browser/test_jobs_and_pages.py",
     "browser/test_measured_captions.py",
-    "browser/test_models_page.py",
 )  # fmt: skip
 #: The tests of `research` that run in `make test`; the others train or measure, and are `nightly`.
 RESEARCH_SAMPLE = (
@@ -123,12 +113,8 @@ def needs_postgresql(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run the longest files first; the quick lane tests stores on SQLite only."""
     items.sort(key=lambda item: rank(item.path))
-    for item in items:
-        is_in_browser = item.path.is_relative_to(TESTS / "browser")
-        group = "browser" if is_in_browser else item.path.relative_to(TESTS).as_posix()
-        item.add_marker(pytest.mark.xdist_group(group))
-        if is_nightly(item):
-            item.add_marker(pytest.mark.nightly)
+    for item in filter(is_nightly, items):
+        item.add_marker(pytest.mark.nightly)
     if not config.getoption("--quick"):
         return
     left_out = [item for item in items if needs_postgresql(item)]

@@ -18,6 +18,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
+from backend.settings import load_settings
+from backend.workspace import Workspace
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
@@ -77,6 +79,7 @@ def environment_of(folder: Path) -> dict[str, str]:
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
         "TRACED_PASSWORD": PASSWORD,
+        "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_CACHE": str(folder / "hub"),
         "HF_HUB_OFFLINE": "1",
@@ -91,24 +94,39 @@ def draw_and_score(folder: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path, scored: Path, people: Mapping[str, str] | None = None) -> Iterator[Site]:
-    """A server on a copy of the state in `scored`. `people`: accounts and their roles."""
-    shutil.copytree(scored / "state", folder / "state")
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    made = Site(address, folder, scored / "pairs", environment_of(folder))
-    for name, role in (people or {}).items():
-        made.run("curators", "add", name, "--role", role)
-    with running(made, port):
+def served(
+    folder: Path, scored: Path, people: Mapping[str, str] | None = None, *options: str
+) -> Iterator[Site]:
+    """A server with options on a copy of the state in `scored`. `people`: accounts and their
+    roles."""
+    made = site_of(folder, scored)
+    if people:
+        add_accounts(made, people)
+    with running(made, *options):
         yield made
 
 
+def site_of(folder: Path, scored: Path) -> Site:
+    """A copy of the state in `scored`, with the address at which it may be served."""
+    shutil.copytree(scored / "state", folder / "state")
+    address = f"http://127.0.0.1:{free_port()}"
+    return Site(address, folder, scored / "pairs", environment_of(folder))
+
+
+def add_accounts(site: Site, people: Mapping[str, str]) -> None:
+    settings = load_settings({"data_directory": str(site.folder / "state")}, {})
+    workspace = Workspace(settings)
+    for name, role in people.items():
+        workspace.accounts.add(name, PASSWORD, role)
+    workspace.store.close()
+
+
 @contextmanager
-def running(site: Site, port: int) -> Iterator[Program]:
+def running(site: Site, *options: str) -> Iterator[Program]:
     """The server of a site, from its start to its end."""
-    log = site.folder / "server.log"
+    log, port = site.folder / "server.log", site.address.rpartition(":")[2]
     with log.open("w") as file:
-        arguments = ["app.py", "serve", "--data", str(site.pairs), "--port", str(port)]
+        arguments = ["app.py", "serve", "--data", str(site.pairs), "--port", port, *options]
         server = programs.start(arguments, site.environment, stdout=file, stderr=file)
         try:
             wait_for(site.address + "/healthy", server, log)

@@ -134,6 +134,7 @@ def test_a_space_starts_only_once_it_is_said_who_may_give_verdicts(tmp_path: Pat
         server.wait()
 
 
+@pytest.mark.nightly
 def test_a_cell_of_a_notebook_may_start_it() -> None:
     """Gradio asks Matplotlib for its backend, which the kernel has set for its own children."""
     pytest.importorskip("matplotlib")

@@ -1,5 +1,6 @@
 """Pairs drawn at random are mixed into the queue, and tell how many errors remain."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,16 +11,26 @@ from backend.review.charts import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.bench.generated_store import generate
+from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
 from traced_ui.board import LEAST_MIXED, MIXED_EVERY
 
-PAIRS = 2 * LEAST_MIXED
+PAIRS = LEAST_MIXED + 50
+
+
+@pytest.fixture(scope="module")
+def generated_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("generated")
+    opened = workspace_in(folder)
+    generate(opened.store, PAIRS)
+    opened.store.close()
+    return folder / "state"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
-    generate(opened.store, PAIRS)
+def workspace(generated_pairs: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(generated_pairs, tmp_path / "state")
+    opened = workspace_in(tmp_path)
     yield opened
     opened.store.close()
 

@@ -58,9 +58,8 @@ def job_under_way(address: str) -> bool:
     return shown.status_code == 200
 
 
-def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.nightly
+def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(tmp_path: Path) -> None:
     with started(tmp_path) as (process, address, _):
         while not job_under_way(address):
             time.sleep(0.2)
