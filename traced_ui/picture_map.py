@@ -88,9 +88,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 return gr.skip(), card_html(visible_workspace, dataset_id, pair), gr.skip()
             if action == "look":
                 run, view = int(event_value(event, "run", 0)), event_value(event, "view", None)
-                shown = tiles_html(visible_workspace, dataset_id, run, view,
+                pictures = tiles_html(visible_workspace, dataset_id, run, view,
                                    str(event_value(event, "frame", "")))  # fmt: skip
-                return gr.skip(), gr.skip(), shown
+                return gr.skip(), gr.skip(), pictures
             if action == "region":
                 run, line = int(event_value(event, "run", 0)), event_value(event, "line", None)
                 return region_html(visible_workspace, dataset_id, run, line), gr.skip(), gr.skip()
