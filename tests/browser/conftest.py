@@ -1,6 +1,5 @@
 """A real server with a small dataset, and a real Chromium."""
 
-import json
 import os
 import shutil
 import socket
@@ -11,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urljoin
 
 import pytest
@@ -21,7 +19,7 @@ from playwright.sync_api import Error as PlaywrightError
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from research.scenes import demo
-from tests.fixtures import programs
+from tests.fixtures import programs, small_cold_start
 from tests.fixtures.programs import Program
 from tests.fixtures.shared import SharedFolder
 
@@ -42,23 +40,19 @@ expect.set_options(timeout=PATIENCE)
 
 @dataclass(frozen=True)
 class Site:
-    """A running server: its address, its folder, the dataset that it serves, and methods that call
-    the command line on the same database."""
+    """A running server: its address, its folder, and the dataset that it serves."""
 
     address: str
     folder: Path
     pairs: Path
     environment: dict[str, str]
 
-    def command(self, *arguments: str) -> Any:
-        """Run `app.py … --json` on the same database and return its JSON."""
-        return json.loads(self.run(*arguments, "--json"))
-
-    def run(self, *arguments: str) -> str:
-        """Run `app.py …` on the same database and return its output."""
-        status, printed, reported = programs.run(["app.py", *arguments], self.environment)
-        assert status == 0, reported[-2000:]
-        return printed
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """The same database, opened by this process."""
+        opened = Workspace(load_settings({}, self.environment))
+        yield opened
+        opened.store.close()
 
 
 def chromium() -> str:
@@ -78,7 +72,6 @@ def environment_of(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
-        "TRACED_PASSWORD": PASSWORD,
         "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_CACHE": str(folder / "hub"),
@@ -89,8 +82,11 @@ def environment_of(folder: Path) -> dict[str, str]:
 def draw_and_score(folder: Path) -> None:
     """Write drawn pairs to `pairs` and score them into `state`, with suggestions."""
     demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
-    made = Site("", folder, folder / "pairs", environment_of(folder))
-    assert made.command("score", str(made.pairs))["scored"] == PAIRS
+    site = Site("", folder, folder / "pairs", environment_of(folder))
+    with pytest.MonkeyPatch.context() as patch, site.workspace() as workspace:
+        small_cold_start.shrink(patch)
+        dataset = workspace.find_or_import(str(site.pairs))
+        assert workspace.jobs.score(dataset).scored == PAIRS
 
 
 @contextmanager
@@ -101,7 +97,9 @@ def served(
     roles."""
     made = site_of(folder, scored)
     if people:
-        add_accounts(made, people)
+        with made.workspace() as workspace:
+            for name, role in people.items():
+                workspace.accounts.add(name, PASSWORD, role)
     with running(made, *options):
         yield made
 
@@ -111,14 +109,6 @@ def site_of(folder: Path, scored: Path) -> Site:
     shutil.copytree(scored / "state", folder / "state")
     address = f"http://127.0.0.1:{free_port()}"
     return Site(address, folder, scored / "pairs", environment_of(folder))
-
-
-def add_accounts(site: Site, people: Mapping[str, str]) -> None:
-    settings = load_settings({"data_directory": str(site.folder / "state")}, {})
-    workspace = Workspace(settings)
-    for name, role in people.items():
-        workspace.accounts.add(name, PASSWORD, role)
-    workspace.store.close()
 
 
 @contextmanager

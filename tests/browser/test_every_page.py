@@ -109,8 +109,9 @@ WATCH_HEADER = """() => {
 @pytest.fixture(scope="module")
 def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
     """The page of a dataset with a long name, opened once; its map is drawn."""
-    separate_site.run("datasets", "rename", "pairs", LONG)
-    separate_site.run("map", LONG)
+    with separate_site.workspace() as workspace:
+        workspace.rename_dataset(1, LONG)
+        workspace.jobs.run("map", 1)
     with opened_page(profile, separate_site, "?__theme=light") as opened:
         opened.evaluate(Axe().axe_script)
         opened.add_style_tag(content=WITHOUT_FADING)

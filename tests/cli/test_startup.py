@@ -73,11 +73,6 @@ def test_help_imports_nothing_heavy(imported_for_help: dict[str, set[str]]) -> N
             pytest.fail(f"{' '.join(command)} --help imports {library}: {chain}")
 
 
-def test_a_chain_of_imports_is_named() -> None:
-    assert chain_to("gradio", "traced_ui.server") == ["traced_ui.server", "gradio"]
-    assert len(chain_to("sqlalchemy", "backend.workspace")) > 1
-
-
 def test_pages_are_opened_without_importing_model_libraries() -> None:
     # The pages import the workspace, so one process shows what each imports.
     opened = "".join(

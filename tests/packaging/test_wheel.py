@@ -105,13 +105,6 @@ def test_the_metadata_are_complete(wheel: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_the_command_prints_its_version(
-    installed: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    assert run(installed, tmp_path, environment, "--version").strip() == VERSION
-
-
-@pytest.mark.nightly
 def test_code_and_files_come_from_the_wheel(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:

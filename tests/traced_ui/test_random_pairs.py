@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,15 +41,17 @@ def order_of(workspace: Workspace, order: str) -> list[int]:
     return [row.pair_id for row in workspace.review.queue_page(filter, limit=PAIRS).rows]
 
 
-def go_on(page: Page) -> int:
-    """Decide the pair and show the first of those prefetched, as the browser does."""
-    ready = page.post()["ahead"]
+def go_on(page: Page, drawn: dict[str, Any]) -> int:
+    """Decide the pair and show the first of those prefetched, as the browser does. `drawn`: what it
+    has prefetched."""
+    ready = page.post(have={pair: parts["mark"] for pair, parts in drawn.items()})["ahead"]
     after = ready["order"][0]
-    page.post(page.verdict(page.pair, "correct"))
+    drawn |= ready["drawn"]
+    page.post(page.verdict(page.pair, "correct"), redraw=False)
     page.state.visited.append(page.pair)
-    if ready["drawn"][str(after)]["sampled"]:
+    if drawn[str(after)]["sampled"]:
         page.state.sampled.append(after)
-        assert "random check" in ready["drawn"][str(after)]["stage"]
+        assert "random check" in drawn[str(after)]["stage"]
     page.state.pair = after
     return after
 
@@ -56,7 +59,8 @@ def go_on(page: Page) -> int:
 def test_one_pair_in_twenty_is_the_next_of_the_random_order(workspace: Workspace) -> None:
     page = Page(workspace)
     ranked, drawn = order_of(workspace, "p_error"), order_of(workspace, "random")
-    shown = [page.pair, *(go_on(page) for _ in range(3 * MIXED_EVERY))]
+    prefetched: dict[str, Any] = {}
+    shown = [page.pair, *(go_on(page, prefetched) for _ in range(3 * MIXED_EVERY))]
     sampled = page.state.sampled
     assert len(sampled) >= 2
     assert len(shown) == len(set(shown))
