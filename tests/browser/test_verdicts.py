@@ -188,6 +188,9 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site
     expect(returned).to_contain_text("decided in the meantime")
     expect(returned).to_contain_text("Three lighthouses at dusk.")
     assert decisions(site) == {**before, first: "abstract", second: "unsure"}
+    page.reload()
+    wait_until_ready(page)
+    expect(returned).to_contain_text("Three lighthouses at dusk.")
     returned.get_by_role("button", name="Open this pair").click()
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
     expect(page.locator("#traced-stage [data-action=unsure]")).to_have_attribute(
