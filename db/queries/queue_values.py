@@ -24,9 +24,10 @@ def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[i
     conditions = conditions_of(session, filter)
     # A short queue is read by the index that suits its filter, a long one by that of the order.
     keys = select(Pair.random_key, Pair.id).where(*conditions).limit(_SHORT + 1)
-    rows = session.execute(keys).all()
-    if len(rows) <= _SHORT:  # as tuples, which compare faster than rows
-        return [pair_id for _, pair_id in sorted(map(tuple, rows))[:limit]], len(rows) > limit
+    rows = session.execute(keys).tuples().all()
+    if len(rows) <= _SHORT:
+        first = sorted((key, pair_id) for key, pair_id in rows)[:limit]
+        return [pair_id for _, pair_id in first], len(rows) > limit
     drawn = select(Pair.id).where(*conditions).order_by(Pair.random_key, Pair.id).limit(limit)
     return list(session.scalars(drawn)), True
 
@@ -34,8 +35,8 @@ def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[i
 def values_of(session: Session, dataset_id: int, pair_ids: Sequence[int]) -> list[Row[Any]]:
     """RANGES, WORDS and `captioned` of these pairs, verdicts as the reader sees them."""
     columns = pair_columns(session, (*RANGES, *WORDS), dataset_id)
-    captioned = has_caption(verdict_seen(session, dataset_id))
-    return list(session.execute(select(*columns, captioned).where(_is_among(Pair.id, pair_ids))))
+    everything: list[Any] = [*columns, has_caption(verdict_seen(session, dataset_id))]
+    return list(session.execute(select(*everything).where(_is_among(Pair.id, pair_ids))))
 
 
 def names_of(session: Session, pair_ids: Sequence[int]) -> list[tuple[str, str, int]]:
