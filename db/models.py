@@ -189,6 +189,13 @@ Index(
     postgresql_where=Pair.note != "",
 )
 Index(
+    "ix_pairs_uncaptioned",
+    Pair.dataset_id,
+    Pair.id,
+    sqlite_where=Pair.caption == "",
+    postgresql_where=Pair.caption == "",
+)
+Index(
     "ix_pairs_hidden",
     Pair.dataset_id,
     Pair.id,

@@ -59,7 +59,6 @@ POSTGRESQL_DIFFERS = (
 NIGHTLY_IN_BROWSER = (
     "browser/test_duplicates_and_map.py", "browser/test_jobs_and_pages.py",
     "browser/test_measured_captions.py",
-    "browser/test_models_page.py",
 )  # fmt: skip
 #: The tests of `research` that run in `make test`; the others train or measure, and are `nightly`.
 RESEARCH_SAMPLE = (

@@ -68,9 +68,7 @@ def test_the_data_directory_is_absolute(tmp_path: Path) -> None:
     assert settings.data_directory == tmp_path
 
 
-def test_an_unknown_variable_only_causes_a_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_unknown_variable_only_causes_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     settings = load_settings({}, {"TRACED_PROT": "1", "TRACED_PORT": "9000"})
     assert settings.port == 9000
     (message,) = caplog.messages

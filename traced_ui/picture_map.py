@@ -1,7 +1,8 @@
 """Map page: all pictures of a dataset, similar ones close together; a drawn region is a queue.
 
 Pairs, up to a hundred thousand, are sent to the browser as numeric arrays; a picture and its
-caption are fetched only for the point under the mouse.
+caption are fetched only for the point under the mouse, and pictures above their points where the
+map is enlarged until few are in view.
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ SCRIPT = Path(__file__).with_name("picture_map.js")
 COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
 #: Number of pictures shown of a region.
 SHOWN = 12
+#: Pictures are shown above their points if at most so many points are in view, and one in each
+#: square of so many pixels.
+NEAR, TILE = 200, 56
 #: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
@@ -42,6 +46,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         with gr.Column(scale=3, elem_id="map-left"):
             empty = gr.HTML(elem_id="map-empty")
             chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
+            tiles = gr.HTML(elem_id="map-tiles")
         with gr.Column(scale=1, min_width=330, elem_id="map-right"):
             colour = gr.Radio(list(COLOURS), value="chance of error", label="Colour",
                               elem_id="map-colour")  # fmt: skip
@@ -69,25 +74,34 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                        run_id=view.run_id)  # fmt: skip
         return gr.Plot(figure, visible=True), "", below, ""
 
-    def act(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, Any]:
-        """Handle hovering over a point, or a drawn line."""
+    def act(
+        event: gr.EventData, dataset_id: int | None, request: gr.Request
+    ) -> tuple[Any, Any, Any]:
+        """Handle hovering over a point, a drawn line, or another part of the map in view."""
         if dataset_id is None:
-            return "", ""
+            return "", "", ""
         visible_workspace = seen_by(workspace, request)
         try:
             action = event_value(event, "action", "")
             if action == "hover":
                 pair = int(event_value(event, "pair", 0))
-                return gr.skip(), card_html(visible_workspace, dataset_id, pair)
+                return gr.skip(), card_html(visible_workspace, dataset_id, pair), gr.skip()
+            if action == "look":
+                run, view = int(event_value(event, "run", 0)), event_value(event, "view", None)
+                pictures = tiles_html(visible_workspace, dataset_id, run, view,
+                                   str(event_value(event, "frame", "")))  # fmt: skip
+                return gr.skip(), gr.skip(), pictures
             if action == "region":
                 run, line = int(event_value(event, "run", 0)), event_value(event, "line", None)
-                return region_html(visible_workspace, dataset_id, run, line), gr.skip()
+                return region_html(visible_workspace, dataset_id, run, line), gr.skip(), gr.skip()
         except Exception as error:
-            return note(explained(error), "warning"), ""
-        return "", ""
+            return note(explained(error), "warning"), "", ""
+        return "", "", ""
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **options)
+    bus.keypress(
+        act, [dataset], [region, card, tiles], queue=False, trigger_mode="multiple", **options
+    )
     redraw = (draw, [dataset, colour], [chart, empty, hint, region])
     colour.change(*redraw, trigger_mode="always_last", **options)
     start_by(start, status, workspace, dataset, "map", redraw)
@@ -118,19 +132,45 @@ def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -
                   dataset_id=dataset_id)  # fmt: skip
 
 
+def tiles_html(workspace: Workspace, dataset_id: int, run: int, view: Any, frame: str) -> str:
+    """Pictures above their points, in percent of the view (left, right, low, high, width and height
+    in pixels); none if more than `NEAR` points are in view. Raises SettingsError."""
+    left, right, low, high, width, height = _numbers(view, "That is no part of the map.", 6)
+    points = map_of(workspace.store, dataset_id)
+    if points is None or points.run_id != run or left == right or low == high:
+        return ""
+    across, down = (points.x - left) / (right - left), (high - points.y) / (high - low)
+    inside = np.flatnonzero((across >= 0) & (across <= 1) & (down >= 0) & (down <= 1))
+    if len(inside) > NEAR:
+        return ""
+    # The most suspicious picture of a square stands for the others.
+    order = inside[np.argsort(-np.nan_to_num(points.p_error[inside]), kind="stable")]
+    squares = np.stack([across * width // TILE, down * height // TILE], axis=1)
+    _, first = np.unique(squares[order], axis=0, return_index=True)
+    tiles = [
+        (int(points.pairs[i]), 100 * float(across[i]), 100 * float(down[i])) for i in order[first]
+    ]
+    return render("map/tiles.html", tiles=tiles, frame=frame)
+
+
 def _line(corners: Any) -> list[tuple[float, float]]:
     """Parse the corners sent by the browser, alternating x and y. Raises SettingsError."""
-    problem = SettingsError("That is not a region of the map.")
-    is_list = isinstance(corners, Sequence) and not isinstance(corners, str)
-    if not is_list or len(corners) > 2 * _LONGEST_LINE:
-        raise problem
-    try:
-        numbers = [float(number) for number in corners]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise problem from error
-    if not np.isfinite(numbers).all():
-        raise problem
+    numbers = _numbers(corners, "That is not a region of the map.")
     return list(zip(numbers[::2], numbers[1::2], strict=False))
+
+
+def _numbers(sent: Any, problem: str, count: int | None = None) -> list[float]:
+    """The finite numbers sent by the browser. Raises SettingsError(`problem`)."""
+    is_list = isinstance(sent, Sequence) and not isinstance(sent, str)
+    if not is_list or len(sent) > 2 * _LONGEST_LINE or count not in (None, len(sent)):
+        raise SettingsError(problem)
+    try:
+        numbers = [float(number) for number in sent]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SettingsError(problem) from error
+    if not np.isfinite(numbers).all():
+        raise SettingsError(problem)
+    return numbers
 
 
 def map_figure(view: MapView, colour: str) -> go.Figure:

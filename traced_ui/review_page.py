@@ -90,7 +90,7 @@ _PLAIN = {
 #: Filters by topic, below those of numbers.
 _GROUPS = {
     "Verdicts and notes": ["decision", "decided_by", "note", "noted"],
-    "Picture and words": ["picture", "duplicates", "suspect_kind", "truncated", "tag"],
+    "Picture and words": ["captioned", "picture", "duplicates", "suspect_kind", "truncated", "tag"],
     "Where it comes from": ["split", "external_id", "extra"],
 }
 #: Field names shown on chips.
@@ -99,9 +99,9 @@ _CHIPS = {
     **{f"{column}_to": f"{name} to" for column, name in _PLAIN.items()},
     "text": "Words", "meaning": "Meaning", "split": "Split", "decision": "Verdict",
     "decided_by": "Decided by", "note": "Note contains", "noted": "With a note",
-    "picture": "Picture is", "duplicates": "Near duplicates", "suspect_kind": "Suspect word is a",
-    "truncated": "Truncated by the model", "external_id": "Id contains",
-    "extra": "Source column", "tag": "Tag",
+    "captioned": "With a caption", "picture": "Picture is", "duplicates": "Near duplicates",
+    "suspect_kind": "Suspect word is a", "truncated": "Truncated by the model",
+    "external_id": "Id contains", "extra": "Source column", "tag": "Tag",
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
 KEYS = (
     "review", "order", "text", "split", "decision", "decided_by",
     "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates", "tag",
-    *LIKENESS,
+    "captioned", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
 #: Fields of the queue as a whole, which no group can have.
@@ -40,7 +40,7 @@ _OF_THE_WHOLE = ("order", "meaning", "like", "where")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": ORDERS, "decision": DECISIONS, "picture": PICTURE_ISSUES,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
-    "duplicates": ("yes", "no"),
+    "duplicates": ("yes", "no"), "captioned": ("yes", "no"),
 }  # fmt: skip
 #: Former names of values, which old URLs and scripts still use.
 _RENAMED = {("order", "lot"): "random"}
@@ -52,7 +52,7 @@ _TEXTS = (
     "decision", "split", "decided_by", "text", "picture", "tag", "note", "external_id",
     "suspect_word", "suspect_kind",
 )  # fmt: skip
-_FLAGS = ("truncated", "duplicates", "noted")
+_FLAGS = ("truncated", "duplicates", "noted", "captioned")
 #: Columns that lie between 0 and 1.
 _SHARES = ("p_error", "icc", "disagreement")
 #: Only captions that are neither wrong nor abstract can be generic: in the order *generic first*

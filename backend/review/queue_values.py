@@ -65,15 +65,18 @@ def _count(session: Session, filter: QueueFilter) -> QueueValues:
     is_sample = len(rows) > MOST_READ
     pairs = min(len(rows), MOST_READ)
     names = queue_values.names_of(session, filter, MOST_READ)
-    columns = dict(zip((*RANGES, *WORDS), zip(*rows[:MOST_READ], strict=True), strict=False))
-    counts = {name: Counter(columns.get(name, ())) for name in WORDS}
+    columns = dict(
+        zip((*RANGES, *WORDS, "captioned"), zip(*rows[:MOST_READ], strict=True), strict=False)
+    )
+    counts = {name: Counter(columns.get(name, ())) for name in (*WORDS, "captioned")}
     counts |= {"tag": Counter(), "picture": Counter(), "duplicates": Counter()}
     for field, name, count in names:
         counts[field][name] = count
     duplicates = counts["duplicates"]["yes"]
     counts["duplicates"] = Counter(yes=duplicates, no=pairs - duplicates)
     counts["noted"] = Counter(no=counts["note"].pop("", 0), yes=counts.pop("note").total())
-    counts["truncated"] = Counter(yes=counts["truncated"][True], no=counts["truncated"][False])
+    for name in ("truncated", "captioned"):
+        counts[name] = Counter(yes=counts[name][True], no=counts[name][False])
     return QueueValues(
         pairs,
         is_sample,

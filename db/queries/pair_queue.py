@@ -46,7 +46,7 @@ from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
 from db.models import PICTURE, Claim, Pair, PictureIssue
-from db.queries.blind_review import pair_columns, verdict_seen
+from db.queries.blind_review import VerdictSeen, pair_columns, verdict_seen
 from db.queries.opinions import disputed_ids
 from db.queries.pair_tags import has_tag
 from db.queries.pictures import is_duplicate
@@ -138,13 +138,14 @@ class QueueFilter:
     `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
     `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
     verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
-    PICTURE_ISSUES. `tag`: one of people's own words. `duplicates`: whether it belongs to a group of
-    near duplicates. `region`: corners of a polygon on the map that contains it. `where`: a group of
-    filters, whose own dataset, order, reader and `among` do not count. `among`: only these
-    pairs, in exactly this order, regardless of `order` (results of a search by meaning or by
-    image). Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest,
-    specificity ascending. `random` is a random order, the same every time; `uncertainty` has the
-    probabilities nearest to 0.5 first, whatever the direction.
+    PICTURE_ISSUES. `captioned`: whether the source has a caption, or a new one is accepted. `tag`:
+    one of people's own words. `duplicates`: whether it belongs to a group of near duplicates.
+    `region`: corners of a polygon on the map that contains it. `where`: a group of filters, whose
+    own dataset, order, reader and `among` do not count. `among`: only these pairs, in exactly this
+    order, regardless of `order` (results of a search by meaning or by image). Worst first: p_error,
+    gain, disagreement descending; s_0, icc, support, weakest, specificity ascending. `random` is a
+    random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
+    whatever the direction.
 
     `reader`: the curator who gets the pairs of the queue; those claimed by others are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
@@ -165,6 +166,7 @@ class QueueFilter:
     note: str | None = None
     noted: bool | None = None
     picture: str | None = None
+    captioned: bool | None = None
     tag: str | None = None
     duplicates: bool | None = None
     region: Corners | None = None
@@ -439,6 +441,10 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         conditions.append(
             Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == filter.picture))
         )
+    if filter.captioned is not None:
+        conditions.append(
+            has_caption(verdict) if filter.captioned else and_(*_lacks_caption(verdict))
+        )
     if filter.tag is not None:
         conditions.append(has_tag(filter.tag))
     if filter.duplicates is not None:
@@ -456,6 +462,16 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         check_text(filter.text, "The text to search for")
         conditions.append(_holds(session, filter.text.strip()))
     return conditions
+
+
+def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
+    """Condition: the source has a caption, or somebody has accepted one."""
+    return or_(Pair.caption != "", verdict.decision.is_not_distinct_from("correction"))
+
+
+def _lacks_caption(verdict: VerdictSeen) -> tuple[ColumnElement[bool], ...]:
+    """The opposite, so that the index of pairs without a caption serves it."""
+    return Pair.caption == "", verdict.decision.is_distinct_from("correction")
 
 
 def _holds(session: Session, text: str) -> ColumnElement[bool]:

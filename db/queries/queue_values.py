@@ -9,17 +9,18 @@ from sqlalchemy import Row, func, literal, select, union_all
 from sqlalchemy.orm import Session
 
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue
-from db.queries.blind_review import pair_columns
-from db.queries.pair_queue import RANGES, QueueFilter, conditions_of
+from db.queries.blind_review import pair_columns, verdict_seen
+from db.queries.pair_queue import RANGES, QueueFilter, conditions_of, has_caption
 
 #: What `values_of` reads: numbers, and words or flags (a note: whether there is one).
 WORDS = ("decision", "decided_by", "split", "suspect_kind", "truncated", "note")
 
 
 def values_of(session: Session, filter: QueueFilter, limit: int) -> list[Row[Any]]:
-    """RANGES and WORDS of at most `limit` pairs, verdicts as the reader sees them."""
+    """RANGES, WORDS and `captioned` of at most `limit` pairs, verdicts as the reader sees them."""
     columns = pair_columns(session, (*RANGES, *WORDS), filter.dataset_id)
-    return list(session.execute(_first(session, filter, limit, *columns)))
+    captioned = has_caption(verdict_seen(session, filter.dataset_id))
+    return list(session.execute(_first(session, filter, limit, *columns, captioned)))
 
 
 def names_of(session: Session, filter: QueueFilter, limit: int) -> list[tuple[str, str, int]]:

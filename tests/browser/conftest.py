@@ -1,6 +1,5 @@
 """A real server with a small dataset, and a real Chromium."""
 
-import json
 import os
 import shutil
 import socket
@@ -11,15 +10,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
+from backend.settings import load_settings
+from backend.workspace import Workspace
 from research.scenes import demo
-from tests.fixtures import programs
+from tests.fixtures import programs, small_cold_start
 from tests.fixtures.programs import Program
 from tests.fixtures.shared import SharedFolder
 
@@ -40,23 +40,19 @@ expect.set_options(timeout=PATIENCE)
 
 @dataclass(frozen=True)
 class Site:
-    """A running server: its address, its folder, the dataset that it serves, and methods that call
-    the command line on the same database."""
+    """A running server: its address, its folder, and the dataset that it serves."""
 
     address: str
     folder: Path
     pairs: Path
     environment: dict[str, str]
 
-    def command(self, *arguments: str) -> Any:
-        """Run `app.py … --json` on the same database and return its JSON."""
-        return json.loads(self.run(*arguments, "--json"))
-
-    def run(self, *arguments: str) -> str:
-        """Run `app.py …` on the same database and return its output."""
-        status, printed, reported = programs.run(["app.py", *arguments], self.environment)
-        assert status == 0, reported[-2000:]
-        return printed
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """The same database, opened by this process."""
+        opened = Workspace(load_settings({}, self.environment))
+        yield opened
+        opened.store.close()
 
 
 def chromium() -> str:
@@ -76,7 +72,7 @@ def environment_of(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
-        "TRACED_PASSWORD": PASSWORD,
+        "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_CACHE": str(folder / "hub"),
         "HF_HUB_OFFLINE": "1",
@@ -86,29 +82,41 @@ def environment_of(folder: Path) -> dict[str, str]:
 def draw_and_score(folder: Path) -> None:
     """Write drawn pairs to `pairs` and score them into `state`, with suggestions."""
     demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
-    made = Site("", folder, folder / "pairs", environment_of(folder))
-    assert made.command("score", str(made.pairs))["scored"] == PAIRS
+    site = Site("", folder, folder / "pairs", environment_of(folder))
+    with pytest.MonkeyPatch.context() as patch, site.workspace() as workspace:
+        small_cold_start.shrink(patch)
+        dataset = workspace.find_or_import(str(site.pairs))
+        assert workspace.jobs.score(dataset).scored == PAIRS
 
 
 @contextmanager
-def served(folder: Path, scored: Path, people: Mapping[str, str] | None = None) -> Iterator[Site]:
-    """A server on a copy of the state in `scored`. `people`: accounts and their roles."""
-    shutil.copytree(scored / "state", folder / "state")
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    made = Site(address, folder, scored / "pairs", environment_of(folder))
-    for name, role in (people or {}).items():
-        made.run("curators", "add", name, "--role", role)
-    with running(made, port):
+def served(
+    folder: Path, scored: Path, people: Mapping[str, str] | None = None, *options: str
+) -> Iterator[Site]:
+    """A server with options on a copy of the state in `scored`. `people`: accounts and their
+    roles."""
+    made = site_of(folder, scored)
+    if people:
+        with made.workspace() as workspace:
+            for name, role in people.items():
+                workspace.accounts.add(name, PASSWORD, role)
+    with running(made, *options):
         yield made
 
 
+def site_of(folder: Path, scored: Path) -> Site:
+    """A copy of the state in `scored`, with the address at which it may be served."""
+    shutil.copytree(scored / "state", folder / "state")
+    address = f"http://127.0.0.1:{free_port()}"
+    return Site(address, folder, scored / "pairs", environment_of(folder))
+
+
 @contextmanager
-def running(site: Site, port: int) -> Iterator[Program]:
+def running(site: Site, *options: str) -> Iterator[Program]:
     """The server of a site, from its start to its end."""
-    log = site.folder / "server.log"
+    log, port = site.folder / "server.log", site.address.rpartition(":")[2]
     with log.open("w") as file:
-        arguments = ["app.py", "serve", "--data", str(site.pairs), "--port", str(port)]
+        arguments = ["app.py", "serve", "--data", str(site.pairs), "--port", port, *options]
         server = programs.start(arguments, site.environment, stdout=file, stderr=file)
         try:
             wait_for(site.address + "/healthy", server, log)

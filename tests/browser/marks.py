@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from research.scenes import demo
 from tests.browser.conftest import go_to
-from tests.browser.test_fixed_places import MOST_PRESSES, RIGHT, SHIFTS
+from tests.browser.test_fixed_places import MOST_PRESSES, RIGHT
 
 #: Whether the first picture is on the page.
 _FIRST_PICTURE = """() => {
@@ -34,6 +34,18 @@ _HELD = """() => new Promise((done) => {
   };
   press();
 })"""
+
+
+#: The sum of the layout shifts in which a part of the bottom bar took part.
+_SHIFTS = """() => {
+  window.shiftsInBar = 0;
+  new PerformanceObserver((list) => {
+    for (const shift of list.getEntries()) {
+      const isInBar = shift.sources.some(({ node }) => node?.parentElement?.closest(".decide"));
+      if (isInBar) window.shiftsInBar += shift.value;
+    }
+  }).observe({ type: "layout-shift" });
+}"""
 
 
 class ColdStart(NamedTuple):
@@ -89,7 +101,7 @@ def held_key(page: Page) -> str:
 
 def shifts(page: Page) -> str:
     """The layout shift in the bottom bar over twenty keys."""
-    page.evaluate(SHIFTS)
+    page.evaluate(_SHIFTS)
     for key in ("a", "ArrowRight", "d", "j", "z") * 4:
         page.keyboard.press(key)
         page.wait_for_timeout(250)

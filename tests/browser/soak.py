@@ -152,7 +152,7 @@ def _is_sound(pages: list[Page], database_url: str, events: Counter[str]) -> boo
     stored = _stored(database_url)
     pairs = Counter(pair for pair, _ in stored)
     lost = [verdict for verdict in accepted - set(stored) if verdict[0] not in returned]
-    doubled = [pair for pair, count in pairs.items() if count > 1]
+    doubled = [(pair, count) for pair, count in pairs.items() if count > 1]
     unseen = set(stored) - pressed
     keys = sum(len(_written(page)) for page in pages)
     print(
@@ -163,7 +163,8 @@ def _is_sound(pages: list[Page], database_url: str, events: Counter[str]) -> boo
     )
     for name, wrong in (("lost", lost), ("doubled", doubled), ("unseen", sorted(unseen))):
         if wrong:
-            print(f"{name}: {wrong[:10]}")
+            pairs_of_them = {pair for pair, _ in wrong[:10]}
+            print(f"{name}: {wrong[:10]}; stored: {[v for v in stored if v[0] in pairs_of_them]}")
     return not lost and not doubled and not unseen
 
 

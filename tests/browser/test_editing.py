@@ -80,14 +80,16 @@ def test_a_correction_survives_a_redraw_other_pairs_and_a_reload(page: Page) -> 
 def test_nothing_moves_from_pair_to_pair_or_for_the_editor(page: Page) -> None:
     wait_until_ready(page)
     before = page.evaluate(PLACES)
-    for _ in range(6):
+    for key in "jju":
         page.keyboard.press("e")
         expect(page.locator(EDITOR)).to_be_focused()
         assert page.evaluate(PLACES) == before
         assert page.evaluate("scrollY") == 0
         page.keyboard.press("Escape")
-        press(page, "j")
+        press(page, key)
         assert page.evaluate(PLACES) == before
+    press(page, "z")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
 
 
 def test_a_redraw_keeps_a_field_being_filled_in(page: Page) -> None:

@@ -1,16 +1,17 @@
-"""What holds on every page: focus rings, nothing wider than the window, whole words on a phone, and
-a header that stays where it is."""
+"""What holds on every page: WCAG A and AA by axe, focus rings, nothing wider than the window, whole
+words on a phone, and a header that stays where it is."""
 
 from collections.abc import Iterator
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import SIZE, Site, go_to, opened_page
 from tests.browser.screenshots import PAGES
 
 pytestmark = pytest.mark.browser
-PHONE = (390, 844)
+PHONE, TABLET = (390, 844), (820, 1180)
 #: A name and an address without a space to break at.
 LONG = "a" * 120
 #: Fields and buttons on the screen whose focus cannot be seen.
@@ -61,6 +62,40 @@ COVERED_LEGENDS = """() => [...document.querySelectorAll(".js-plotly-plot")]
         && box.top < bar.bottom - 1 && bar.top < box.bottom - 1;
     }).map((legend) => `${chart.closest("[id]").id}: ${legend.getAttribute("class")}`);
   })"""
+#: Selected options that are wider than their box, and headings that overlap.
+CUT = """() => {
+  const cut = [...document.querySelectorAll("#traced-queue select")].filter((select) => {
+    if (!select.checkVisibility()) return false;
+    const ruler = document.createElement("span"), style = getComputedStyle(select);
+    ruler.textContent = select.selectedOptions[0].textContent;
+    ruler.style.cssText = `font: ${style.font}; position: absolute; white-space: nowrap`;
+    document.body.append(ruler);
+    const sides = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+    const room = select.clientWidth - sides;
+    const needed = ruler.getBoundingClientRect().width;
+    ruler.remove();
+    return needed > room + 1;
+  }).map((select) => select.dataset.filter);
+  const [title, chosen] = ["#traced-header h1", "#traced-dataset"]
+    .map((name) => document.querySelector(name).getBoundingClientRect());
+  if (title.right > chosen.left + 1 && title.bottom > chosen.top + 1) cut.push("header");
+  return cut;
+}"""
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+#: Rules whose result can differ in dark mode; for all others both modes are the same page.
+COLOURS = ["color-contrast", "link-in-text-block"]
+#: Each frame of a change from light to dark would be painted by the processor.
+WITHOUT_FADING = "*, ::before, ::after { transition: none !important; animation: none !important }"
+#: What axe examines: the document, or what is below the header, which is the same on every page.
+RUN_AXE = """([isWhole, isDark, rules]) => {
+  document.body.classList.toggle("dark", isDark);  // as the toolbar's button does
+  const panels = [...document.querySelectorAll("#traced-try, [role=tabpanel]")];
+  const shown = panels.findLast((panel) => panel.checkVisibility());
+  const options = { runOnly: rules, resultTypes: ["violations"] };
+  return axe.run(isWhole ? document : shown, options).then((results) => results.violations
+    .flatMap(({ id, help, nodes }) => nodes.map(({ target, html }) =>
+      `${isDark ? "dark " : ""}${id}: ${help} ${target} ${html.slice(0, 90)}`)));
+}"""
 #: Notes each height that the header has, and where the pages below it begin.
 WATCH_HEADER = """() => {
   const header = document.querySelector("#traced-header"), places = window.headerPlaces = [];
@@ -74,30 +109,56 @@ WATCH_HEADER = """() => {
 @pytest.fixture(scope="module")
 def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
     """The page of a dataset with a long name, opened once; its map is drawn."""
-    separate_site.run("datasets", "rename", "pairs", LONG)
-    separate_site.run("map", LONG)
-    with opened_page(profile, separate_site) as opened:
+    with separate_site.workspace() as workspace:
+        workspace.rename_dataset(1, LONG)
+        workspace.jobs.run("map", 1)
+    with opened_page(profile, separate_site, "?__theme=light") as opened:
+        opened.evaluate(Axe().axe_script)
+        opened.add_style_tag(content=WITHOUT_FADING)
         yield opened
 
 
 def show(page: Page, name: str) -> None:
-    """Open a page and wait until its chart, if it has one, is drawn."""
+    """Open a page and wait until it is drawn: a chart first loads the chart library."""
     go_to(page, name)
     if name in ("map", "plane"):
         expect(page.locator(f"#{name}-chart .js-plotly-plot .main-svg").first).to_be_visible()
+    page.wait_for_function(
+        "[...document.querySelectorAll('.empty[aria-label]')].every(e => !e.checkVisibility())"
+    )
 
 
-def test_every_field_and_button_shows_where_the_focus_is(page: Page) -> None:
+def violations(page: Page, is_whole: bool = False) -> list[str]:
+    """What axe finds, light and dark."""
+    dark = page.evaluate(RUN_AXE, [is_whole, True, COLOURS])
+    return [*page.evaluate(RUN_AXE, [is_whole, False, RULES]), *dark]
+
+
+def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> None:
     page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
     problems = {}
     for name in PAGES:
         show(page, name)
+        problems[name] = violations(page, is_whole=name == PAGES[0])
+        page.evaluate("document.body.classList.remove('dark')")
         page.keyboard.press("Tab")  # rings are for those who use keys
-        if without := page.evaluate(WITHOUT_RING):
-            problems[name] = without
+        problems[name] += page.evaluate(WITHOUT_RING)
         page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Escape")
-    assert problems == {}
+    go_to(page, "review")
+    problems["cut off"] = page.evaluate(CUT)
+    page.keyboard.press("g")
+    page.wait_for_selector("#traced-stage .pick")
+    problems["grid"] = violations(page)
+    page.keyboard.press("g")
+    page.wait_for_selector("#traced-stage [data-pair]")
+    page.keyboard.press("?")
+    page.wait_for_selector("#traced-help:not([hidden])")
+    problems["help"] = violations(page, is_whole=True)  # with all pages in the document
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": TABLET[0], "height": TABLET[1]})
+    problems["tablet"] = violations(page, is_whole=True)
+    assert not any(problems.values()), problems
 
 
 def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) -> None:
@@ -114,6 +175,38 @@ def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) 
                 problems[name] = [*problems.get(name, []), *wrong]
     page.keyboard.press("Escape")
     assert problems == {}
+
+
+def test_a_phone_shows_what_a_verdict_needs_and_the_queue_in_a_drawer(page: Page) -> None:
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    go_to(page, "review")
+    page.evaluate("scrollTo(0, 0)")
+    for part in (".picture img", ".traced-caption", ".verdicts button >> nth=0",
+                 ".verdicts button >> nth=-1", ".toolbar button >> nth=-1"):  # fmt: skip
+        box = page.locator(part).first.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= PHONE[0] - box["width"], part
+        assert 0 <= box["y"] <= PHONE[1] - box["height"], part
+    queue, button = page.locator("#traced-queue"), page.locator(".tool-queue")
+    expect(queue).to_be_hidden()
+    button.click()
+    expect(queue).to_be_visible()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    assert page.evaluate(CUT) == []
+    page.keyboard.press("Escape")
+    expect(queue).to_be_hidden()
+    expect(button).to_be_focused()
+    button.click()
+    chosen = queue.locator(".pairs button").nth(1)
+    pair = chosen.get_attribute("data-target")
+    chosen.click()
+    expect(queue).to_be_hidden()
+    expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(pair))
+    # On a wide screen the queue is always visible and needs no button.
+    page.set_viewport_size({"width": 1280, "height": 720})
+    expect(queue).to_be_visible()
+    expect(button).to_be_hidden()
+    assert page.evaluate(CUT) == []
 
 
 def test_the_header_stays_where_it_is_while_a_job_runs(page: Page) -> None:

@@ -1,38 +1,10 @@
-"""The drawer of jobs: running jobs, cancel and retry, by mouse and by keyboard."""
+"""Imports by upload, and the drawer that lists them."""
 
 from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, go_to
-from tests.datasets.folders import malformed
 from tests.traced_ui.test_transfers import zipped_pairs
-
-DRAWER = "#traced-jobs"
-
-
-def open_drawer(page: Page) -> None:
-    page.locator("#traced-jobs-button button").click()
-    expect(page.locator(DRAWER)).to_be_visible()
-
-
-def begin_import(page: Page, path: str) -> None:
-    go_to(page, "datasets")
-    page.locator("#import-path textarea, #import-path input").fill(path)
-    page.locator("#import-start").click()
-
-
-def test_a_finished_import_is_listed_in_the_drawer_and_the_page_stays(
-    page: Page, site: Site
-) -> None:
-    folder = malformed(site.folder / "for-the-drawer")
-    begin_import(page, str(folder))
-    expect(page.locator("#import-status")).to_contain_text("pairs added")
-    open_drawer(page)
-    row = page.locator(f"{DRAWER} li", has_text="for-the-drawer").first
-    expect(row).to_contain_text("Done")
-    page.keyboard.press("Escape")
-    expect(page.locator(DRAWER)).to_be_hidden()
-    expect(page.locator("#traced-jobs-button")).to_be_visible()
 
 
 def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Page) -> None:
@@ -44,6 +16,11 @@ def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Pag
     with page.expect_download() as download:
         page.locator("#problems").get_by_role("link", name="Download as CSV").click()
     assert "2.png" in download.value.path().read_text(encoding="utf-8")
+    page.locator("#traced-jobs-button button").click()
+    drawer = page.locator("#traced-jobs")
+    expect(drawer.locator("li", has_text="from-a-browser").first).to_contain_text("Done")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
 
 
 def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, site: Site) -> None:
@@ -69,10 +46,3 @@ def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, s
     expect(page.get_by_label("Encoding")).to_be_hidden()
     folders.set_input_files(folder)
     expect(status).to_contain_text("'windows': 2 pairs added")
-
-
-def test_a_mistyped_path_is_refused_before_it_becomes_a_job(page: Page) -> None:
-    begin_import(page, "/no/such/folder-at-all")
-    expect(page.get_by_text("There is no file or folder").first).to_be_visible()
-    open_drawer(page)
-    expect(page.locator(DRAWER)).not_to_contain_text("folder-at-all")

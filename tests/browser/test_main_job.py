@@ -1,7 +1,6 @@
 """The main workflow: review by keyboard, undo, retrain, export, check the exported decisions."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -129,16 +128,6 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     assert "Retrained 1" in (out / "README.md").read_text()
 
 
-def test_a_verdict_survives_a_reload(page: Page) -> None:
-    identity = identity_of(page)
-    press(page, "u")
-    page.reload()
-    page.wait_for_selector("#traced-stage [data-pair]")
-    page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Undone")
-    assert identity_of(page) == identity
-
-
 def test_chart_and_steps_move_together(page: Page) -> None:
     page.wait_for_selector("#traced-steps li")
     page.keyboard.press("ArrowRight")
@@ -149,76 +138,3 @@ def test_chart_and_steps_move_together(page: Page) -> None:
     expect(page.locator("#traced-stage .word.removed")).to_have_count(3)
     page.locator('#traced-chart [data-step="2"] .dot').click()
     expect(page.locator("#traced-steps li").nth(2)).to_have_attribute("aria-current", "step")
-
-
-def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
-    page.locator("[data-filter=text]").fill("dog")
-    page.locator("[data-filter=text]").press("Enter")
-    page.locator("[data-filter=review]").select_option("all")
-    expect(page.locator("#traced-queue .pairs li .text").first).to_contain_text(
-        "dog", ignore_case=True
-    )
-    texts = page.locator("#traced-queue .pairs li .text").all_inner_texts()
-    assert texts
-    assert all("dog" in text.lower() for text in texts)
-    # The address follows the stage a moment later.
-    page.wait_for_function(
-        "new URLSearchParams(location.search).get('pair') ==="
-        " document.querySelector('#traced-stage [data-pair]').dataset.pair"
-    )
-    address, pair = page.url, pair_of(page)
-    other = page.context.new_page()
-    other.goto(address)
-    other.wait_for_selector(f"#traced-stage [data-pair='{pair}']")
-
-
-def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> None:
-    page.locator("#traced-queue details.more summary").click()
-    page.locator("[data-filter=p_error_from]").fill("7")
-    page.locator("[data-filter=p_error_from]").press("Enter")
-    expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
-    page.locator("[data-filter=p_error_from]").fill("")
-    page.keyboard.press("Escape")
-    page.keyboard.press("?")
-    expect(page.locator("#traced-help")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.locator("#traced-help")).to_be_hidden()
-
-
-def test_the_playground_shows_chance_warning_and_words_of_an_example(page: Page) -> None:
-    """The first example is already answered; the others answer by a click."""
-    go_to(page, "playground")
-    result, field = page.locator("#playground-result"), page.locator("#playground-caption textarea")
-    expect(result.locator(".for")).to_be_visible()
-    expect(result.locator(".chance")).to_contain_text("likely wrong")
-    expect(result).to_contain_text("only knows drawn scenes")
-    expect(result).not_to_contain_text("--model")
-    for example in page.locator("#traced-try tbody tr:visible").all():
-        shown = example.locator("td").last.inner_text().strip().removesuffix("...")
-        example.click()
-        expect(field).to_have_value(re.compile(re.escape(shown)))
-        expect(result).to_contain_text(shown)
-        if result.locator(".word.suspect").count():
-            break
-    else:
-        pytest.fail("no example has a suspect word")
-    page.keyboard.press("Escape")
-
-
-def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(
-    page: Page, tmp_path: Path
-) -> None:
-    from tests.datasets.folders import GOOD, malformed
-
-    go_to(page, "datasets")
-    page.locator("#import-path textarea, #import-path input").fill(
-        str(malformed(tmp_path / "mixed"))
-    )
-    page.locator("#import-start").click()
-    expect(page.locator("#import-status")).to_contain_text(f"{GOOD} pairs added")
-    expect(page.locator("#problems")).to_contain_text("is not an image")
-    expect(page.locator("#problems")).to_contain_text("duplicate id")
-    # Captions of strangers are text, never markup.
-    go_to(page, "review")
-    page.wait_for_selector("#traced-queue .pairs li")
-    expect(page.locator("#traced-queue")).to_contain_text("<img src=x onerror=alert(1)>${7*6}")

@@ -14,7 +14,7 @@ from tests.browser.test_verdicts import wait_until_ready
 from tests.checkpoints import random_clip
 
 pytestmark = pytest.mark.browser
-PICTURES, MOST_CLICKS = 200, 5
+PICTURES, MOST_CLICKS = 30, 5
 #: Milliseconds to score the pictures on a busy machine.
 SCORED_WITHIN = 500_000
 

@@ -1,5 +1,7 @@
 """The results in the playground belong to the picture and caption shown with them."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -37,11 +39,21 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     expect(stale).to_be_visible()  # no result for the new caption
 
 
-def test_the_first_example_is_answered_and_each_other_by_a_click(page: Page) -> None:
+def test_an_example_shows_chance_warning_and_words(page: Page) -> None:
+    """The first example is already answered; the others answer by a click."""
     go_to(page, "playground")
-    result = page.locator("#playground-result")
-    expect(result.locator(".word").first).to_be_visible()
-    before = result.locator(".for").inner_text()
-    page.locator("#traced-try :is(tbody tr, .gallery-item):visible").nth(2).click()
-    expect(result.locator(".for")).not_to_have_text(before)
+    result, field = page.locator("#playground-result"), page.locator("#playground-caption textarea")
+    expect(result.locator(".for")).to_be_visible()
+    expect(result.locator(".chance")).to_contain_text("likely wrong")
+    expect(result).to_contain_text("only knows drawn scenes")
+    expect(result).not_to_contain_text("--model")
+    for example in page.locator("#traced-try tbody tr:visible").all():
+        shown = example.locator("td").last.inner_text().strip().removesuffix("...")
+        example.click()
+        expect(field).to_have_value(re.compile(re.escape(shown)))
+        expect(result).to_contain_text(shown)
+        if result.locator(".word.suspect").count():
+            break
+    else:
+        pytest.fail("no example has a suspect word")
     expect(page.locator("#playground-stale")).to_be_hidden()

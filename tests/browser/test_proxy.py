@@ -18,14 +18,13 @@ from tests.browser.conftest import (
     ROOT,
     Site,
     chromium,
-    environment_of,
     free_port,
     go_to,
-    wait_for,
-)
-from tests.fixtures import programs
+    served,
+)  # fmt: skip
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
+ADA = {"Ada": "curator"}
 #: The configuration that docs/places.md recommends.
 LOCATION = re.search(
     r"```nginx\n(.*?)```", (ROOT / "docs/places.md").read_text(encoding="utf-8"), re.DOTALL
@@ -49,26 +48,6 @@ http {{
     }}
 }}
 """
-
-
-@contextmanager
-def serving(folder: Path, scored: Path, *options: str, account: str = "") -> Iterator[Site]:
-    """A server with options on a copy of a scored state."""
-    shutil.copytree(scored / "state", folder / "state")
-    port = free_port()
-    site = Site(f"http://127.0.0.1:{port}", folder, scored / "pairs", environment_of(folder))
-    if account:
-        site.run("curators", "add", account)
-    log = folder / "server.log"
-    with log.open("w") as file:
-        words = ["app.py", "serve", "--data", str(site.pairs), "--port", str(port), *options]
-        server = programs.start(words, site.environment, stdout=file, stderr=file)
-        try:
-            wait_for(site.address + "/healthy", server, log)
-            yield site
-        finally:
-            server.terminate()
-            server.wait(20)
 
 
 @contextmanager
@@ -104,7 +83,7 @@ def test_everything_carries_the_path_of_the_proxy(
 ) -> None:
     """Login, pictures, verdicts, event streams and an upload; nothing is asked for outside."""
     with (
-        serving(tmp_path, scored_pairs, "--root-path", "/curator", account="Ada") as site,
+        served(tmp_path, scored_pairs, ADA, "--root-path", "/curator") as site,
         proxied(tmp_path, site, free_port()) as address,
     ):
         profile = browser.new_context(ignore_https_errors=True)
@@ -128,7 +107,7 @@ def test_everything_carries_the_path_of_the_proxy(
         expect(page.locator(f"#traced-stage [data-pair='{shown}']")).to_have_count(0)
         go_to(page, "progress")  # drawn by an event stream
         expect(page.locator("[data-tab-id=progress]")).to_have_attribute("aria-selected", "true")
-        page.wait_for_timeout(2000)
+        expect(page.locator("#progress-cards")).to_contain_text("errors")
         assert page.evaluate(UPLOAD) == [204, 204]
         page.locator("#traced-who button").click()
         expect(page).to_have_url(re.compile(r"/curator/login$"))
@@ -152,7 +131,7 @@ def test_only_a_page_that_was_named_may_show_the_app_in_a_frame(
     outside = f"https://127.0.0.1:{port}"
     options = ("--root-path", "/curator", "--frame", outside)
     with (
-        serving(tmp_path, scored_pairs, *options, account="Ada") as site,
+        served(tmp_path, scored_pairs, ADA, *options) as site,
         proxied(tmp_path, site, port),
     ):
         flags = [*FLAGS, "--test-third-party-cookie-phaseout"]

@@ -94,14 +94,6 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People)
         expect(ada.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", pair)
 
 
-def test_no_pair_is_shown_to_two_people(people: People) -> None:
-    seen = {name: pair_of(people[name]) for name in NAMES}
-    assert len(set(seen.values())) == 3
-    press(people["Ada"], "j")
-    press(people["Ben"], "j")
-    assert len({pair_of(page) for page in people.values()}) == 3
-
-
 def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     people: People, team_site: Site
 ) -> None:

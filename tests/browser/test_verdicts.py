@@ -2,7 +2,6 @@
 is given to a pair that was not on the screen."""
 
 import re
-import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, environment_of, free_port, opened_page, running
+from tests.browser.conftest import Site, opened_page, running, site_of
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -189,6 +188,9 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site
     expect(returned).to_contain_text("decided in the meantime")
     expect(returned).to_contain_text("Three lighthouses at dusk.")
     assert decisions(site) == {**before, first: "abstract", second: "unsure"}
+    page.reload()
+    wait_until_ready(page)
+    expect(returned).to_contain_text("Three lighthouses at dusk.")
     returned.get_by_role("button", name="Open this pair").click()
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
     expect(page.locator("#traced-stage [data-action=unsure]")).to_have_attribute(
@@ -201,35 +203,12 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site
     take_back(page, site, before)
 
 
-def test_a_server_that_rejects_requests_is_not_reported_as_unresponsive(
-    page: Page, site: Site
-) -> None:
-    """Waiting does not help then; reloading the page does, and loses nothing."""
-    before = decisions(site)
-    wait_until_ready(page)
-    page.route("**/review/acts", lambda route: route.fulfill(status=403, body="No."))
-    pair = pair_of(page)
-    page.keyboard.press("d")
-    unsent = page.locator("#traced-returned .unsent")
-    expect(unsent).to_contain_text("1 not saved yet")
-    expect(unsent.get_by_text("The server rejects this page's requests.")).to_be_visible()
-    expect(unsent.get_by_text("The server does not answer.")).to_be_hidden()
-    page.unroute("**/review/acts")
-    page.reload()
-    wait_until_saved(page)
-    assert decisions(site) == {**before, pair: "drop"}
-    take_back(page, site, before)
-
-
+@pytest.mark.nightly
 def test_a_server_that_dies_loses_no_verdict(
     profile: BrowserContext, scored_pairs: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(scored_pairs / "state", tmp_path / "state")
-    port = free_port()
-    site = Site(
-        f"http://127.0.0.1:{port}", tmp_path, scored_pairs / "pairs", environment_of(tmp_path)
-    )
-    with running(site, port) as server, opened_page(profile, site) as page:
+    site = site_of(tmp_path, scored_pairs)
+    with running(site) as server, opened_page(profile, site) as page:
         wait_until_ready(page)
         server.kill()
         server.wait(20)
@@ -242,7 +221,7 @@ def test_a_server_that_dies_loses_no_verdict(
         assert not refused["isTaken"]
         assert "does not answer" in refused["said"]
         assert decisions(site) == {}
-        with running(site, port):
+        with running(site):
             wait_until_saved(page)
             assert decisions(site) == {pair: "drop"}
             expect(page.locator("#traced-returned .unsent")).to_be_hidden()

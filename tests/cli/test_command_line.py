@@ -6,18 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-import app as program
-from research.scenes import demo
+from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import GOOD, malformed
-from tests.fixtures import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = 10
@@ -30,23 +26,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "TRACED_DATA_DIRECTORY": str(tmp_path / "state"),
         "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
         "HF_HUB_OFFLINE": "1",
+        "COLUMNS": "200",
     }
-
-
-def command(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    return programs.run(["app.py", *arguments], environment)
-
-
-def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    """Like `command`, but in this process: for parsing and messages."""
-    done = CliRunner().invoke(program.app, list(arguments), env={**environment, "COLUMNS": "200"})
-    return done.exit_code, done.stdout, done.stderr
-
-
-def as_json(environment: dict[str, str], *arguments: str) -> Any:
-    status, out, err = invoked(environment, *arguments, "--json")
-    assert status == 0, err
-    return json.loads(out)
 
 
 #: As a user would: install it once, open another shell, press Tab after each of the lines.
@@ -102,7 +83,7 @@ def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Pa
         rows.append({"file_name": f"{i}.jpg", "id": f"p{i}", "caption": text})
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "scores.jsonl"
-    status, printed, err = command(environment, "import", str(folder), "--json")
+    status, printed, err = invoked(environment, "import", str(folder), "--json")
     assert status == 0, err
     assert "the embedded model was trained on" in json.loads(printed)["asks_for_model"]
     message = " ".join(err.split())
@@ -166,16 +147,6 @@ def test_errors_are_reported_and_have_a_status(
     assert actual == status
     assert message in " ".join(err.split())
     assert "Traceback" not in err
-
-
-def test_training_without_verdicts_says_what_is_missing(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    demo.write(tmp_path / "few", 6, 2, 96, seed=3)
-    as_json(environment, "score", str(tmp_path / "few"), "--no-suggestions")
-    status, _, err = invoked(environment, "train", "few")
-    assert status == 5
-    assert "Decide 5 more pairs" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

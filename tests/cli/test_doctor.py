@@ -101,11 +101,10 @@ def test_a_tokenizer_that_does_not_fit_is_a_problem(
     assert "tokenizer" in problem.message
 
 
-@pytest.mark.parametrize("options", [{}, {"model": "embedded"}])
 def test_remembered_models_of_datasets_are_loaded_as_well(
-    settings: Settings, another_tokenizer: Path, options: dict[str, str]
+    settings: Settings, another_tokenizer: Path
 ) -> None:
-    configured = with_models_of(settings, str(another_tokenizer), **options)
+    configured = with_models_of(settings, str(another_tokenizer))
     report = examine(configured, load_models=True)
     assert states(report)["scorer"] == "ok"
     (problem,) = (finding for finding in report.findings if finding.state == "problem")

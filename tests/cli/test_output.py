@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 import app as program
 from backend.cli import output
 from backend.errors import EXIT_STATUSES, INTERRUPTED, TracedError
-from backend.progress import StageMessage
 from tests.datasets.folders import GOOD, malformed
 
 runner = CliRunner()
@@ -91,18 +90,6 @@ def test_progress_in_a_log_is_a_line_per_stage_and_every_thirty_seconds(
         "Scoring: 60 of 100 (60%), after 60 s · 1.0 a second, 40 s left",
         "Scoring: 90 of 100 (90%), after 90 s · 1.0 a second, 10 s left",
         "Training, after 99 s",
-    ]
-
-
-def test_progress_in_a_log_gives_the_time_left_of_the_whole_job(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = output.Lines("Scoring", lambda: 5.0)
-    lines.update(5, 100, StageMessage("Caption trajectories", 3600.0, 3600.0))
-    lines.update(9, 9, StageMessage("Preparing corrections", 60.0, 0.0))
-    assert capsys.readouterr().err.splitlines() == [
-        "Caption trajectories: 5 of 100 (5%), after 0 s · 2.0 h left",
-        "Preparing corrections: 9 of 9 (100%), after 0 s",
     ]
 
 

@@ -327,6 +327,34 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     assert matching(suspect_kind="colour") == []
 
 
+def test_pictures_without_an_accepted_caption_can_be_filtered(store: Store) -> None:
+    with store.writing() as session:
+        made = dataset_queries.create_dataset(session, "drawn", "/d", "/d").id
+        texts = {"written": "a cat", "empty": "", "described": "", "removed": ""}
+        rows = [pairs.NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
+        pairs.add_pairs(session, made, rows)
+        ids = {pair.external_id: pair.id for pair in pairs.iterate_pairs(session, made)}
+        verdict_queries.add_verdict(
+            session, ids["described"], 0, "correction", corrected_caption="A dog.", author="Ada"
+        )
+        verdict_queries.add_verdict(session, ids["removed"], 0, "drop", author="Ada")
+
+    def matching(captioned: bool) -> list[str]:
+        filter = QueueFilter(made, captioned=captioned, order="position", descending=False)
+        with store.reading() as session:
+            return [row.external_id for row in pair_queue.page(session, filter).rows]
+
+    assert matching(captioned=True) == ["written", "described"]
+    assert matching(captioned=False) == ["empty", "removed"]
+
+
+def test_pictures_without_a_caption_are_read_from_their_index(sqlite_store: Store) -> None:
+    filter = QueueFilter(1, captioned=False)
+    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+        pair_queue.count(session, filter)
+    assert "ix_pairs_uncaptioned" in plans(sqlite_store, statements)[0]
+
+
 CAPTIONS = [
     "A RED dog", "a reddish cat", "50% off_", "50x offx", "Straße", "a\\b", 'say "hi"', "犬が走る",
     "x", "it's -- here",

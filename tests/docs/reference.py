@@ -84,10 +84,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _keys() -> str:
-    return _table(
-        ("Key", "Action"),
-        [(_key(key.shown), _cell(key.description)) for key in KEYS],
-    )
+    return _table(("Key", "Action"), [(_key(key.shown), _cell(key.description)) for key in KEYS])
 
 
 def _key(shown: str) -> str:

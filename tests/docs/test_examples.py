@@ -7,18 +7,17 @@ import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from backend.settings import DEMO
-from tests.browser.conftest import free_port
+from backend.settings import DEMO, load_settings
+from backend.workspace import Workspace
+from tests.cli.invoking import invoked
 from tests.docs.pages import ROOT, fences, shell_lines
 from tests.fixtures import programs
+from tests.fixtures.small_cold_start import shrink
 
 #: Lines that install from a registry; the installed program is tested elsewhere.
 INSTALLS = {"make run", "make test"}
@@ -37,66 +36,47 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def served(arguments: list[str], folder: Path, environment: dict[str, str]) -> None:
-    """Start the app, open its page, stop it as Ctrl-C does."""
-    port = free_port()
-    log = folder / "server.log"
-    with log.open("wb") as output:
-        process = programs.start(
-            arguments, {**environment, "TRACED_PORT": str(port)}, stdout=output, stderr=output,
-            folder=folder,
-        )  # fmt: skip
-    try:
-        for _ in range(600):
-            assert process.poll() is None, log.read_text()
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as page:
-                    assert "TRACED Curator" in page.read().decode()
-                    return
-            except OSError:
-                try:
-                    process.wait(0.2)
-                except subprocess.TimeoutExpired:
-                    continue
-        pytest.fail(log.read_text())
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
-
-
-def test_the_readme_s_shell_lines(photos: Path, tmp_path: Path) -> None:
-    """All of them, in order and unchanged, in a folder with `app.py`, except for the model: the
-    embedded one, which needs no download, replaces the hub's."""
-    (tmp_path / "app.py").symlink_to(ROOT / "app.py")
-    environment = {
-        **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1",
-    }  # fmt: skip
+def test_the_readme_s_shell_lines(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them, in order and unchanged, except for the model: the embedded one, which needs no
+    download, replaces the hub's. `serve` is started by others (`tests/browser`)."""
+    shrink(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1"}
     ran = []
     for line in shell_lines(ROOT / "README.md"):
         if line in INSTALLS or "models download" in line:
             continue
         line = line.replace("--model thorough", "--model embedded")
-        python, *arguments = shlex.split(line)
-        assert python == ".venv/bin/python", line
-        assert shlex.join(arguments) == " ".join(arguments), f"{line} needs a shell"
-        if "serve" in arguments:
-            served(arguments, tmp_path, environment)
+        python, program, *arguments = shlex.split(line)
+        assert (python, program) == (".venv/bin/python", "app.py"), line
+        assert f"{python} {program} {shlex.join(arguments)}" == line, f"{line} needs a shell"
+        if arguments[0] == "serve":
+            Workspace(load_settings({}, environment)).find(arguments[arguments.index("--data") + 1])
         else:
-            status, _, reported = programs.run(arguments, environment, folder=tmp_path)
+            status, _, reported = invoked(environment, *arguments)
             assert status == 0, f"{line}\n{reported}"
-        ran.append(line)
-    assert any("score" in line for line in ran)
+        ran.append(arguments[0])
+    assert {"import", "score", "serve", "export"} <= set(ran)
     tables = (tmp_path / "cleaned").rglob("metadata.jsonl")
     exported = [line for table in tables for line in table.read_text().splitlines()]
     assert len(exported) == len((photos / "metadata.jsonl").read_text().splitlines())
 
 
-def test_the_python_example(photos: Path, tmp_path: Path) -> None:
+def test_the_python_example(
+    photos: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (example,) = fences(ROOT / "docs" / "python.md", "python")
-    (tmp_path / "example.py").write_text(example)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRACED_")}
-    status, printed, reported = programs.run(["example.py"], clean, folder=tmp_path)
-    assert status == 0, reported
+    shrink(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("TRACED_")]:
+        monkeypatch.delenv(name)
+    exec(example, {})
+    printed = capsys.readouterr().out
     assert re.search(r"^12 pairs imported, 0 rows refused$", printed, re.M)
     assert re.search(r"^\d+ of 12 pairs written", printed, re.M)
     kept = (tmp_path / "cleaned" / "data.jsonl").read_text().splitlines()

@@ -1,6 +1,7 @@
 """SQLite's database stays locked by the process that uses it; once it is gone, nothing is
 confirmed."""
 
+import itertools
 import os
 import signal
 import sqlite3
@@ -15,12 +16,7 @@ from sqlalchemy import text
 
 from backend.datasets.images import check_image
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.regular_files import (
-    DatabaseFile,
-    RegularFile,
-    open_for_append,
-    replacement,
-)
+from backend.datasets.regular_files import DatabaseFile, RegularFile, open_for_append, replacement
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import ImageError, StoreError, TracedError, UnsafePath
 from backend.jobs import export_scores
@@ -63,31 +59,20 @@ def create_table(workspace: Workspace, name: str) -> None:
         session.execute(text(f"CREATE TABLE {name} (a INTEGER)"))
 
 
-def by_name(file: Path, _folder: Path) -> Path:
-    return file
-
-
-def by_link(file: Path, folder: Path) -> Path:
-    (folder / "link.jpg").symlink_to(file)
-    return folder / "link.jpg"
-
-
-def by_hard_link(file: Path, folder: Path) -> Path:
-    os.link(file, folder / "hard.jpg")
-    return folder / "hard.jpg"
-
-
-@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-@pytest.mark.parametrize("reach", [by_name, by_link, by_hard_link])
 def test_reading_files_leaves_the_locks_of_the_database(
-    workspace: Workspace, tmp_path: Path, suffix: str, reach: Callable[[Path, Path], Path]
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     database = tmp_path / "state" / "traced.db"
-    path = reach(Path(f"{database}{suffix}"), tmp_path)
-    with pytest.raises(DatabaseFile):
-        RegularFile(path)
-    with pytest.raises(ImageError):
-        check_image(path)
+    for suffix in ("", "-wal", "-shm"):
+        file, folder = Path(f"{database}{suffix}"), tmp_path / f"links{suffix}"
+        folder.mkdir()
+        (folder / "link.jpg").symlink_to(file)
+        os.link(file, folder / "hard.jpg")
+        for path in (file, folder / "link.jpg", folder / "hard.jpg"):
+            with pytest.raises(DatabaseFile):
+                RegularFile(path)
+            with pytest.raises(ImageError):
+                check_image(path)
     run_other_program(database)
     assert database.with_name("traced.db-wal").exists()
     create_table(workspace, "confirmed")
@@ -101,30 +86,28 @@ def test_a_backup_is_not_part_of_a_dataset(workspace: Workspace, tmp_path: Path)
             RegularFile(path)
 
 
-@pytest.mark.parametrize("form", ["{}", "{}.pth", "open_clip:ViT-B-32@{}", "vqa:{0}@{0}"])
-def test_the_database_is_no_model(workspace: Workspace, tmp_path: Path, form: str) -> None:
+def test_the_database_is_no_model(workspace: Workspace, tmp_path: Path) -> None:
     """Torch would open and close it in this process."""
     database = tmp_path / "state" / "traced.db"
     os.link(database, f"{database}.pth")
-    with pytest.raises(TracedError):
-        load_scorer(form.format(database), None, "cpu")
+    for form in ("{}", "{}.pth", "open_clip:ViT-B-32@{}", "vqa:{0}@{0}"):
+        with pytest.raises(TracedError):
+            load_scorer(form.format(database), None, "cpu")
     run_other_program(database)
     assert database.with_name("traced.db-wal").exists()
     create_table(workspace, "confirmed")
     assert has_table(database, "confirmed")
 
 
-@pytest.mark.parametrize("name", ["traced.db", "hard.csv", "link.csv"])
-def test_nothing_is_written_over_the_database(
-    workspace: Workspace, tmp_path: Path, name: str
-) -> None:
+def test_nothing_is_written_over_the_database(workspace: Workspace, tmp_path: Path) -> None:
     database = tmp_path / "state" / "traced.db"
     os.link(database, tmp_path / "state" / "hard.csv")
     (tmp_path / "state" / "link.csv").symlink_to(database)
-    with pytest.raises(DatabaseFile), replacement(database.with_name(name)):
-        raise AssertionError("it is replaced")
-    with pytest.raises(DatabaseFile):
-        open_for_append(database.with_name(name))
+    for name in ("traced.db", "hard.csv", "link.csv"):
+        with pytest.raises(DatabaseFile), replacement(database.with_name(name)):
+            raise AssertionError("it is replaced")
+        with pytest.raises(DatabaseFile):
+            open_for_append(database.with_name(name))
     run_other_program(database)
     assert database.with_name("traced.db-wal").exists()
 
@@ -151,22 +134,21 @@ def test_no_link_is_followed_where_a_file_is_written(workspace: Workspace, tmp_p
     assert has_table(database, "confirmed")
 
 
-@pytest.mark.parametrize("source", ["state", ".", "state/thumbnails", "link"])
-@pytest.mark.parametrize("way", ["path", "image_root"])
-def test_the_data_folder_is_not_a_dataset(
-    workspace: Workspace, tmp_path: Path, source: str, way: str
-) -> None:
+def test_the_data_folder_is_not_a_dataset(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "state" / "thumbnails").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "state")
     photos = image_folder(
         tmp_path / "photos", [{"file_name": "a.png", "text": "a dog"}], ("a.png",)
     )
-    arguments: dict[str, Any] = {"path": str(photos)} | {way: str(tmp_path / source)}
-    root = arguments.get("image_root")
-    with pytest.raises(UnsafePath, match="own data"):
-        workspace.jobs.import_dataset(arguments["path"], options=ReadOptions(image_root=root))
-    with pytest.raises(UnsafePath, match="own data"):
-        workspace.jobs.start("import", None, **arguments)
+    for source, way in itertools.product(
+        ("state", ".", "state/thumbnails", "link"), ("path", "image_root")
+    ):
+        arguments: dict[str, Any] = {"path": str(photos)} | {way: str(tmp_path / source)}
+        root = arguments.get("image_root")
+        with pytest.raises(UnsafePath, match="own data"):
+            workspace.jobs.import_dataset(arguments["path"], options=ReadOptions(image_root=root))
+        with pytest.raises(UnsafePath, match="own data"):
+            workspace.jobs.start("import", None, **arguments)
     assert not workspace.datasets()
 
 

@@ -94,6 +94,7 @@ def check_resumed(workspace: Workspace, kept: dict[int, bytes]) -> None:
     assert {pair: whole[pair] for pair in kept} == kept
 
 
+@pytest.mark.nightly
 def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from traced_ui.server import create_app
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    demo.write(tmp_path / "pairs", 8, 0, 96, seed=3)
+    demo.write(tmp_path / "pairs", 6, 0, 96, seed=3)
     opened = Workspace(
         load_settings(
             {
@@ -66,7 +66,7 @@ def test_review_continues_and_export_waits_for_the_images(
     assert "<img" in str(page.shown["stage"])
     assert client.get(f"/pictures/{pictures[-1]}").status_code == 200
     report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
-    assert (report.written, decided(workspace)) == (6, 4)  # two were dropped
+    assert (report.written, decided(workspace)) == (4, 4)  # two were dropped
 
 
 def test_scoring_reports_each_missing_picture_and_catches_up(
@@ -76,11 +76,11 @@ def test_scoring_reports_each_missing_picture_and_catches_up(
     images.rename(away)
     for _ in range(2):  # the second run finds the same ones, and they are listed once
         report = workspace.jobs.score(1, suggestions=False)
-        assert (report.scored, report.unreadable) == (0, 8)
+        assert (report.scored, report.unreadable) == (0, 6)
         problems = workspace.problems(1)
-        assert len({problem.file for problem in problems}) == len(problems) == 8
+        assert len({problem.file for problem in problems}) == len(problems) == 6
         assert {problem.kind for problem in problems} == {"unreadable image"}
     away.rename(images)
     report = workspace.jobs.score(1, suggestions=False)
-    assert (report.scored, report.unreadable) == (8, 0)
+    assert (report.scored, report.unreadable) == (6, 0)
     assert workspace.problems(1) == []

@@ -1,4 +1,5 @@
-"""kill -9 at a random moment, once each; `make nightly` does it ten times.
+"""kill -9 at a random moment, once each; `make nightly` also does it ten times. (`make test` kills
+verdicts in `tests/db/test_verdict_concurrency.py`.)
 
 In a separate process: this one has threads that a fork would break.
 """
@@ -10,17 +11,9 @@ import pytest
 from tests.faults.scenarios import SCENARIOS
 from tests.fixtures import programs
 
-#: What `make test` kills; the others are killed in `make nightly`.
-SAMPLE = ("verdict entry", "export")
 
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name in SAMPLE else pytest.mark.nightly)
-        for name in (scenario.name for scenario in SCENARIOS)
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [scenario.name for scenario in SCENARIOS])
 def test_nothing_is_lost_or_duplicated(name: str) -> None:
     arguments = ["-m", "tests.faults", "--times", "1", "--only", name]
     status, printed, reported = programs.run(arguments, os.environ)

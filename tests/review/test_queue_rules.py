@@ -17,14 +17,7 @@ from backend.settings import load_settings
 from backend.store import Store
 from db.authors import queue_author
 from db.models import Pair
-from db.queries import (
-    claims,
-    dataset_queries,
-    opinions,
-    pairs,
-    progress_queries,
-    verdict_queries,
-)
+from db.queries import claims, dataset_queries, opinions, pairs, progress_queries, verdict_queries
 from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from tests.db.building import add_dataset, watching

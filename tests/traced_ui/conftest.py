@@ -1,5 +1,6 @@
 """A workspace with a small dataset, not scored: pages must work without scores."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,22 +9,40 @@ import pytest
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
+from tests.fixtures.shared import SharedFolder
+
+
+def import_malformed(folder: Path) -> None:
+    opened = workspace_in(folder)
+    opened.jobs.import_dataset(malformed(folder / "pairs"))
+    opened.store.close()
+
+
+def workspace_in(folder: Path) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+
+
+@pytest.fixture(scope="session")
+def imported(shared_folder: SharedFolder) -> Path:
+    """The state and the pictures of the workspace, for each test to copy: to create a database
+    takes much longer. The pictures stay where they are, and are not to be changed."""
+    return shared_folder("imported-for-pages", import_malformed)
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(malformed(tmp_path / "pairs"))
+def workspace(imported: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(imported / "state", tmp_path / "state")
+    opened = workspace_in(tmp_path)
     yield opened
     opened.store.close()
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def served(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The same workspace, shared by tests that only read: building the pages takes longer than
     requesting them."""
     folder = tmp_path_factory.mktemp("served")
-    opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
-    opened.jobs.import_dataset(malformed(folder / "pairs"))
+    shutil.copytree(imported / "state", folder / "state")
+    opened = workspace_in(folder)
     yield opened
     opened.store.close()

@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -86,8 +85,3 @@ def test_a_field_of_an_import_is_named_in_both_interfaces(field: str) -> None:
 )
 def test_advice_survives_the_way_from_a_worker(error: TracedError) -> None:
     assert explain(pickle.loads(pickle.dumps(error)), "page") == explain(error, "page")
-
-
-def test_exports_and_paths_are_not_mistaken_for_options() -> None:
-    assert not OPTION.search("A caption -- with dashes -- stays.")
-    assert OPTION.search(f"in {Path('app.py')} or --this")

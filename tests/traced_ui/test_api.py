@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fastapi
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from backend.workspace import Workspace
 from db.models import Pair
+from traced_ui import api, transfers
 from traced_ui.server import create_app
 
 PASSWORD = "a long password"
@@ -19,7 +21,11 @@ START = "http://127.0.0.1/api/v1/"
 
 @pytest.fixture
 def client(workspace: Workspace) -> TestClient:
-    return TestClient(create_app(workspace, 1), base_url=START)
+    """The API without the pages beside it, which take a second to build."""
+    app = fastapi.FastAPI()
+    transfers.add_routes(app, workspace)
+    app.mount(api.PATH, api.create_api(workspace))
+    return TestClient(app, base_url=START)
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +91,7 @@ def test_a_verdict_is_for_what_was_seen(client: TestClient, workspace: Workspace
     with workspace.store.writing() as session:
         session.execute(update(Pair).values(caption="Another caption."))
     changed = decide(client, row, verdict="correct")
-    assert (changed.status_code, changed.json()["type"]) == (
-        412,
-        "urn:traced-curator:pair-changed",
-    )
+    assert (changed.status_code, changed.json()["type"]) == (412, "urn:traced-curator:pair-changed")
     assert workspace.review.open_pair(row["id"]).decision == "drop"
 
 

@@ -8,7 +8,6 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from backend.errors import StoreError
 from backend.review.views import SuggestionView
 from backend.workspace import Workspace
 from db.column_types import now
@@ -69,9 +68,7 @@ def test_verdicts_go_to_the_pairs_that_were_seen(page: Page) -> None:
     assert page.view(order[0]).decision is None
 
 
-def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(
-    page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(page: Page) -> None:
     first, order = page.pair, following(page)
     late = page.verdict(first, "drop")
     page.workspace.review.decide(first, 0, "unsure")  # a colleague
@@ -93,12 +90,6 @@ def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(
 
     hostile = page.verdict(order[3], "<script>", name="<script>")
     assert "<script" not in page.post(hostile)["returned"]
-
-    def full(*_: Any, **__: Any) -> None:
-        raise StoreError("The disk is full.")
-
-    monkeypatch.setattr(page.workspace.review, "decide", full)
-    assert "The disk is full" in page.post(page.verdict(order[3], "drop"))["returned"]
 
 
 def test_a_typed_correction_is_posted_like_any_verdict(page: Page) -> None:
@@ -223,16 +214,6 @@ def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> N
     assert page.headers["content-encoding"] == "gzip"
     assert page.headers["link"].count("modulepreload") == len(FILES) - 1  # and the font
     assert client.get(f"/board/{VERSION}/..%2fserver.py").status_code == 404
-
-
-def test_what_is_deferred_is_computed_for_the_pair_on_the_page(
-    page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pair = page.pair
-    assert page.request(act={"action": "complete", "pair": pair})["parts"] == {}
-    monkeypatch.setattr(page.workspace.review, "complete", lambda _: True)
-    assert page.request(act={"action": "complete", "pair": pair})["parts"] == {"stored": "yes"}
-    assert page.request(act={"action": "complete", "pair": 2**40})["parts"] == {}
 
 
 def test_a_pair_says_what_is_deferred(page: Page) -> None:

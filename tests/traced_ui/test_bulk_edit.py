@@ -8,10 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
-from backend.cli import edit as edit_command
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
-from backend.review import verdicts
 from backend.review.verdicts import edit_captions
 from backend.verdicts import ENRICHMENT, TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
@@ -93,16 +91,6 @@ def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path:
     assert (report.counts.edited, report.counts.enriched) == (len(lines), 0)
 
 
-def test_the_queue_and_the_grid_show_edited_captions(workspace: Workspace) -> None:
-    page, before = Page(workspace), texts(workspace)
-    page.press("edit-apply", **edit(prefix="Zebra "))
-    assert page.shown["queue"].count("Zebra") == len(before)
-    page.press("grid")
-    assert page.shown["stage"].count("Zebra") == len(before)
-    page.press("undo")
-    assert "Zebra" not in page.shown["queue"] + page.shown["stage"]
-
-
 @pytest.mark.parametrize("is_regex", [True, False])
 def test_an_edit_that_takes_too_long_in_total_writes_nothing(
     workspace: Workspace, is_regex: bool
@@ -120,26 +108,6 @@ def test_an_edit_that_takes_too_long_in_total_writes_nothing(
     assert workspace.review.undo_edit(1, "Ada") is None
     done = edit_captions(workspace.store, filter, edit, "Ada", seconds=600.0)
     assert done.changed == len(before)
-
-
-def test_the_command_has_a_separate_limit(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (dataset,) = workspace.datasets()
-    arguments = [
-        "edit",
-        dataset.name,
-        "--db",
-        str(workspace.settings.database_url),
-        "--suffix",
-        "!",
-    ]
-    monkeypatch.setattr(verdicts, "MOST_SECONDS", 0.0)
-    assert CliRunner().invoke(app, [*arguments, "--dry-run"]).exit_code == 0
-    monkeypatch.setattr(edit_command, "_MOST_SECONDS", 0.0)
-    refused = CliRunner().invoke(app, arguments)
-    assert refused.exit_code == SettingsError.exit_status
-    assert "after 0 of" in refused.stderr
 
 
 def test_the_command_previews_applies_and_undoes_an_edit(workspace: Workspace) -> None:

@@ -12,10 +12,7 @@ from traced_ui import export, retrain
 
 @pytest.mark.parametrize(
     ("build", "messages"),
-    [
-        (retrain.build, {"train-status"}),
-        (export.build, {"export-status", "export-card"}),
-    ],
+    [(retrain.build, {"train-status"}), (export.build, {"export-status", "export-card"})],
 )
 def test_messages_end_with_their_dataset(
     workspace: Workspace, build: Callable[..., Any], messages: set[str]

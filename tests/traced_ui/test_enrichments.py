@@ -1,21 +1,15 @@
 """Requesting and accepting a richer caption on the page: the original caption was correct."""
 
-from typing import Any
-
 import pytest
 
-from backend.engine.correction import boosting
-from backend.jobs.reports import BoostReport
 from backend.review.pair import view_of
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import Workspace
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.specificity_queries import RetrievalRow, save_retrievals
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.pages import Page
-from traced_ui.api import Caller, decide, open_pair, queue
-from traced_ui.notebook import NotebookDataset, pair_html
-from traced_ui.review_actions import drawn_pair
+from traced_ui.api import Caller, decide, open_pair
 from traced_ui.specificity import line
 
 
@@ -85,25 +79,6 @@ def test_the_api_reports_whether_a_verdict_enriches(page: Page) -> None:
     assert not open_pair(caller, first).enriches
 
 
-def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Page) -> None:
-    workspace, first = page.workspace, page.pair
-    ids = suggest(workspace, first)
-    page.press("enrich-1")
-    caller = Caller(workspace)
-    (listed,) = queue(caller, 1, review="decided").pairs
-    assert (listed.verdict, listed.enriches) == ("correction", True)
-    table = NotebookDataset(workspace, 1).queue("review=decided")
-    assert table[["decision", "enriches"]].values.tolist() == [["correction", True]]
-    view = page.view(first)
-    assert "verdict <b>enriched</b>: " in pair_html(view, b"")
-    # The button that says *Correct it* is not the one that was pressed.
-    assert 'aria-pressed="true"' not in drawn_pair(view)["stage"]
-    page.press("undo")
-    etag = open_pair(caller, first).etag
-    decide(caller, first, etag, "correction", suggestion=ids["a correction"])
-    assert "verdict <b>correction</b>: " in pair_html(page.view(first), b"")
-
-
 def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
     workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
@@ -143,35 +118,6 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
     assert not view_of(workspace.store, first).may_enrich  # no model to ask
     suggest(workspace, first)
     assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich
-
-
-def test_r_enriches_the_pair_on_the_page_or_says_why_not(
-    page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace, first = page.workspace, page.pair
-    calls: list[tuple[QueueFilter, Any]] = []
-    outcomes = [{"offered": 1}, {"looks wrong": 1}, {}, {"asked before": 1}]
-    stops = ["", "", "", "the budget of 5 requests is spent"]
-
-    def boost(filter: QueueFilter, booster: Any, calibrate: bool = True) -> BoostReport:
-        assert not calibrate, "somebody waits"
-        outcome, stopped = outcomes[len(calls)], stops[len(calls)]
-        calls.append((filter, booster))
-        if outcome == {"offered": 1}:
-            suggest(workspace, first)
-        return BoostReport(1, 1, outcome, requests=1, stopped=stopped, struck=0)
-
-    monkeypatch.setattr(workspace.jobs, "boost", boost)
-    monkeypatch.setattr(workspace.jobs, "booster", tuple)
-    assert page.press("richer") == ""
-    assert 'data-action="enrich-1"' in page.shown["steps"]
-    assert "longest" in page.shown["steps"]
-    assert "No richer caption: looks wrong." in page.press("richer")
-    assert "No richer caption: nothing to enrich." in page.press("richer")
-    assert "No richer caption: the budget of 5 requests is spent" in page.press("richer")
-    assert calls == [(QueueFilter(1, among=(first,)), tuple(boosting.KINDS))] * 4
-    assert page.pair == first
-    assert page.view(first).decision is None
 
 
 def test_enriching_a_caption_agrees_with_calling_it_correct(page: Page) -> None:

@@ -261,6 +261,7 @@ def test_gradios_own_check_of_paths_is_on(client: TestClient, blocks: gr.Blocks)
     assert blocks.has_launched
 
 
+@pytest.mark.nightly
 def test_gradio_without_the_guard_gives_the_file_out(
     folder: Path,
     tmp_path: Path,

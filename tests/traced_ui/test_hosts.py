@@ -1,11 +1,11 @@
 """Which requests are accepted, by their Host and by the origin of the page that sends them."""
 
 import http.client
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from backend.settings import load_settings
@@ -49,58 +49,27 @@ def send(
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:7860",
-        "localhost.evil.example",
-        "127.0.0.1.evil",
-        "",
-        "[::1].evil.example",
-        "[::1]evil",
-        "localhost:x",
-        "localhost@evil.example",
-    ],
-)
-def test_an_unknown_host_name_is_refused(address: str, host: str) -> None:
+def test_an_unknown_host_name_is_refused(address: str) -> None:
     """DNS rebinding: a foreign name that now resolves to this machine."""
-    for path in [
-        "/",
-        "/healthy",
-        "/pictures/1",
-        "/gradio_api/info",
-        "/gradio_api/upload",
-        "/config",
-    ]:
+    hosts = (
+        "evil.example", "evil.example:7860", "localhost.evil.example", "127.0.0.1.evil", "",
+        "[::1].evil.example", "[::1]evil", "localhost:x", "localhost@evil.example",
+    )  # fmt: skip
+    paths = ("/", "/healthy", "/pictures/1", "/gradio_api/info", "/gradio_api/upload", "/config")
+    for host, path in itertools.product(hosts, paths):
         status, headers = send(address, path, {"Host": host})
-        assert status == 403
+        assert status == 403, (host, path)
         assert "access-control-allow-origin" not in headers
         assert "content-security-policy" in headers
 
 
 def test_names_of_this_machine_and_allowed_names_are_accepted(address: str) -> None:
-    for host in [
-        "127.0.0.1",
-        "127.0.0.1.",
-        "[::ffff:127.0.0.1]:7860",
-        "localhost:1",
-        "LOCALHOST",
-        "app.localhost",
-        "[::1]:7860",
-        "127.8.8.8",
-        "curator.example",
-        "curator.example:8443",
-        "CURATOR.example.",
-        "[fd00::7]",
-    ]:
-        assert send(address, "/healthy", {"Host": host})[0] == 200
-
-
-def test_the_refusal_says_what_to_do(address: str) -> None:
-    message = httpx.get(f"{address}healthy", headers={"Host": "evil.example"}, timeout=200)
-    assert message.status_code == 403
-    assert "--allow-host" in message.text
+    for host in (
+        "127.0.0.1", "127.0.0.1.", "[::ffff:127.0.0.1]:7860", "localhost:1", "LOCALHOST",
+        "app.localhost", "[::1]:7860", "127.8.8.8", "curator.example", "curator.example:8443",
+        "CURATOR.example.", "[fd00::7]",
+    ):  # fmt: skip
+        assert send(address, "/healthy", {"Host": host})[0] == 200, host
 
 
 @pytest.mark.parametrize(

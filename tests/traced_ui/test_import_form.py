@@ -1,10 +1,10 @@
 """The Datasets page has a field for every option that a refused import asks for."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fastapi
 import gradio as gr
 import pytest
 from fastapi.testclient import TestClient
@@ -12,12 +12,10 @@ from PIL import Image
 
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
-from tests.datasets.folders import image_folder
-from traced_ui import dataset_settings, datasets
+from traced_ui import dataset_settings, datasets, transfers
 from traced_ui.dataset_messages import imported_note
 from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, element, import_options
-from traced_ui.jobs import job_html, state_of
-from traced_ui.server import create_app
+from traced_ui.jobs import job_html
 
 #: A table from Windows that could be in any of several encodings.
 TABLE = 'image,caption\na.png,"A café by the sea"\n'.encode("latin-1")
@@ -25,7 +23,9 @@ TABLE = 'image,caption\na.png,"A café by the sea"\n'.encode("latin-1")
 
 @pytest.fixture
 def client(workspace: Workspace) -> TestClient:
-    return TestClient(create_app(workspace, 1))
+    app = fastapi.FastAPI()
+    transfers.add_routes(app, workspace)
+    return TestClient(app)
 
 
 def ended(workspace: Workspace, job_id: int) -> JobView:
@@ -51,23 +51,6 @@ def upload(client: TestClient, folder: Path) -> str:
         place = {"path": f"{folder.name}/{file.name}"}
         assert client.put(f"/uploads/{name}", params=place, content=file.read_bytes()).is_success
     return name
-
-
-def test_a_table_of_ambiguous_encoding_is_uploaded_with_its_encoding(
-    client: TestClient, workspace: Workspace, tmp_path: Path
-) -> None:
-    folder = folder_of(tmp_path / "windows")
-    (folder / "captions.csv").rename(folder / "metadata.csv")
-    name = upload(client, folder)
-    refused = ended(workspace, client.post(f"/uploads/{name}/import").json()["job"])
-    assert refused.status == "failed"
-    for shown in (str(job_html(refused)), state_of(refused)):
-        assert "“Encoding”" in shown
-        assert "--" not in shown
-    again = client.post(f"/uploads/{name}/import", params={"name": "W", "encoding": "latin-1"})
-    done = ended(workspace, again.json()["job"])
-    assert done.status == "done", done.message
-    assert captions(workspace, done.result["dataset_id"]) == ["A café by the sea"]
 
 
 def test_the_options_of_an_upload_are_validated(
@@ -105,40 +88,12 @@ def test_fields_become_options(given: dict[str, Any], expected: dict[str, Any]) 
     assert import_options(given) == {**nothing, **expected}
 
 
-def test_every_field_is_an_option_of_an_import(workspace: Workspace, tmp_path: Path) -> None:
-    image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
-    job = workspace.jobs.start("import", None, path=str(tmp_path / "p"), **import_options({}))
-    assert ended(workspace, job).status == "done"
-
-
-def below(block: Any) -> Iterator[Any]:
-    for child in getattr(block, "children", ()):
-        yield child
-        yield from below(child)
-
-
 def page_of(workspace: Workspace) -> gr.Blocks:
     with gr.Blocks() as blocks:
         chosen = gr.Dropdown([("pairs", 1)], value=1)
         datasets.build(workspace, chosen)
         dataset_settings.build(workspace, chosen)
     return blocks
-
-
-def test_the_page_has_each_field_under_its_label(workspace: Workspace) -> None:
-    blocks = page_of(workspace)
-    by_id = {block.elem_id: block for block in blocks.blocks.values() if hasattr(block, "elem_id")}
-    for name, label in {**LABELS, **TICKS}.items():
-        assert by_id[element(name)].label == label  # pyrefly: ignore[missing-attribute]
-    (unusual,) = [
-        block for block in blocks.blocks.values()
-        if isinstance(block, gr.Accordion) and block.label == "If the file is unusual"
-    ]  # fmt: skip
-    assert not unusual.open
-    shown = {block.elem_id for block in below(unusual)}
-    assert {
-        element(name) for name in ("encoding", "delimiter", "subset", "language", *list(TICKS)[:3])
-    } <= shown
 
 
 def click_of(workspace: Workspace, button: str) -> Any:
@@ -161,19 +116,10 @@ def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
     return int(started)
 
 
-def test_a_path_is_imported_with_the_entered_options(workspace: Workspace, tmp_path: Path) -> None:
-    table = 'image;caption;id\na.png;"A café";1\na.png;"Ein Bär";1\n'
-    folder = folder_of(tmp_path / "semicolons", table.encode("latin-1"))
-    path = str(folder / "captions.csv")
-    started = begin_on_page(
-        workspace, path, encoding="latin-1", delimiter=";", no_id_column=True, name="Cafés"
-    )
-    done = ended(workspace, started)
-    assert done.status == "done", done.message
-    assert done.result["name"] == "Cafés"
-    assert captions(workspace, done.result["dataset_id"]) == ["A café", "Ein Bär"]
-    with pytest.raises(gr.Error, match="not both"):
-        begin_on_page(workspace, path, id_column="id", no_id_column=True)
+def test_a_mistyped_path_is_refused_before_it_becomes_a_job(workspace: Workspace) -> None:
+    with pytest.raises(gr.Error, match="There is no file or folder"):
+        begin_on_page(workspace, "/no/such/folder-at-all")
+    assert workspace.jobs.recent() == []
 
 
 def test_captions_inside_images_and_subsets_can_be_imported(

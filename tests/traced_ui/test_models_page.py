@@ -1,8 +1,6 @@
 """The Models page and the choice of a scoring model: their texts and the jobs that they start."""
 
 import html
-import re
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,23 +8,16 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from backend.engine.presets import recommended, rough_seconds
-from backend.errors import ModelUnavailable, UnknownPictures, explain
-from backend.jobs.model_manager import Probe
-from backend.progress import Progress
+from backend.errors import UnknownPictures, explain
 from backend.workspace import Workspace
 from db.queries import job_queries
 from tests.datasets.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
-from tests.research.scenes.other_pictures import generated
 from traced_ui import models_page
 from traced_ui.dataset_jobs import DatasetJobs, models_offered
-from traced_ui.dataset_messages import imported_note
-from traced_ui.models_page import choices, chosen_by, done_message, models_html, suggested
+from traced_ui.models_page import done_message, models_html, suggested
 
 __all__ = ["checkpoint", "hub"]  # fixtures
-
-PROBE = Probe("fast", None, "cpu", "float32", 600.0, 2.0, 700_000_000, 2, "2026-11-23T00:00:00")
 
 
 def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> None:
@@ -35,71 +26,6 @@ def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> Non
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
         assert text in html
     assert html.count(">yes</td>") == 1  # the embedded one
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "names"), [(0, ["fast", "thorough"]), (12, ["large"]), (24, ["vlm", "large"])]
-)
-def test_presets_are_recommended_by_the_card(gigabytes: int, names: list[str]) -> None:
-    advice = recommended(gigabytes * 1_000_000_000)
-    assert [each.preset.name for each in advice] == names
-    html = models_html([], advice)
-    for each in advice:
-        assert f"<b>{each.preset.name}</b> ({each.reason}" in html
-        laptop, workstation, card = rough_seconds(each.preset).values()
-        assert laptop > workstation > card > 0
-    assert "of weights; a thousand pairs take roughly" in html
-    assert "For photographs" not in models_html([])
-
-
-def test_each_model_is_offered_with_size_and_time(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.jobs.model_manager.probes", lambda folder: {"fast": PROBE})
-    listed = choices(workspace, 785)
-    assert listed[0] == ("the dataset's own model", "")
-    # 785 pairs, and the noisy copies that the first detector is trained on.
-    assert listed[1] == ("fast · 605 MB to download · about 16 min for 785 pairs", "fast")
-    rough = next(label for label, name in listed if name == "balanced")
-    assert re.search(r"2\.5 GB to download · roughly [\d.]+ (min|h) for 785 pairs", rough)
-    assert all("pairs" not in label for label, _ in choices(workspace, 0))
-    assert listed[-1][1] == "embedded"
-
-
-def test_only_adjudicators_change_the_models_of_a_server(workspace: Workspace) -> None:
-    workspace.accounts.add("ada", "a long password", "adjudicator")
-    workspace.accounts.add("bob", "a long password", "curator")
-
-    class Request:
-        def __init__(self, username: str | None) -> None:
-            self.username = username
-
-    def chosen(name: str | None, model: str | None) -> str:
-        request: Any = Request(name)
-        return chosen_by(workspace, model, request)
-
-    assert chosen("ada", " fast ") == chosen(None, "fast") == "fast"
-    with pytest.raises(Exception, match="Only an adjudicator"):
-        chosen("bob", "fast")
-    with pytest.raises(Exception, match="Choose a model"):
-        chosen(None, " ")
-
-
-def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "photographs"
-    folder.mkdir()
-    rows = ["file_name,caption"]
-    for number, (kind, image) in enumerate(generated(6, 12)):
-        image.save(folder / f"{number}.png")
-        rows.append(f"{number}.png,A {kind} of a holiday")
-    (folder / "metadata.csv").write_text("\n".join(rows) + "\n")
-    started = workspace.jobs.start("import", path=str(folder))
-    assert workspace.jobs.background.wait(250)
-    result = workspace.jobs.job(started).result
-    assert "12 of 12 pictures" in result["asks_for_model"]
-    note = html.unescape(imported_note(result))
-    assert "under 'Model'" in note
-    assert "--" not in note
 
 
 def test_an_installed_model_is_suggested_before_one_to_download(workspace: Workspace) -> None:
@@ -231,56 +157,14 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert workspace.models.default() == "embedded"
 
 
-def test_a_job_is_followed_until_it_ends(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running, over = threading.Event(), threading.Event()
-
-    def download(model: str, progress: Progress) -> None:
-        progress(3, 9, f"Downloading {model} (bytes)")
-        running.set()
-        assert over.wait(250)
-        raise ModelUnavailable(f"The hub has no model '{model}'.")
-
-    monkeypatch.setattr("backend.jobs.model_download.download", download)
-    page = ModelsPage(workspace)
-    assert not page.tick("fast")["timer"].active  # nothing has been started
-    page.click("download", "fast")
-    assert running.wait(250)
-    seen = page.tick("fast")
-    assert "Downloading the model fast" in seen["models-message"]
-    assert seen["timer"] == seen["models-table"] == gr.skip()
-    over.set()
-    ended = page.ended("fast")
-    assert "The hub has no model 'fast'." in html.unescape(ended["models-message"])
-    assert not ended["timer"].active
-    assert row_of(ended["models-table"], "fast")
-
-
-def test_impossible_actions_are_refused_with_the_reason(workspace: Workspace, hub: Hub) -> None:
-    page = ModelsPage(workspace)
-    with pytest.raises(gr.Error, match="Download it first"):
-        page.click("default", NAME)
-    with pytest.raises(gr.Error, match="not on this machine"):
-        page.click("remove", NAME)
-    with pytest.raises(gr.Error, match="comes with the program"):
-        page.click("remove", "embedded")
-    page.click("probe", NAME)
-    failed = html.unescape(page.ended(NAME)["models-message"])
-    assert f"'{NAME}' has not been downloaded" in failed
-    assert "--" not in failed
-    assert workspace.models.default() == "embedded"
-    assert hub.requests == []
-
-
-@pytest.mark.parametrize("button", ["download", "probe", "default", "remove"])
-def test_each_button_requires_permission_and_a_model(workspace: Workspace, button: str) -> None:
+def test_each_button_requires_permission_and_a_model(workspace: Workspace) -> None:
     workspace.accounts.add("bob", "a long password", "curator")
     page = ModelsPage(workspace)
-    with pytest.raises(gr.Error, match="Only an adjudicator"):
-        page.click(button, "embedded", "bob")
-    with pytest.raises(gr.Error, match="Choose a model"):
-        page.click(button, " ")
+    for button in ("download", "probe", "default", "remove"):
+        with pytest.raises(gr.Error, match="Only an adjudicator"):
+            page.click(button, "embedded", "bob")
+        with pytest.raises(gr.Error, match="Choose a model"):
+            page.click(button, " ")
     assert workspace.jobs.recent() == []
 
 

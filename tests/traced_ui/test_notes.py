@@ -8,7 +8,7 @@ import pytest
 from backend.errors import SettingsError
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page
-from traced_ui.api import Caller, datasets, decide, open_pair, queue
+from traced_ui.api import Caller, open_pair
 
 
 def test_the_next_verdict_includes_the_note(workspace: Workspace) -> None:
@@ -57,18 +57,6 @@ def test_many_pairs_get_one_note_and_can_be_searched_by_it(workspace: Workspace)
     page.press("filter", filter={"review": "all", "noted": "no"})
     assert page.shown["queue"].count("data-target") == len(rows) - 2
     assert "There is no noted &#39;maybe&#39;" in page.press("filter", filter={"noted": "maybe"})
-
-
-def test_programs_add_and_search_notes(workspace: Workspace) -> None:
-    caller = Caller(workspace)
-    dataset = datasets(caller)[0].id
-    pair = queue(caller, dataset).pairs[0]
-    decide(caller, pair.id, pair.etag, "drop", note="blurry, ask Ben")
-    rows_found = queue(caller, dataset, review="all", filters="note=blurry&decision=drop").pairs
-    assert [row.note for row in rows_found] == ["blurry, ask Ben"]
-    assert open_pair(caller, pair.id).note == "blurry, ask Ben"
-    with pytest.raises(SettingsError, match=r"There is no field 'notes'.*note, noted"):
-        queue(caller, dataset, filters="notes=blurry")
 
 
 def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from tests.traced_ui.samples import classifiers, pair, played, suggestion, trajectory
-from traced_ui import picture_map, playground, retrain, review_page
+from tests.traced_ui.samples import classifiers, pair, suggestion, trajectory
+from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS, key_table
-from traced_ui.markup import percent
 from traced_ui.steps import steps_list
 from traced_ui.theme import STYLES
 from traced_ui.trajectory_chart import BOTTOM, LEFT, RIGHT, TOP, trajectory_chart
@@ -130,29 +129,10 @@ def test_no_key_has_two_actions() -> None:
     assert len(names) == len(set(names)) == len(key_table())
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, "–"), (0.0, "0 %"), (0.005, "< 1 %"), (0.5, "50 %"), (0.999, "> 99 %"), (1.0, "100 %")],
-)
-def test_percentages_are_formatted(value: float | None, shown: str) -> None:
-    assert percent(value) == shown
-
-
 def test_styles_load_no_resources() -> None:
     styles = "".join(file.read_text(encoding="utf-8") for file in STYLES)
     assert "url(" not in styles
     assert "@import" not in styles
-
-
-def test_a_pair_shows_why_it_is_suspected() -> None:
-    view = pair("A red dog", corrected_caption=None)
-    for shown, sentence in (
-        (view, "match better without “A”, “red”, “dog”."),
-        (replace(view, gain=0.0), "Least expected in this caption: “A”, “red”, “dog”."),
-        (replace(view, p_error=0.4), "Least sure of “A”, “red”, “dog”."),
-    ):
-        assert sentence in text_of(review_page.stage(shown))
-    assert "“" not in text_of(review_page.stage(replace(view, trajectory=None)))
 
 
 def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
@@ -179,18 +159,6 @@ def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
     assert "2 more" in folded
 
 
-def test_the_candidate_and_the_classifier_in_use_share_a_table() -> None:
-    both = classifiers("boosted")
-    candidate = retrain.candidate_of(both)
-    assert candidate is not None
-    shown = retrain.comparison_html(both, candidate, 0)
-    assert "In use: boosted" in shown
-    assert "Candidate: boosted" in shown
-    assert "Candidate" not in retrain.comparison_html(both[1:], None, 0)
-    assert candidate.classifier_id == both[0].id
-    assert retrain.candidate_of(both[1:]) is retrain.candidate_of([]) is None
-
-
 @pytest.mark.parametrize(
     ("after", "is_better"), [(0.8, True), (0.705, False), (0.6, False), (None, False)]
 )
@@ -210,13 +178,3 @@ def test_a_candidate_is_recommended_if_it_ranks_the_verdicts_clearly_better(
 def test_an_invalid_region_is_refused(line: object) -> None:
     with pytest.raises(SettingsError, match="not a region"):
         picture_map._line(line)
-
-
-def test_a_new_description_in_the_playground_is_a_sentence_and_no_word_difference() -> None:
-    result = replace(
-        played("A red dog"),
-        suggestions=(suggestion("A red dog", caption="On a bench at the lake, two men talk."),),
-    )
-    shown = playground.result_html(result, "a.png")
-    assert "On a bench at the lake, two men talk." in shown
-    assert "<del>" not in shown

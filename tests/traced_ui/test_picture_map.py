@@ -16,7 +16,7 @@ from db.queries import detections, runs, signals
 from db.queries import plots as picture_map_queries
 from db.queries.detections import DetectionRow
 from traced_ui import picture_map
-from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS
+from traced_ui.figures import C_COLOUR, S_COLOUR
 from traced_ui.picture_map import COLOURS, map_figure
 
 NAN = float("nan")
@@ -75,17 +75,6 @@ def test_values_are_shown_on_a_colour_scale(
     assert map_figure(view_of(), colour).layout.showlegend
 
 
-def test_verdicts_look_the_same_as_in_other_charts() -> None:
-    drawn = traces(map_figure(view_of(), "verdict"))
-    by_name = {name: list(trace.customdata) for name, trace in drawn.items()}
-    assert by_name == {
-        UNDECIDED: [2, 6], "correct": [3], "wrong": [1], "abstract": [4], "unsure": [5],
-    }  # fmt: skip
-    for name, (look, mark) in VERDICT_LOOKS.items():
-        assert (drawn[name].marker.color, drawn[name].marker.symbol) == (look, mark)
-    assert next(iter(drawn)) == UNDECIDED, "those that are decided lie on top"
-
-
 @pytest.mark.parametrize("colour", list(COLOURS.values()))
 def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
     view = view_of()
@@ -96,28 +85,6 @@ def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
     ]
     places = zip(view.pairs.tolist(), view.x.tolist(), view.y.tolist(), strict=True)
     assert sorted(drawn) == sorted(places)
-
-
-@pytest.mark.parametrize("colour", ["p_error", "icc"])
-def test_a_map_with_all_or_no_values_is_drawn(colour: str) -> None:
-    nothing = map_figure(view_of([NAN] * 3, [NAN] * 3, [UNDECIDED] * 3), colour)
-    assert list(traces(nothing)) == ["unknown"]
-    assert list(nothing.data[0].customdata) == [1, 2, 3]
-    every = map_figure(view_of([0.1, 0.2], [0.1, 0.2], [UNDECIDED] * 2), colour)
-    assert len(every.data) == 1
-    assert not every.layout.showlegend, "one kind of points needs no legend"
-
-
-@pytest.mark.parametrize("colour", list(COLOURS.values()))
-def test_points_are_smaller_on_a_large_map(colour: str) -> None:
-    sizes = [
-        map_figure(view_of([0.5] * count, [0.5] * count, [UNDECIDED] * count), colour)
-        .data[0]
-        .marker.size
-        for count in (10, 5_000, 40_000)
-    ]
-    assert sizes == sorted(sizes, reverse=True)
-    assert len(set(sizes)) == 3
 
 
 @pytest.fixture

@@ -83,23 +83,6 @@ def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:
         picture.preprocess(ImageData(url="data:image/png;base64,AAAA"))
 
 
-def test_a_good_upload_is_checked(
-    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = []
-
-    def play(image: Image.Image, caption: str, *others: object) -> None:
-        seen.append((image.mode, image.size, caption))
-        raise RuntimeError("enough")
-
-    monkeypatch.setattr(workspace.review, "playground", play)
-    path = picture(tmp_path / "a.png", (30, 20), "RGBA")
-    given = playground.Picture().preprocess(ImageData(path=str(path), orig_name="a.png"))
-    with pytest.raises(gr.Error):
-        playground.checking(workspace)(given, "A dog")
-    assert seen == [("RGB", (30, 20), "A dog")]
-
-
 def test_another_installed_model_can_be_chosen(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

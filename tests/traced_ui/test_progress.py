@@ -11,7 +11,6 @@ from db.queries.progress_queries import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,
-    cards_html,
     expected_figure,
     expected_html,
     found_figure,
@@ -27,16 +26,6 @@ VIEW = ProgressView(
     errors_by_decided=((0, 0), (60, 35), (120, 40)),
     retrainings=(Retraining("<i>first", datetime(2026, 11, 20, tzinfo=UTC), True, 0.8, 0.9),),
 )  # fmt: skip
-
-
-def test_cards_show_the_estimate_and_its_interval() -> None:
-    shown = cards_html(VIEW)
-    for part in ("120 of 1000", "80 %", "errors that remain, about", ">41<", "95 % confidence"):
-        assert part in shown
-    assert "would be more precise" not in shown
-    assert "check a random sample" in cards_html(replace(VIEW, remaining=None))
-    few = replace(VIEW, remaining=remaining_errors(0.4, 900, 5, 0, 0))
-    assert "would be more precise" in cards_html(few)
 
 
 def test_charts_and_tables_escape_names() -> None:

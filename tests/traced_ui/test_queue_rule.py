@@ -1,11 +1,9 @@
 """One verdict for all pairs of a queue, on the review page."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
-from backend.workspace import ExportChoice, Workspace
+from backend.workspace import Workspace
 from tests.traced_ui.pages import Page
 
 
@@ -60,23 +58,3 @@ def test_a_queue_that_has_grown_is_shown_again(workspace: Workspace) -> None:
     assert f"{total - 1} pairs decided" in page.press("rule-apply", **rule(page)), (
         "fewer: it says so"
     )
-
-
-def test_exports_name_the_rule_and_its_queue(workspace: Workspace, tmp_path: Path) -> None:
-    page = Page(workspace, text="a", order="position")
-    page.press("rule")
-    page.press("rule-preview", **rule(page, "wrong"))
-    page.press("rule-apply", **rule(page, "wrong"))
-    report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "jsonl")
-    (table,) = Path(report.out).glob("*.jsonl")
-    lines = [json.loads(line) for line in table.read_text("utf-8").splitlines()]
-    notes = {line["note"] for line in lines if line["verdict"] == "wrong"}
-    assert notes == {"rule: text=a"}
-
-
-def test_a_verdict_that_no_rule_gives_is_refused(workspace: Workspace) -> None:
-    page = Page(workspace)
-    for wrong in ("correction", "<b>"):
-        message = page.press("rule-preview", edit={"decision": wrong})
-        assert "cannot be given" in message
-        assert "<b>" not in message

@@ -1,7 +1,9 @@
 """Pairs drawn at random are mixed into the queue, and tell how many errors remain."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,16 +12,26 @@ from backend.review.charts import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.bench.generated_store import generate
+from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
 from traced_ui.board import LEAST_MIXED, MIXED_EVERY
 
-PAIRS = 2 * LEAST_MIXED
+PAIRS = LEAST_MIXED + 50
+
+
+@pytest.fixture(scope="module")
+def generated_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("generated")
+    opened = workspace_in(folder)
+    generate(opened.store, PAIRS)
+    opened.store.close()
+    return folder / "state"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
-    generate(opened.store, PAIRS)
+def workspace(generated_pairs: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(generated_pairs, tmp_path / "state")
+    opened = workspace_in(tmp_path)
     yield opened
     opened.store.close()
 
@@ -29,15 +41,17 @@ def order_of(workspace: Workspace, order: str) -> list[int]:
     return [row.pair_id for row in workspace.review.queue_page(filter, limit=PAIRS).rows]
 
 
-def go_on(page: Page) -> int:
-    """Decide the pair and show the first of those prefetched, as the browser does."""
-    ready = page.post()["ahead"]
+def go_on(page: Page, drawn: dict[str, Any]) -> int:
+    """Decide the pair and show the first of those prefetched, as the browser does. `drawn`: what it
+    has prefetched."""
+    ready = page.post(have={pair: parts["mark"] for pair, parts in drawn.items()})["ahead"]
     after = ready["order"][0]
-    page.post(page.verdict(page.pair, "correct"))
+    drawn |= ready["drawn"]
+    page.post(page.verdict(page.pair, "correct"), redraw=False)
     page.state.visited.append(page.pair)
-    if ready["drawn"][str(after)]["sampled"]:
+    if drawn[str(after)]["sampled"]:
         page.state.sampled.append(after)
-        assert "random check" in ready["drawn"][str(after)]["stage"]
+        assert "random check" in drawn[str(after)]["stage"]
     page.state.pair = after
     return after
 
@@ -45,7 +59,8 @@ def go_on(page: Page) -> int:
 def test_one_pair_in_twenty_is_the_next_of_the_random_order(workspace: Workspace) -> None:
     page = Page(workspace)
     ranked, drawn = order_of(workspace, "p_error"), order_of(workspace, "random")
-    shown = [page.pair, *(go_on(page) for _ in range(3 * MIXED_EVERY))]
+    prefetched: dict[str, Any] = {}
+    shown = [page.pair, *(go_on(page, prefetched) for _ in range(3 * MIXED_EVERY))]
     sampled = page.state.sampled
     assert len(sampled) >= 2
     assert len(shown) == len(set(shown))

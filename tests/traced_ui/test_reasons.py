@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from backend.engine.detection.explanations import SIGNS, Reason, Reasons
+from backend.engine.detection.explanations import SIGNS, Reason
 from backend.engine.expectation import Expectation
 from tests.engine.detection.made_trajectories import trajectory
 from traced_ui.highlighting import highlighted_caption
-from traced_ui.reasons import expectations_by_word, reasons_section, sentence
+from traced_ui.reasons import expectations_by_word, sentence
 
 TEXT = "A dog <b>desert</b>"
 LOG_P = np.array([-0.1, -0.2, -5], np.float32)
@@ -33,19 +33,6 @@ def test_each_sign_has_a_sentence_for_either_direction() -> None:
     assert sentence_of("s", 1) == "Picture and caption match: s is low for this dataset (0.20)"
     sentences = {sentence_of(sign, by, (2,)) for sign in SIGNS for by in (1, -1)}
     assert len(sentences) == 2 * len(SIGNS)
-
-
-def test_the_section_lists_the_strongest_and_escapes_the_caption() -> None:
-    reasons = Reasons((Reason("deletion", 0.8, 0.2, (2,)), Reason("s", -0.4, 0.7),
-                       Reason("length", 0.01, 3.0)), False)  # fmt: skip
-    html = str(reasons_section(reasons, ONE))
-    assert html.count("<li") == 2, "what weighs nothing is not worth a line"
-    assert "counts against the caption" in html
-    assert "counts in favour of the caption" in html
-    assert "considers more of them" in html
-    assert "<b>desert" not in html
-    assert reasons_section(None, ONE) is None
-    assert "Nothing sets this caption apart" in str(reasons_section(Reasons((), True), ONE))
 
 
 def test_hover_shows_what_was_expected() -> None:

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
-from backend.review.operations import Review
 from backend.review.queue_form import START
 from backend.review.views import fingerprint_of
 from backend.workspace import QueueFilter, Workspace
-from db.queries import job_queries, phrase_scores, suggestions, verdict_queries
+from db.queries import job_queries, suggestions, verdict_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.suggestions import NewSuggestion
@@ -19,14 +18,6 @@ from tests.traced_ui.pages import Page, decisions
 from traced_ui import keyboard, review_page
 from traced_ui.board import FILES
 from traced_ui.review_actions import ACTIONS, name_of
-
-
-def test_a_verdict_is_saved_and_the_next_pair_is_shown(workspace: Workspace) -> None:
-    page = Page(workspace)
-    first = page.pair
-    assert "Saved" in page.press("correct")
-    assert workspace.review.open_pair(first).decision == "correct"
-    assert page.pair != first
 
 
 def test_a_key_for_a_pair_no_longer_on_the_page_writes_nothing(workspace: Workspace) -> None:
@@ -126,26 +117,6 @@ def test_a_search_without_hits_shows_no_pair_to_decide(workspace: Workspace) -> 
     assert page.pair == first
 
 
-def test_an_unknown_suggestion_is_reported_without_mentioning_settings(
-    workspace: Workspace,
-) -> None:
-    page = Page(workspace)
-    message = page.press("suggestion-9")
-    assert "There is no suggestion 9" in message
-    assert "is invalid" not in message
-
-
-def test_a_message_names_a_pair_like_the_page(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Review, "search", lambda *_: (1, 2))
-    page = Page(workspace)
-    first = page.pair
-    name = workspace.review.open_pair(first).external_id
-    page.press("same-picture")
-    assert html.escape(f"pictures like {name}") in page.shown["queue"].replace("&#39;", "&#x27;")
-
-
 def test_a_search_by_meaning_without_vectors_says_how_to_get_them(workspace: Workspace) -> None:
     with pytest.raises(SettingsError, match="until they are scored"):
         workspace.review.search(1, meaning="a dog")
@@ -202,16 +173,6 @@ def test_no_event_breaks_the_page(workspace: Workspace, event: dict[str, Any]) -
     page.press("next")
 
 
-def test_next_and_previous_stay_within_the_queue(workspace: Workspace) -> None:
-    page = Page(workspace)
-    first = page.pair
-    assert "first pair" in page.press("previous")
-    page.press("next")
-    assert page.pair != first
-    page.press("previous")
-    assert page.pair == first
-
-
 def test_search_ignores_case_and_hostile_text_is_escaped(workspace: Workspace) -> None:
     page = Page(workspace)
     page.press("filter", filter={"review": "all", "order": "position", "text": "ONERROR"})
@@ -230,11 +191,6 @@ def test_a_link_opens_its_pair_and_a_broken_link_the_queue(workspace: Workspace)
 
 def test_without_a_dataset_the_page_says_what_to_do(workspace: Workspace) -> None:
     assert "No dataset yet" in Page(workspace, None).shown["stage"]
-
-
-def test_unscored_pairs_say_so(workspace: Workspace) -> None:
-    assert "Not scored yet" in Page(workspace).shown["steps"]
-    assert "Score the dataset under Add data" in Page(workspace).shown["steps"]
 
 
 @pytest.mark.parametrize(
@@ -274,15 +230,6 @@ def test_a_queue_can_be_saved_opened_and_deleted(workspace: Workspace) -> None:
     assert "as it came" not in page.shown["queue"]
     assert "characters" in page.press("save-view", name="   ")
     assert "not a number" in page.press("filter", filter={"s_0_from": "much"})
-
-
-def test_a_link_opens_its_queue_and_an_invalid_one_the_default(workspace: Workspace) -> None:
-    first = Page(workspace, review="all", order="position")
-    assert first.state.filter == {"review": "all", "order": "position"}
-    assert "order=position" in first.shown["queue"]
-    for wrong in ({"order": "x"}, {"p_error_from": "x"}):
-        page = Page(workspace, **wrong)
-        assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
 
 
 def test_a_word_is_marked_as_wrong_and_unmarked(workspace: Workspace) -> None:
@@ -343,20 +290,6 @@ def test_every_key_is_an_action_of_the_page_or_of_the_browser_only() -> None:
     browser_only = set(re.findall(r'^  "?([a-z-]+)"?[:,]', script, re.MULTILINE))
     for key in keyboard.KEYS:
         assert name_of(key.action) in ACTIONS or key.action in browser_only, key
-
-
-def test_a_row_of_the_queue_shows_the_number_that_orders_it(workspace: Workspace) -> None:
-    with workspace.store.writing() as session:
-        pair = next(iter(pair_queries.iterate_pairs(session, 1))).id
-        phrase_scores.save_support(session, {pair: (-1.234, -2.5)})
-    shown = {order: queue_of(workspace, order) for order in ("support", "weakest", "p_error")}
-    assert shown["support"].count("backed -1.23") == 1  # the others have not been measured
-    assert "weakest -2.50" in shown["weakest"]
-    assert "-1.23" not in shown["p_error"]
-
-
-def queue_of(workspace: Workspace, order: str) -> str:
-    return Page(workspace, order=order).shown["queue"]
 
 
 def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace) -> None:

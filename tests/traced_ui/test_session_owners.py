@@ -1,7 +1,7 @@
 """Gradio's sessions and events belong to the login that opened them, and streams end with it."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
@@ -43,27 +43,26 @@ def test_nobody_uses_the_session_of_another(address: str) -> None:
     ):
         request = ben.build_request(method, f"gradio_api/{path}", params=query, json=sent)
         answer = ben.send(request, stream=True)
-        assert (answer.status_code, answer.read()[:25]) == (
-            404,
-            b"There is no such session.",
-        ), path
+        assert (answer.status_code, answer.read()[:25]) == (404, b"There is no such session."), path
         answer.close()
 
 
-@pytest.mark.parametrize("end", ["closed", "password", "logged out"])
-def test_a_stream_ends_with_its_login(address: str, workspace: Workspace, end: str) -> None:
-    ada = log_in(address, "Ada")
-    cookies = dict(ada.cookies)
-    with ada.stream("GET", "gradio_api/heartbeat/a-page") as stream:
-        parts = stream.iter_raw()
-        assert stream.status_code == 200
-        next(parts)
-        if end == "closed":
-            workspace.accounts.change("Ada", active=False)
-        elif end == "password":
-            workspace.accounts.change("Ada", password="another long password")
-        else:
-            httpx.post(f"{address}logout", cookies=cookies)
-        with suppress(httpx.RemoteProtocolError):
-            for _ in parts:  # for ever, if it does not end
-                pass
+def test_a_stream_ends_with_its_login(address: str, workspace: Workspace) -> None:
+    """Which is looked at every few seconds: all three at once."""
+    workspace.accounts.add("Cid", PASSWORD)
+    with ExitStack() as stack:
+        streams = []
+        for name in ("Ada", "Ben", "Cid"):
+            client = log_in(address, name)
+            opened = client.stream("GET", f"gradio_api/heartbeat/page-of-{name}")
+            stream = stack.enter_context(opened)
+            assert stream.status_code == 200
+            streams.append(stream.iter_raw())
+            next(streams[-1])
+        workspace.accounts.change("Ada", active=False)
+        workspace.accounts.change("Ben", password="another long password")
+        httpx.post(f"{address}logout", cookies=dict(client.cookies))
+        for parts in streams:
+            with suppress(httpx.RemoteProtocolError):
+                for _ in parts:  # for ever, if it does not end
+                    pass

@@ -4,10 +4,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from backend.review.views import SpecificityView, SuggestionView
-from traced_ui.specificity import SHOWN, enrichments, line, ordinal
+from traced_ui.specificity import enrichments, line
 
 FOUND = SpecificityView(-1.1712, 3, 21, (17, 4), False, 400, 400, "clip")
 
@@ -32,18 +30,6 @@ def test_the_rank_and_the_more_similar_pictures_are_shown() -> None:
     assert 'data-action="confused"' in message
 
 
-def test_limits_of_the_measurement_are_stated() -> None:
-    assert html(None) == ""
-    assert "strip" not in html(replace(FOUND, rank=1, better=()))
-    assert "among 50,000 of 1,000,000 pictures" in html(
-        replace(FOUND, pool=50_000, pictures=1_000_000)
-    )
-    assert "they are not alike" in html(replace(FOUND, easy=True))
-    assert "no other picture" in html(replace(FOUND, of=1, rank=1, better=()))
-    many = html(replace(FOUND, better=tuple(range(1, 21)), rank=21))
-    assert many.count("<img") == SHOWN
-
-
 def test_richer_captions_are_listed_apart_from_corrections() -> None:
     suggestion = SuggestionView(
         7, "A red dog <b>", "vlm · blend v1", 0.2, 0.3, 0.1, 0.12, 1, 0.9, (), (3, 1, 21),
@@ -64,11 +50,3 @@ def test_richer_captions_are_listed_apart_from_corrections() -> None:
     assert "On a bench at the lake, two men in red." in str(enrichments(view))
     none: Any = SimpleNamespace(caption="A dog", enrichments=())
     assert enrichments(none) is None
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (13, "13th"), (21, "21st"), (22, "22nd")],
-)
-def test_ordinals_are_formatted(number: int, text: str) -> None:
-    assert ordinal(number) == text

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from backend.review.views import PhraseView
-from traced_ui.support import phrase_chips, phrases_section
+from traced_ui.support import phrase_chips
 
 CAPTION = "A <b>red</b> bus"
 PHRASES = (
@@ -23,21 +23,6 @@ def test_chips_show_the_change_of_s() -> None:
     # The largest bar reaches the edge; the negative one is left of the middle.
     assert "left:50.0%;width:50.0%" in html
     assert "left:25.0%;width:25.0%" in html
-
-
-def test_captions_are_escaped() -> None:
-    html = phrase_chips(CAPTION, (PhraseView(0, len(CAPTION), "object", 0.1, 0.0),))
-    assert "<b>red" not in html
-    assert "&lt;b&gt;red" in html
-
-
-def test_the_section_is_shown_only_if_phrases_were_measured() -> None:
-    assert phrases_section(CAPTION, None, None) is None
-    assert "No phrase to test." in str(phrases_section(CAPTION, (), None))
-    html = str(phrases_section(CAPTION, PHRASES, -1.234, "One <note>."))
-    assert "(support): -1.23" in html
-    assert "One &lt;note&gt;." in html
-    assert "Hollow is not wrong" in html
 
 
 def test_a_suspect_word_that_is_supported_has_a_hint() -> None:

@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from backend.workspace import QueueFilter, Workspace
 from tests.traced_ui.pages import Page
-from traced_ui.server import create_app
+from traced_ui.api import create_api
 
 HOSTILE = '<img src=x onerror=alert(1)> "&'
 
@@ -83,7 +83,7 @@ def test_tags_are_merged_and_the_merge_is_undone(
 
 
 def test_programs_tag_pairs(workspace: Workspace) -> None:
-    client = TestClient(create_app(workspace, 1), base_url="http://127.0.0.1/api/v1/")
+    client = TestClient(create_api(workspace), base_url="http://127.0.0.1/")
     ids = [row.pair_id for row in workspace.review.queue_page(QueueFilter(1)).rows]
     url = "datasets/1/tags"
     assert client.post(url, json={"name": HOSTILE, "pairs": ids[:2]}).json() == sorted(ids[:2])

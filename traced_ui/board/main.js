@@ -1,8 +1,9 @@
 // The review page. Gradio draws its component once; everything in it is painted from here.
 import * as acts from "./acts.js";
 import * as address from "./address.js";
-import { board, isShown, listen } from "./page.js";
 import * as keys from "./keys.js";
+import { restoreReturned } from "./messages.js";
+import { board, isShown, listen } from "./page.js";
 import { setStops } from "./roving.js";
 import * as session from "./session.js";
 
@@ -19,6 +20,7 @@ export function start(element) {
   fit();
   setStops();
   session.start();
+  restoreReturned();
 
   const { keys: table, dataset } = board().dataset;
   keys.start(JSON.parse(table));

@@ -1,14 +1,23 @@
 // Messages, verdicts that could not be saved, and those that wait for the server.
 import { all, listen, one, onPaint, paint } from "./page.js";
 
+const RETURNED = "traced-verdicts-returned";
 const box = (name) => one(`#traced-returned .${name}`);
 
 /** Show one of the page's own messages, which are templates. */
 export function say(name) { paint({ toast: one(`#traced-returned [data-says="${name}"]`).innerHTML }); }
 
+/** Show verdicts that were not saved, until the curator has dealt with them: a reload does not lose them. */
 export function showReturned(html) {
   one("ul", box("returned")).insertAdjacentHTML("beforeend", html);
-  box("returned").hidden = false;
+  keepReturned();
+}
+export function restoreReturned() { showReturned(sessionStorage.getItem(RETURNED) ?? ""); }
+
+function keepReturned() {
+  const list = one("ul", box("returned"));
+  sessionStorage.setItem(RETURNED, list.innerHTML);
+  box("returned").hidden = !one("li", list);
 }
 
 export function tellUnsent({ verdicts, isOffline, isRefused }) {
@@ -19,11 +28,10 @@ export function tellUnsent({ verdicts, isOffline, isRefused }) {
 }
 
 listen("click", ({ target }) => {
-  const list = box("returned");
-  if (target.closest("[data-dismiss-returned]")) one("ul", list).replaceChildren();
+  if (target.closest("[data-dismiss-returned]")) one("ul", box("returned")).replaceChildren();
   else if (target.closest("#traced-returned [data-action=open]")) target.closest("li").remove();
   else return;
-  list.hidden = !one("li", list);
+  keepReturned();
 });
 
 // Messages fade out by themselves (board.css), except questions and errors.
