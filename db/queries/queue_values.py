@@ -35,8 +35,9 @@ def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[i
 def values_of(session: Session, dataset_id: int, pair_ids: Sequence[int]) -> list[Row[Any]]:
     """RANGES, WORDS and `captioned` of these pairs, verdicts as the reader sees them."""
     columns = pair_columns(session, (*RANGES, *WORDS), dataset_id)
-    everything: list[Any] = [*columns, has_caption(verdict_seen(session, dataset_id))]
-    return list(session.execute(select(*everything).where(_is_among(Pair.id, pair_ids))))
+    captioned = has_caption(verdict_seen(session, dataset_id))
+    query: Any = select(*columns, captioned).where(_is_among(Pair.id, pair_ids))
+    return list(session.execute(query))
 
 
 def names_of(session: Session, pair_ids: Sequence[int]) -> list[tuple[str, str, int]]:
