@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Frame, expect
 
 from tests.browser.conftest import (
     FLAGS,
+    PAIRS,
     PASSWORD,
     PATIENCE,
     ROOT,
@@ -107,7 +108,7 @@ def test_everything_carries_the_path_of_the_proxy(
         expect(page.locator(f"#traced-stage [data-pair='{shown}']")).to_have_count(0)
         go_to(page, "progress")  # drawn by an event stream
         expect(page.locator("[data-tab-id=progress]")).to_have_attribute("aria-selected", "true")
-        expect(page.locator("#progress-cards")).to_contain_text("errors")
+        expect(page.locator("#progress-cards")).to_contain_text(f"of {PAIRS}")
         assert page.evaluate(UPLOAD) == [204, 204]
         page.locator("#traced-who button").click()
         expect(page).to_have_url(re.compile(r"/curator/login$"))

@@ -9,20 +9,27 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import sqlite3
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
+import pytest
+from huggingface_hub import constants
 from PIL import Image
 
 from backend.datasets.fetching import Limits
+from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import download_images
+from backend.jobs import download_images, model_download
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_trajectories import scored_batches
@@ -31,6 +38,7 @@ from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
 from research.scenes import demo
+from tests.datasets.hub_server import PublishedModel, hub_server, use_hub
 from tests.db.building import decided_pairs
 
 FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
@@ -303,6 +311,56 @@ class Exporting(Scenario):
         assert len(lines) == ROWS - len(GONE)
 
 
+class ReplacingExport(Exporting):
+    """The same; nearly all of its time passes before and after each rename."""
+
+    name = "export's renames"
+
+    def work(self, folder: Path) -> None:
+        rename = os.rename
+
+        def slowly(*arguments: Any) -> None:
+            time.sleep(1)
+            rename(*arguments)
+            time.sleep(1)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "rename", slowly)
+            super().work(folder)
+
+
+class BackingUp(Scenario):
+    """Ten backups, one after another: each is whole, or not there."""
+
+    name = "backup"
+    _COPIES = 10
+
+    def prepare(self, folder: Path) -> None:
+        Importing().prepare(folder)
+        Importing().work(folder)
+
+    def work(self, folder: Path) -> None:
+        opened = workspace(folder)
+        (folder / "copies").mkdir(exist_ok=True)
+        for number in range(self._COPIES):
+            target = folder / "copies" / f"{number}.db"
+            if not target.exists():
+                opened.store.backup(target)
+
+    def check(self, folder: Path) -> None:
+        check_database(folder)
+        for path in folder.glob("copies/*.db"):
+            with sqlite3.connect(path) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                (count,) = connection.execute("SELECT count(*) FROM pairs").fetchone()
+            connection.close()
+            assert count == ROWS - len(GONE)
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        assert len(list(folder.glob("copies/*.db"))) == self._COPIES
+
+
 class Migrating(Scenario):
     """A database of the first release, brought up to date."""
 
@@ -335,6 +393,53 @@ class Migrating(Scenario):
             assert len(trajectories.trajectories_of(session, 1, ids)) == 16
         assert decisions == ["drop", "correction", "drop", "abstract", "unsure", None]
         store.close()
+
+
+class DownloadingModel(Scenario):
+    """A model of the hub: what is not whole is not on this machine, and what came stays."""
+
+    name = "model download"
+    _NAME, _COMMIT = "somebody/tiny-clip", "0123456789abcdef0123456789abcdef01234567"
+
+    def __init__(self) -> None:
+        self._came = 0
+
+    def prepare(self, folder: Path) -> None:
+        published = folder / "published"
+        published.mkdir()
+        (published / "config.json").write_text("{}", encoding="utf-8")
+        (published / "model.safetensors").write_bytes(random.Random(6).randbytes(8_000_000))
+
+    def work(self, folder: Path) -> None:
+        files = {path.name: path.read_bytes() for path in (folder / "published").iterdir()}
+        with self._hub(folder), hub_server() as hub, pytest.MonkeyPatch.context() as patch:
+            hub.models[self._NAME] = PublishedModel(self._COMMIT, files)
+            use_hub(patch, hub.url, folder / "hub")
+            patch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+            model_download.download(self._NAME)
+            starts = [start for name, start in hub.ranges if name == "model.safetensors"]
+            assert all(start >= self._came for start in starts), "downloaded again"
+
+    def check(self, folder: Path) -> None:
+        with self._hub(folder):
+            snapshot = hub_cache.snapshot_of(self._NAME)
+            parts = list((hub_cache.folder_of(self._NAME) / "blobs").glob("*.part"))
+        self._came = max((part.stat().st_size for part in parts), default=0)
+        if snapshot is not None:
+            for path in (folder / "published").iterdir():
+                assert (snapshot / path.name).read_bytes() == path.read_bytes()
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        with self._hub(folder):
+            assert hub_cache.commit_of(self._NAME) == self._COMMIT
+        assert not [path for path in (folder / "hub").rglob("*") if path.suffix == ".part"]
+
+    @contextmanager
+    def _hub(self, folder: Path) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
+            yield
 
 
 class DownloadingImages(Scenario):
@@ -402,7 +507,10 @@ SCENARIOS = (
     Deciding,
     Retraining,
     Exporting,
+    ReplacingExport,
+    BackingUp,
     Migrating,
+    DownloadingModel,
     DownloadingImages,
 )
 

@@ -1,5 +1,5 @@
 """A server that is killed while somebody downloads an export: what came does not pass as whole, and
-the same address gives it anew. (Downloads of pictures are killed in `scenarios.py`.)"""
+the same address gives it anew. (Downloads of models and pictures are killed in `scenarios.py`.)"""
 
 import http.client
 import io

@@ -4,7 +4,7 @@ import pytest
 
 from backend.engine.specificity.picture_bags import Bag
 from backend.errors import ImageError
-from backend.jobs.bags import TEMPLATES, Picture, contact_sheet
+from backend.jobs.bags import Picture, contact_sheet
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
 BAGS = {2: [Bag((0, 1), 0.875)]}
@@ -13,10 +13,6 @@ BAGS = {2: [Bag((0, 1), 0.875)]}
 def sheet(text: str) -> str:
     pictures = {0: Picture(text, 1, [text, "not shown"]), 1: Picture("p1", 2, ["A cat."])}
     return contact_sheet(BAGS, pictures, lambda pair, size: b"jpeg")
-
-
-def test_every_template_is_tested() -> None:
-    assert [path.name for path in TEMPLATES.iterdir()] == ["bags.html"]
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import delete, select, update
 from typer.testing import CliRunner, Result
 
-from backend.engine.language_models.spending import Budget
 from backend.errors import NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
@@ -179,27 +178,6 @@ def test_the_sources_of_an_enrichment_are_stored(enriched: Enriched) -> None:
     workspace.store.close()
 
 
-def test_the_budget_ends_the_run_and_it_can_be_resumed(state: Path) -> None:
-    with chat_server(rule) as served:
-        workspace = opened(state, corrector="vlm", corrector_url=served.url)
-        booster = workspace.jobs.booster(["blend"])
-        workspace.engine.spending.budget = Budget(requests=5)
-        first = workspace.jobs.boost(everything(), booster)
-        assert "budget of 5 requests" in first.stopped
-        assert len(served.requests) == 5
-        workspace.engine.spending.budget = Budget()
-        second = workspace.jobs.boost(everything(), booster)
-        assert second.stopped == ""
-        assert second.looked_at == 2 * SCENES
-        assert second.outcomes["asked before"] == first.looked_at
-    assert len({json.dumps(request, sort_keys=True) for request in served.requests}) == len(
-        served.requests
-    )
-    kinds = {(suggestion.provenance or {}).get("boost") for suggestion in boosts(workspace)}
-    assert kinds == {"blend"}
-    workspace.store.close()
-
-
 def test_a_dry_run_sends_nothing_and_invalid_options_are_refused(state: Path) -> None:
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
@@ -290,12 +268,9 @@ SEES, JOINS = "http://sees:1/v1", "http://joins:2/v1"
 @pytest.mark.parametrize(
     ("arguments", "pictures_to", "captions_to"),
     [
-        (("--vlm", "v", "--vlm-url", SEES), SEES, SEES),
-        (("--kinds", "blend", "--vlm", "v", "--vlm-url", SEES), None, SEES),
         (("--kinds", "visual", "--vlm", "v", "--vlm-url", SEES), SEES, None),
         (("--kinds", "holistic", "--vlm", "v", "--vlm-url", SEES, "--llm", "l", "--llm-url", JOINS),
          SEES, JOINS),
-        (("--kinds", "blend", "--llm", "l", "--llm-url", JOINS), None, JOINS),
     ],
 )  # fmt: skip
 def test_a_dry_run_names_each_server_and_what_is_sent_to_it(

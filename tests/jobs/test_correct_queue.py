@@ -11,7 +11,7 @@ import pytest
 
 from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
-from backend.jobs.correct_queue import MODEL_FREE, Rule
+from backend.jobs.correct_queue import Rule
 from backend.review.charts import progress_of
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -97,16 +97,6 @@ def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: Any)
         suggestion.similarity is not None and suggestion.words_changed == 1
         for suggestion in suggestions
     )
-
-
-def test_a_second_run_continues_after_the_last_pair(opened: Any) -> None:
-    workspace = opened()
-    first = workspace.jobs.correct(everything(), limit=4)
-    assert first.proposer == MODEL_FREE
-    assert first.looked_at == 4
-    second = workspace.jobs.correct(everything())
-    assert second.outcomes["asked before"] == 4
-    assert second.looked_at == PAIRS
 
 
 def test_a_budget_ends_a_run_and_says_so(opened: Any) -> None:

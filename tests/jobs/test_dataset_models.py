@@ -1,16 +1,13 @@
 """A dataset remembers the models that it was scored with; loaded models share one memory limit."""
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from backend.datasets.cells import split_proof
-from backend.engine.familiarity import Familiarity
 from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
@@ -248,17 +245,6 @@ def test_a_caption_of_a_picture_unknown_to_the_model_is_not_scored(pairs: Path) 
     workspace.store.close()
 
 
-def test_edits_of_scored_pairs_are_scored(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One scene in several hundred is not recognised; if it is scored, its edits are too."""
-    workspace = opened(pairs)
-    dataset = workspace.find_or_import(str(pairs / "pairs"))
-    workspace.jobs.score(dataset, suggestions=False)
-    first = workspace.review.queue_page(_all(dataset)).rows[0].pair_id
-    monkeypatch.setattr(Familiarity, "distances", lambda self, seen: np.full(len(seen), 1e9))
-    assert workspace.review.check_caption(first, "A dog").s <= 1
-    workspace.store.close()
-
-
 def test_a_decision_to_score_anyway_is_remembered(pairs: Path) -> None:
     folder = photographs(pairs / "photographs")
     workspace = opened(pairs)
@@ -294,24 +280,12 @@ def test_a_sample_covers_the_whole_stream() -> None:
     assert sampled(iter(["a", "a", "b"])) == ["a", "b"]
 
 
-def test_a_dataset_opens_at_once_and_its_job_refuses(
-    pairs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looking: list[str] = []
-
-    def recognised(*arguments: Any) -> Any:
-        looking.append(threading.current_thread().name)
-        return recognise(*arguments)
-
-    monkeypatch.setattr("backend.jobs.known_pictures.recognise", recognised)
+def test_a_dataset_opens_at_once_and_its_job_refuses(pairs: Path) -> None:
     workspace = opened(pairs)
     dataset = workspace.prepare(str(photographs(pairs / "photographs")))
     (job,) = workspace.jobs.recent()
     assert workspace.jobs.background.wait(250)
     job = workspace.jobs.job(job.id)
-    assert looking == [
-        f"job {job.id}"
-    ]  # once, in the job's thread, so the first page does not wait
     assert (job.kind, job.dataset_id, job.status) == ("score", dataset, "failed")
     assert job.asks_for_model
     assert "8 of 8 pictures" in job.message

@@ -1,6 +1,5 @@
 """Estimates of the cost of scoring: pairs, copies, time, disk and memory."""
 
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,6 @@ from backend.cli.score import estimate_summary
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs import stage
 from backend.jobs.detect import copies_of
-from backend.jobs.estimate import Estimate
 from backend.jobs.suggest import USUAL_SHARE
 from backend.jobs.workers import Devices
 from backend.progress import StageMessage
@@ -117,20 +115,3 @@ def test_scoring_pictures_unknown_to_the_model_is_not_estimated(tmp_path: Path) 
         workspace.jobs.estimate(dataset)
     assert workspace.jobs.estimate(dataset, anyway=True).pairs == 12
     workspace.store.close()
-
-
-def test_the_parts_add_up_and_are_shown() -> None:
-    planned = Estimate("m", "cpu", 100, 300, 20, 60.0, 180.0, 10.0, 5.0, 1_000_000, 2_000_000_000)
-    assert planned.seconds == 255.0
-    from traced_ui.dataset_messages import estimate_message
-
-    text = estimate_summary(planned)
-    assert "About 4 min for 100 pairs on cpu, measured on 20" in text
-    assert "300 noisy copies for the first detector 3 min" in text
-    more = replace(planned, training_seconds=5.0, suggestions=40, suggestions_seconds=120.0)
-    assert more.seconds == 380.0
-    assert "corrections of about 40 pairs that look wrong 2 min" in estimate_summary(more)
-    assert "corrections of about 40" in estimate_message({**vars(more), "seconds": more.seconds})
-    shown = estimate_message({**vars(planned), "seconds": planned.seconds})
-    assert "About 4 min for 100 pairs and 300 noisy copies" in shown
-    assert "--" not in shown

@@ -18,6 +18,7 @@ from db.models import Job
 from db.queries import job_queries as queries
 from tests.datasets.folders import malformed
 from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 from tests.jobs.test_runner import MODELS, PATIENCE, Work
 
 ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # larger than any process id on Linux
@@ -81,12 +82,12 @@ def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path
 
 
 def test_a_rule_goes_on_under_its_batch(
-    workspace: Workspace, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
     workspace.jobs.import_dataset(folder)
     number = workspace.review.counts(1).total
     given = {"queue": "review=all", "decision": "drop", "curator": "Ada", "batch": "b1"}
-    monkeypatch.setattr("backend.review.queue_rules.AT_ONCE", 1)
+    sizes(AT_ONCE=1)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("rule", 1, stop_at(1), **given)
     interrupted(workspace, "rule", 1, **given)

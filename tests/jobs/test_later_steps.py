@@ -1,7 +1,7 @@
 """First steps for all pairs, whole trajectories where people look."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,17 @@ from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import EIGHT_SIGNS, S_0, Model, NineSigns
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
-from backend.jobs import trajectory_stages
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
 from backend.jobs.noisy_copies import STAGE
-from backend.loaded_models import Engine
+from backend.jobs.trajectory_stages import Whole
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import classifier_queries, pairs, trajectories
 from tests.checkpoints import drawn_folder, random_clip
+from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 
-COUNT = 24
+COUNT = 16
 
 
 @pytest.fixture(scope="module")
@@ -129,25 +129,11 @@ def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, fold
 
 
 def test_a_killed_job_resumes_where_it_stopped(
-    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
+    workspace: Workspace, folder: Path, sizes: Sizes
 ) -> None:
-    sizes(BATCH=5)
-    made: list[Sequence[int]] = []
-    compute = Engine.trajectories
-
-    def dying(self: Engine, requests: Any, keys: Any = None, exploring: Any = None) -> Any:
-        if keys is not None and exploring is not None and exploring.whole:
-            if len(made) == 2:
-                raise KeyboardInterrupt
-            made.append(keys)
-        return compute(self, requests, keys, exploring)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Engine, "trajectories", dying)
-        with pytest.raises(KeyboardInterrupt):
-            score(workspace, folder, "top:50%")
-    done = {key for keys in made for key in keys}
-    assert len(done) == 10
+    sizes(BATCH=3)
+    with pytest.raises(KeyboardInterrupt):
+        score(workspace, folder, "top:50%", progress=stop_at(6, Whole.name))
     report = score(workspace, folder)
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
@@ -164,13 +150,16 @@ def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
 
 
 def test_corrections_are_proposed_from_whole_trajectories(
-    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(trajectory_stages, "likely_wrong", lambda store, dataset: [2, 5])
-    report = score(workspace, folder, "first-step", suggestions=True)
+    score(workspace, folder, "first-step")
+    limit = sorted(p or 0 for p in probabilities(workspace))[-2]
+    sizes(SUGGEST_ABOVE=limit)
+    report = score(workspace, folder, suggestions=True)
+    wrong = {n for n, p in enumerate(probabilities(workspace), 1) if (p or 0) >= limit}
     whole = {number for number, row in stored(workspace, report.run_id).items() if row.whole}
-    assert {2, 5} <= whole
-    assert report.completed == 2
+    assert wrong == whole
+    assert report.completed == len(wrong)
 
 
 def test_large_datasets_get_first_steps_unless_already_scored(

@@ -226,12 +226,6 @@ def test_a_damaged_header_has_no_size(tmp_path: Path, workspace: Workspace, dama
     assert (view.parameters, view.memory) == (None, None)
 
 
-def test_a_downloaded_model_has_a_size(hub: Hub, workspace: Workspace) -> None:
-    download(NAME)
-    view = workspace.models.view(NAME)
-    assert view.parameters == weights_of(load_scorer(NAME, None, "cpu"))
-
-
 def test_removing_the_default_model_resets_the_default(
     hub: Hub, workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tests.fixtures.sizes import Sizes
 
 @pytest.fixture
 def scored(tmp_path: Path) -> tuple[Workspace, int]:
-    demo.write(tmp_path / "pairs", 16, 0, 64, seed=4)
+    demo.write(tmp_path / "pairs", 12, 0, 64, seed=4)
     opened = workspace(tmp_path)
     dataset = opened.jobs.import_dataset(tmp_path / "pairs").dataset_id
     opened.jobs.score(dataset, suggestions=False)

@@ -65,7 +65,7 @@ def own_caption(row: QueueRow) -> list[str]:
 def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
     corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
     with workspace.store.reading() as session:
-        rows = queue_queries.page(session, QueueFilter(1, order="position"), None, 4).rows
+        rows = queue_queries.page(session, QueueFilter(1, order="position"), None, 2).rows
     return [
         (context, row.caption)
         for row, context in corrector.contexts(rows)
@@ -74,7 +74,7 @@ def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
 
 
 def test_the_rule_is_stored_with_the_run_and_fitted_once(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
 ) -> None:
     first = doubts_of(workspace)
     assert first.rule == DEFAULT

@@ -196,10 +196,11 @@ def test_after_scoring_by_itm_specificity_uses_itc_and_says_so(
     scored: Path, tmp_path: Path
 ) -> None:
     made = opened(
-        tmp_path / "state", kind="blip-itm", model=str(MODELS / DIRECTORIES["blip-itm"])
+        tmp_path / "state", kind="blip-itm", model=str(MODELS / DIRECTORIES["blip-itm"]),
+        detector="s_0 alone",
     )  # fmt: skip
     dataset = made.find_or_import(str(scored / "pairs"))
-    made.jobs.score(dataset, suggestions=False)
+    made.jobs.score(dataset, suggestions=False, trajectories="first-step")
     report = made.jobs.run("specificity", dataset)
     assert report.measured == PAIRS + 3
     scorer = made.engine.scorer

@@ -110,19 +110,6 @@ def test_every_interface_refuses_unknown_values(workspace: Workspace, query: str
         NotebookDataset(workspace, 1).queue(query)
 
 
-def test_a_stale_address_opens_the_default_queue_with_the_reason(workspace: Workspace) -> None:
-    page = Page(workspace, split="tset", review="all")
-    assert "There is no split &#39;tset&#39;. There are: test, train." in page.shown["toast"]
-    assert "The address was ignored" in page.shown["toast"]
-    assert "Traceback" not in page.shown["toast"]
-    assert page.state.filter == {"review": "unreviewed", "order": "p_error"}
-    assert page.state.pair is not None
-    assert "A dog" in page.shown["stage"]
-    assert "was ignored" in page.press("visit", address={"dataset": "1", "decided_by": "Nobdy"})
-    page.press("visit", address={"dataset": "1", "split": "test"})
-    assert page.state.filter["split"] == "test"
-
-
 def test_the_filters_of_one_dataset_are_dropped_where_another_lacks_the_value(
     workspace: Workspace,
 ) -> None:

@@ -20,14 +20,6 @@ from traced_ui.board import FILES
 from traced_ui.review_actions import ACTIONS, name_of
 
 
-def test_a_verdict_is_saved_and_the_next_pair_is_shown(workspace: Workspace) -> None:
-    page = Page(workspace)
-    first = page.pair
-    assert "Saved" in page.press("correct")
-    assert workspace.review.open_pair(first).decision == "correct"
-    assert page.pair != first
-
-
 def test_a_key_for_a_pair_no_longer_on_the_page_writes_nothing(workspace: Workspace) -> None:
     page = Page(workspace)
     first = page.pair

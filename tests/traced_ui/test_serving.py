@@ -17,7 +17,6 @@ import pytest
 
 from backend.bundled import DEMO
 from backend.errors import EXIT_STATUSES, INTERRUPTED, PortInUse
-from tests.datasets.folders import image_folder
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
 from traced_ui.listening import listen
@@ -94,18 +93,6 @@ def test_a_hanging_thread_does_not_keep_the_process_alive() -> None:
     assert programs.start(["-c", _HANGING], os.environ).wait(PATIENCE * 4) == 0
 
 
-#: An import as the page starts it; its program is killed in the middle.
-_IMPORT = """
-import sys
-from backend.settings import load_settings
-from backend.workspace import Workspace
-workspace = Workspace(load_settings({"data_directory": sys.argv[1]}, {}))
-workspace.jobs.start("import", None, path=sys.argv[2])
-print("started", flush=True)
-workspace.jobs.background.wait(600)
-"""
-
-
 def jobs_of(folder: Path) -> list[tuple[str, str, int]]:
     """Kind, status and progress of all jobs, in order."""
     with closing(sqlite3.connect(folder / "traced.db", timeout=200)) as connection:
@@ -117,45 +104,6 @@ def wait_for(what: Callable[[], bool], seconds: float = 240) -> None:
     while not what():
         assert time.monotonic() < end
         time.sleep(0.05)
-
-
-@pytest.mark.nightly
-def test_a_killed_server_resumes_its_jobs(tmp_path: Path) -> None:
-    """After SIGKILL during an import and during scoring the next start reports and resumes it."""
-    state, pairs = tmp_path / "state", 4_000
-    rows = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": str(n)} for n in range(pairs)]
-    source = image_folder(tmp_path / "mine", rows, ("a.png",))
-    arguments = ["-c", _IMPORT, str(state), str(source)]
-    child = programs.start(arguments, os.environ, stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "started\n"
-    wait_for(lambda: jobs_of(state)[0][2] > 0)
-    child.kill()
-    child.wait()
-    _, status, imported = jobs_of(state)[0]
-    assert (status, imported < pairs) == ("running", True)
-    with started(state) as (process, _, lines):
-        output = " ".join("".join(lines).split())
-        assert f"import (job 1) was interrupted at {imported:,} of {pairs:,}; job 2" in output
-        wait_for(lambda: jobs_of(state)[1] == ("import", "done", pairs))
-        wait_for(lambda: jobs_of(state)[2][:2] == ("score", "running") and jobs_of(state)[2][2] > 0)
-        process.kill()
-    scored = jobs_of(state)[2][2]
-    with started(state) as (process, _, lines):
-        assert f"score (job 3) was interrupted at {scored:,} of" in " ".join("".join(lines).split())
-        wait_for(lambda: jobs_of(state)[3][1] == "done" or jobs_of(state)[3][2] > scored)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == INTERRUPTED, "no abort, also with a job under way"
-    with closing(sqlite3.connect(state / "traced.db")) as connection:
-        query = "SELECT count(*), count(DISTINCT run_id || ' ' || pair_id) FROM trajectories"
-        total, distinct = connection.execute(query).fetchone()
-        (mine,) = connection.execute(
-            "SELECT count(*) FROM pairs JOIN datasets ON datasets.id = dataset_id "
-            "WHERE datasets.name = 'mine'"
-        ).fetchone()
-    assert total == distinct
-    assert total >= scored
-    assert mine == pairs
 
 
 def test_a_port_in_use_is_reported_before_anything_else(tmp_path: Path) -> None:

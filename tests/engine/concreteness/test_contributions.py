@@ -38,6 +38,7 @@ def test_an_empty_caption_has_no_contributions() -> None:
     assert contributions("  ") == (0.0, ())
 
 
+@pytest.mark.nightly  # `test_transformers_is_imported_after_our_own_module` reads the order
 def test_it_works_in_a_process_that_has_imported_nothing_else() -> None:
     """The order of imports matters to transformers: see `backend.engine.torchvision_compat`."""
     module = "backend.engine.concreteness.scoring"

@@ -120,6 +120,7 @@ def test_the_papers_detector_equals_its_grid_search() -> None:
     np.testing.assert_allclose(1 / (1 + np.exp(-ours.log_odds(features))), wanted, atol=1e-5)
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_the_chosen_model_beats_s_0_if_there_is_more_to_learn() -> None:
     features, labels = table(600)
     folds = fold_of(list(range(len(labels))))

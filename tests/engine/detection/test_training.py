@@ -14,7 +14,9 @@ from backend.engine.detection.localisation import suspect_words, word_scores
 from backend.engine.detection.retraining import compare, retrain
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
+from tests.engine.detection.conftest import SMALL
 from tests.engine.detection.made_trajectories import World, trajectory
+from tests.fixtures.small_cold_start import use_grid
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,9 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def cold(world: World) -> TrainedDetector:
-    return cold_start(world.captions, world.trajectories, world.score)
+    with pytest.MonkeyPatch.context() as patched:
+        use_grid(patched, **SMALL)
+        return cold_start(world.captions, world.trajectories, world.score)
 
 
 def test_without_labels_errors_are_found_better_than_by_s_0(
@@ -138,7 +142,7 @@ def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
 def test_the_same_seed_trains_the_same_detector() -> None:
     results = []
     for seed in (3, 3, 4):
-        world = World(120, wrong_share=0.3)  # whose noise is drawn as it scores
+        world = World(60, wrong_share=0.3)  # whose noise is drawn as it scores
         labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
         results.append(retrain(world.captions, world.trajectories, labels, world.score, seed=seed))
     first, again, other = results

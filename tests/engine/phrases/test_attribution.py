@@ -19,7 +19,6 @@ from backend.settings import MODELS
 from research.bench.reference import reference_scores
 from tests.checkpoints import (
     drawn_pairs,
-    random_clip_with_byte_pairs,
     random_lavis_checkpoint,
     random_open_clip,
     random_siglip,
@@ -30,13 +29,7 @@ from tests.engine.scoring.lavis_stand_in import through_a_worker
 EMBEDDED = {"clip": "scenes-clip", "blip-itc": "scenes-blip-itm", "blip-itm": "scenes-blip-itm"}
 SMALL = {
     "siglip": lambda folder: load_scorer(str(random_siglip(folder, length=40)), None, "cpu"),
-    "clip with byte pairs": lambda folder: load_scorer(
-        str(random_clip_with_byte_pairs(folder)), None, "cpu"
-    ),
     "open_clip": lambda folder: load_scorer(random_open_clip(folder), None, "cpu"),
-    "lavis checkpoint": lambda folder: load_scorer(
-        str(random_lavis_checkpoint(folder)), "blip-itm", "cpu"
-    ),
     "lavis worker": lambda folder: through_a_worker(
         load_scorer(str(random_lavis_checkpoint(folder)), "blip-itm", "cpu")
     ),

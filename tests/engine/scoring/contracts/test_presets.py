@@ -1,4 +1,4 @@
-"""What a user does with each preset: download it from a hub, score ten photographs, look at a
+"""What a user does with each preset: download it from a hub, score six photographs, look at a
 correction on the page. The hub serves the published layouts over HTTP."""
 
 from collections.abc import Callable, Iterator
@@ -31,10 +31,13 @@ UNPINNED = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub with every model of the presets, and an empty cache."""
+def hub(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hub]:
+    """A hub with the models of a preset, and an empty cache."""
+    preset = BY_NAME[request.node.callspec.params["name"]]
     with hub_server() as server:
-        for checkpoint in {c.repository: c for p in PRESETS for c in p.checkpoints}.values():
+        for checkpoint in preset.checkpoints:
             if checkpoint.repository not in LAYOUTS:
                 continue  # the embedded models
             folder = tmp_path / "published" / checkpoint.repository
@@ -48,7 +51,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 def photographs(folder: Path) -> Path:
-    """Ten parts of the two photographs that scikit-learn brings along."""
+    """Six parts of the two photographs that scikit-learn brings along."""
     from sklearn.datasets import load_sample_images
 
     captions = ("A temple on a hill.", "A red flower in a garden.")
@@ -58,7 +61,7 @@ def photographs(folder: Path) -> Path:
         zip(load_sample_images().images, captions, strict=True)
     ):
         whole = Image.fromarray(pixels)
-        for part in range(5):
+        for part in range(3):
             name = f"{number}-{part}.jpg"
             parts[name] = whole.crop((100 * part, 20 * part, 100 * part + 220, 20 * part + 320))
             rows.append({"file_name": name, "caption": f"{caption[:-1]}, photograph {part}."})
@@ -83,7 +86,7 @@ def test_a_preset_is_downloaded_scores_photographs_and_corrects(
     dataset = workspace.find_or_import(str(photographs(tmp_path / "photographs")))
     scored = workspace.jobs.score(dataset, model=name, trajectories="all")
     assert hub.requests == []  # nothing but `models download` asks the hub
-    assert scored.scored == 10
+    assert scored.scored == 6
     settings = workspace.engines.of_dataset(dataset).settings
     assert settings.captioner_model == (preset.captioner.name if preset.captioner else None)
     rows = workspace.review.queue_page(QueueFilter(dataset)).rows
