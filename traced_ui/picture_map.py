@@ -30,9 +30,9 @@ SCRIPT = Path(__file__).with_name("picture_map.js")
 COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
 #: Number of pictures shown of a region.
 SHOWN = 12
-#: Pictures are shown above their points if at most so many points are in view, and one in each
-#: square of so many pixels.
-NEAR, TILE = 200, 56
+#: Pictures are shown above their points if at most so many points are in view; so many pixels lie
+#: between two.
+NEAR, TILE = 200, 52
 #: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
@@ -133,7 +133,7 @@ def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -
 
 
 def tiles_html(workspace: Workspace, dataset_id: int, run: int, view: Any, frame: str) -> str:
-    """Pictures above their points, in percent of the view (left, right, low, high, width and height
+    """Pictures above their points, in pixels of the view (left, right, low, high, width and height
     in pixels); none if more than `NEAR` points are in view. Raises SettingsError."""
     left, right, low, high, width, height = _numbers(view, "That is no part of the map.", 6)
     points = map_of(workspace.store, dataset_id)
@@ -143,13 +143,12 @@ def tiles_html(workspace: Workspace, dataset_id: int, run: int, view: Any, frame
     inside = np.flatnonzero((across >= 0) & (across <= 1) & (down >= 0) & (down <= 1))
     if len(inside) > NEAR:
         return ""
-    # The most suspicious picture of a square stands for the others.
-    order = inside[np.argsort(-np.nan_to_num(points.p_error[inside]), kind="stable")]
-    squares = np.stack([across * width // TILE, down * height // TILE], axis=1)
-    _, first = np.unique(squares[order], axis=0, return_index=True)
-    tiles = [
-        (int(points.pairs[i]), 100 * float(across[i]), 100 * float(down[i])) for i in order[first]
-    ]
+    # Where pictures would overlap, the most suspicious one stands for the others.
+    tiles: list[tuple[int, float, float]] = []
+    for i in inside[np.argsort(-np.nan_to_num(points.p_error[inside]), kind="stable")]:
+        x, y = float(across[i]) * width, float(down[i]) * height
+        if all(max(abs(x - other_x), abs(y - other_y)) >= TILE for _, other_x, other_y in tiles):
+            tiles.append((int(points.pairs[i]), x, y))
     return render("map/tiles.html", tiles=tiles, frame=frame)
 
 

@@ -84,6 +84,8 @@ def from_fields(
     }
     if order == "specificity" and among is None:
         ranges = GENERIC_BOUNDS | ranges
+    if fields.get("captioned") == "no" and order in (*RANGES, "uncertainty"):
+        order = "position"  # they have no numbers, and their own index is in this order
     values: dict[str, Any] = {key: fields.get(key) or None for key in _TEXTS}
     values |= {key: _YES_NO.get(fields.get(key, "")) for key in _FLAGS}
     return QueueFilter(

@@ -15,7 +15,8 @@ from db.queries import queue_values
 from db.queries.pair_queue import RANGES, QueueFilter
 from db.queries.queue_values import WORDS
 
-MOST_READ = 5_000
+#: And at most so many for the words outside of the groups.
+MOST_READ, OTHERS_READ = 3_000, 1_000
 #: A histogram has at most so many bars, and a field so many listed words.
 BARS, LISTED = 20, 30
 _STEPS = (1, 2, 2.5, 5, 10)
@@ -49,10 +50,10 @@ class QueueValues:
 def read_values(session: Session, filter: QueueFilter) -> QueueValues:
     """What the queue contains. With groups also, at 0, the words that pairs outside of them have:
     they can be added to a group."""
-    values = _count(session, filter)
+    values = _count(session, filter, MOST_READ)
     if filter.where is None:
         return values
-    others = _count(session, replace(filter, where=None)).words
+    others = _count(session, replace(filter, where=None), OTHERS_READ).words
     words = {
         name: (*counts, *((word, 0) for word, _ in others[name] if word not in dict(counts)))
         for name, counts in values.words.items()
@@ -60,14 +61,12 @@ def read_values(session: Session, filter: QueueFilter) -> QueueValues:
     return replace(values, words=words)
 
 
-def _count(session: Session, filter: QueueFilter) -> QueueValues:
-    rows = queue_values.values_of(session, filter, MOST_READ + 1)
-    is_sample = len(rows) > MOST_READ
-    pairs = min(len(rows), MOST_READ)
-    names = queue_values.names_of(session, filter, MOST_READ)
-    columns = dict(
-        zip((*RANGES, *WORDS, "captioned"), zip(*rows[:MOST_READ], strict=True), strict=False)
-    )
+def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
+    ids, is_sample = queue_values.sample_of(session, filter, most)
+    pairs = len(ids)
+    rows = queue_values.values_of(session, filter.dataset_id, ids)
+    names = queue_values.names_of(session, ids)
+    columns = dict(zip((*RANGES, *WORDS, "captioned"), zip(*rows, strict=True), strict=False))
     counts = {name: Counter(columns.get(name, ())) for name in (*WORDS, "captioned")}
     counts |= {"tag": Counter(), "picture": Counter(), "duplicates": Counter()}
     for field, name, count in names:

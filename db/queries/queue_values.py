@@ -1,11 +1,12 @@
 """What the pairs of a queue say, field by field: the numbers and words behind a drawer of filters.
 
-Read in the fixed random order: the first pairs of a long queue are a random sample of it.
+The first pairs of a queue in the fixed random order are a random sample of it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, func, literal, select, union_all
+from sqlalchemy import ColumnElement, Row, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue
@@ -14,35 +15,42 @@ from db.queries.pair_queue import RANGES, QueueFilter, conditions_of, has_captio
 
 #: What `values_of` reads: numbers, and words or flags (a note: whether there is one).
 WORDS = ("decision", "decided_by", "split", "suspect_kind", "truncated", "note")
+#: A queue of at most so many pairs is read as a whole to draw from it.
+_SHORT = 10_000
 
 
-def values_of(session: Session, filter: QueueFilter, limit: int) -> list[Row[Any]]:
-    """RANGES, WORDS and `captioned` of at most `limit` pairs, verdicts as the reader sees them."""
-    columns = pair_columns(session, (*RANGES, *WORDS), filter.dataset_id)
-    captioned = has_caption(verdict_seen(session, filter.dataset_id))
-    return list(session.execute(_first(session, filter, limit, *columns, captioned)))
+def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[int], bool]:
+    """The ids of at most `limit` pairs of a queue, drawn at random, and whether there are more."""
+    conditions = conditions_of(session, filter)
+    # A short queue is read by the index that suits its filter, a long one by that of the order.
+    keys = select(Pair.random_key, Pair.id).where(*conditions).limit(_SHORT + 1)
+    rows = session.execute(keys).tuples().all()
+    if len(rows) <= _SHORT:
+        first = sorted((key, pair_id) for key, pair_id in rows)[:limit]
+        return [pair_id for _, pair_id in first], len(rows) > limit
+    drawn = select(Pair.id).where(*conditions).order_by(Pair.random_key, Pair.id).limit(limit)
+    return list(session.scalars(drawn)), True
 
 
-def names_of(session: Session, filter: QueueFilter, limit: int) -> list[tuple[str, str, int]]:
-    """Field, name and number of pairs of the tags and issues that the same pairs have, and of
-    near duplicates, whose name is "yes"."""
-    first_pairs = _first(session, filter, limit, Pair.id).cte("first_pairs")
-    duplicates = select(literal("duplicates"), literal("yes"), func.count())
-    counts = [
-        select(literal(field), name, func.count())
-        .join_from(first_pairs, table, table.pair_id == first_pairs.c.id)
-        .group_by(name)
-        for field, table, name in (
-            ("tag", PairTag, PairTag.name),
-            ("picture", PictureIssue, PictureIssue.issue),
-        )
-    ]
-    counts.append(
-        duplicates.join_from(first_pairs, NearDuplicate, NearDuplicate.pair_id == first_pairs.c.id)
-    )
-    return [(field, name, count) for field, name, count in session.execute(union_all(*counts))]
+def values_of(session: Session, dataset_id: int, pair_ids: Sequence[int]) -> list[Row[Any]]:
+    """RANGES, WORDS and `captioned` of these pairs, verdicts as the reader sees them."""
+    columns = pair_columns(session, (*RANGES, *WORDS), dataset_id)
+    captioned = has_caption(verdict_seen(session, dataset_id))
+    query: Any = select(*columns, captioned).where(_is_among(Pair.id, pair_ids))
+    return list(session.execute(query))
 
 
-def _first(session: Session, filter: QueueFilter, limit: int, *columns: Any) -> Any:
-    query = select(*columns).where(*conditions_of(session, filter))
-    return query.order_by(Pair.random_key, Pair.id).limit(limit)
+def names_of(session: Session, pair_ids: Sequence[int]) -> list[tuple[str, str, int]]:
+    """Field, name and number of pairs of the tags and issues that these pairs have, and of near
+    duplicates, whose name is "yes"."""
+    counts: list[tuple[str, str, int]] = []
+    for field, name in (("tag", PairTag.name), ("picture", PictureIssue.issue)):
+        of_pairs = select(name, func.count()).where(_is_among(name.class_.pair_id, pair_ids))
+        counts += [(field, *row) for row in session.execute(of_pairs.group_by(name)).tuples()]
+    duplicates = select(func.count()).where(_is_among(NearDuplicate.pair_id, pair_ids))
+    return [*counts, ("duplicates", "yes", session.execute(duplicates).scalar_one())]
+
+
+def _is_among(column: Any, pair_ids: Sequence[int]) -> ColumnElement[bool]:
+    """Condition, with the ids in the statement: thousands of parameters would cost more."""
+    return column.in_([literal_column(", ".join(map(str, pair_ids)) or "NULL")])

@@ -90,6 +90,16 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     card = page.locator(f'#map-card [data-pair-card="{point["pair"]}"]')
     expect(card).to_be_visible()
     expect(card.locator("img")).to_have_attribute("src", f"pictures/{point['pair']}?size=400")
+    # Near enough, pictures stand above their points; they follow the view.
+    tiles = page.locator("#map-tiles img")
+    expect(tiles.first).to_have_attribute("src", re.compile(r"pictures/\d+\?size=104"))
+    count = tiles.count()
+    assert 1 < count <= PAIRS + 4
+    page.locator('#map-chart [data-title="Zoom in"]').dispatch_event("click")
+    fewer = "n => document.querySelectorAll('#map-tiles img').length < n"
+    page.wait_for_function(fewer, arg=count)
+    page.locator('#map-chart [data-title="Reset axes"]').dispatch_event("click")
+    expect(tiles).to_have_count(count)
     # A small circle around it.
     around = ((-9, -9), (9, -9), (9, 9), (-9, 9), (-9, -8))
     page.mouse.move(point["x"] + around[0][0], point["y"] + around[0][1])

@@ -44,7 +44,7 @@ from backend.review.views import (
     SuspectsHit,
     ThresholdView,
     VerdictView,
-)
+)  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
 from db.queries.pictures import MemberRow
 from db.queries.sibling_captions import CaptionRow
@@ -63,7 +63,7 @@ from traced_ui import (
     rooms,
     specificity,
     team,
-)
+)  # fmt: skip
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
 from traced_ui.highlighting import highlighted_caption

@@ -1,7 +1,8 @@
 """With login, pages read and write only in the folders that the administrator has configured."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,37 +50,31 @@ def test_only_addresses_that_the_administrator_names_are_imported_from(tmp_path:
     team.store.close()
 
 
-@pytest.mark.parametrize("way", ["plain", "dots", "link", "folder link"])
 def test_an_import_stays_in_its_folders_and_reveals_nothing_of_others(
-    team: Workspace, tmp_path: Path, way: str
+    team: Workspace, tmp_path: Path
 ) -> None:
     table = secret(tmp_path / "private")
     (tmp_path / "in" / "link.csv").symlink_to(table)
     (tmp_path / "in" / "there").symlink_to(table.parent)
-    path = {
-        "plain": table,
-        "dots": tmp_path / "in" / ".." / "private" / "payroll.csv",
-        "link": tmp_path / "in" / "link.csv",
-        "folder link": tmp_path / "in" / "there" / "payroll.csv",
-    }[way]
-    with pytest.raises(UnsafePath) as refused:
-        team.jobs.start("import", None, path=str(path))
-    with pytest.raises(UnsafePath) as absent:
-        team.jobs.start("import", None, path=str(tmp_path / "private" / "nothing.csv"))
-    for problem in (refused, absent):
-        assert "salary" not in str(problem.value)
-        assert "--import-root" in problem.value.remedies["terminal"]
-        assert str(tmp_path / "in") in str(problem.value)
+    for path in (
+        table, tmp_path / "in" / ".." / "private" / "payroll.csv", tmp_path / "in" / "link.csv",
+        tmp_path / "in" / "there" / "payroll.csv", tmp_path / "private" / "nothing.csv",
+    ):  # fmt: skip
+        with pytest.raises(UnsafePath) as refused:
+            team.jobs.start("import", None, path=str(path))
+        assert "salary" not in str(refused.value)
+        assert "--import-root" in refused.value.remedies["terminal"]
+        assert str(tmp_path / "in") in str(refused.value)
     assert [dataset.name for dataset in team.datasets()] == ["pairs"]
 
 
-@pytest.mark.parametrize("folder", ["out/of-ada", "out", "."])
-def test_exports_are_not_imported_from_a_page(tmp_path: Path, folder: str) -> None:
+def test_exports_are_not_imported_from_a_page(tmp_path: Path) -> None:
     """They belong to those who started them."""
     team = opened(tmp_path, import_root=[str(tmp_path)], export_root=[str(tmp_path / "out")])
     team.confine()
-    with pytest.raises(UnsafePath, match="exports are not imported"):
-        team.jobs.start("import", None, path=str(tmp_path / folder))
+    for folder in ("out/of-ada", "out", "."):
+        with pytest.raises(UnsafePath, match="exports are not imported"):
+            team.jobs.start("import", None, path=str(tmp_path / folder))
     team.store.close()
 
 
@@ -94,44 +89,31 @@ def test_the_image_folder_of_an_import_stays_in_its_folders(
         team.jobs.start("import", None, path=str(table), image_root=str(tmp_path / "private"))
 
 
-@pytest.mark.parametrize("name", ["private/x", "in/x", "out/../private/x", "out2", "out"])
-def test_an_export_stays_in_its_folders(team: Workspace, tmp_path: Path, name: str) -> None:
-    (tmp_path / "out").mkdir(exist_ok=True)
-    with pytest.raises((UnsafePath, SettingsError)):
-        team.jobs.start("export", 1, choice=ExportChoice(), out=str(tmp_path / name), format="csv")
-
-
-def test_an_export_does_not_follow_a_link_out_of_its_folders(
-    team: Workspace, tmp_path: Path
-) -> None:
+def test_an_export_stays_in_its_folders(team: Workspace, tmp_path: Path) -> None:
     (tmp_path / "private").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "link").symlink_to(tmp_path / "private")
-    with pytest.raises(UnsafePath, match="lies outside"):
-        team.jobs.start(
-            "export", 1, choice=ExportChoice(), out=str(tmp_path / "out" / "link" / "x"),
-            format="csv",
-        )  # fmt: skip
+    for name in ("private/x", "in/x", "out/../private/x", "out2", "out", "out/link/x"):
+        out = str(tmp_path / name)
+        with pytest.raises((UnsafePath, SettingsError)):
+            team.jobs.start("export", 1, choice=ExportChoice(), out=out, format="csv")
+    assert list((tmp_path / "private").iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["import", "export"])
-@pytest.mark.parametrize("path", ["a\0b", "half \ud83d", "~nobody-of-that-name/x", "circle/x"])
 def test_an_invalid_path_is_refused_with_the_reason(
-    team: Workspace, tmp_path: Path, kind: str, path: str, monkeypatch: pytest.MonkeyPatch
+    team: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "circle").symlink_to("circle")
-    given: dict[str, object] = (
-        {"path": path} if kind == "import" else {"out": path, "choice": ExportChoice()}
-    )
-    with pytest.raises(SettingsError, match="is not a path"):
-        team.jobs.start(kind, 1, **given)
-    by_command: Callable[[], object] = {
-        "import": lambda: team.jobs.import_dataset(path),
-        "export": lambda: team.jobs.export(1, ExportChoice(), path),
-    }[kind]
-    with pytest.raises(SettingsError, match="is not a path"):
-        by_command()
+    for path in ("a\0b", "half \ud83d", "~nobody-of-that-name/x", "circle/x"):
+        for start in (
+            partial(team.jobs.start, "import", 1, path=path),
+            partial(team.jobs.start, "export", 1, out=path, choice=ExportChoice()),
+            partial(team.jobs.import_dataset, path),
+            partial(team.jobs.export, 1, ExportChoice(), path),
+        ):
+            with pytest.raises(SettingsError, match="is not a path"):
+                start()
 
 
 def test_import_and_export_work_inside_their_folders(team: Workspace, tmp_path: Path) -> None:

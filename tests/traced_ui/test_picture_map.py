@@ -1,6 +1,5 @@
 """The map's colours by probability, ICC and verdict, including pairs without values."""
 
-import base64
 import json
 from typing import Any
 
@@ -106,70 +105,35 @@ def mapped(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def unpacked(part: Any) -> Any:
-    """Plotly's JSON with its byte-encoded arrays decoded to lists."""
-    if isinstance(part, dict) and set(part) == {"dtype", "bdata"}:
-        return np.frombuffer(base64.b64decode(part["bdata"]), part["dtype"]).tolist()
-    if isinstance(part, dict):
-        return {key: unpacked(value) for key, value in part.items()}
-    return [unpacked(value) for value in part] if isinstance(part, list) else part
+def drawn_by(page: gr.Blocks, colour: str) -> tuple[Any, Any]:
+    """The chart and the note without one, after a choice on the page."""
+    blocks = page.blocks.values()
+    (control,) = [b for b in blocks if getattr(b, "elem_id", "") == "map-colour"]
+    (event,) = [e for e in page.fns.values() if (control._id, "change") in e.targets]
+    assert event.inputs[1:] == [control]
+    chart, empty, *_ = event.fn(1, colour)  # pyrefly: ignore[not-callable]
+    return chart, empty
 
 
-class MapPage:
-    """The page in Gradio: its colour control, and the function that draws the chart."""
+@pytest.fixture
+def page(workspace: Workspace) -> gr.Blocks:
+    with gr.Blocks() as blocks:
+        picture_map.build(workspace, gr.Dropdown([("pairs", 1)], value=1))
+    return blocks
 
-    def __init__(self, workspace: Workspace) -> None:
-        with gr.Blocks() as blocks:
-            dataset = gr.Dropdown([("pairs", 1)], value=1)
-            self._draw, _, outputs = picture_map.build(workspace, dataset)
-        (self.control,) = [
-            block for block in blocks.blocks.values()
-            if getattr(block, "elem_id", "") == "map-colour"
-        ]  # fmt: skip
-        (changed,) = [
-            function for function in blocks.fns.values()
-            if (self.control._id, "change") in function.targets
-        ]  # fmt: skip
-        assert changed.inputs == [dataset, self.control]
-        assert changed.outputs == outputs
-        self._changed = changed.fn
 
-    def opened(self) -> dict[str, Any]:
-        return self._traces(self._draw(1, self.control.value))
-
-    def changed_to(self, colour: str) -> dict[str, Any]:
-        return self._traces(self._changed(1, colour))
-
-    def _traces(self, shown: Any) -> dict[str, Any]:
-        chart = shown[0]
+def test_the_colour_can_be_chosen_on_the_page(mapped: Workspace, page: gr.Blocks) -> None:
+    for colour, names in (
+        ("chance of error", ["unknown", "chance of error"]),
+        ("concrete to vague", ["unknown", "concrete to vague"]),
+        ("verdict", [UNDECIDED, "wrong"]),
+    ):
+        chart, _ = drawn_by(page, colour)
         assert chart.visible
-        return traces(go.Figure(unpacked(json.loads(chart.value["plot"]))))
+        assert [trace["name"] for trace in json.loads(chart.value["plot"])["data"]] == names
 
 
-def test_the_colour_can_be_chosen_on_the_page(mapped: Workspace) -> None:
-    page = MapPage(mapped)
-    assert [value for _, value in page.control.choices] == [
-        "chance of error",
-        "concrete to vague",
-        "verdict",
-    ]
-    opened = page.opened()
-    assert list(opened) == ["unknown", "chance of error"]
-    assert list(opened["chance of error"].customdata) == [2, 1]
-    np.testing.assert_allclose(opened["chance of error"].marker.color, [0.5, 0.75])
-    assert list(opened["unknown"].customdata) == [3]
-    by_icc = page.changed_to("concrete to vague")
-    assert list(by_icc["concrete to vague"].customdata) == [1]
-    np.testing.assert_allclose(by_icc["concrete to vague"].marker.color, [0.25])
-    assert list(by_icc["unknown"].customdata) == [2, 3]
-    by_verdict = page.changed_to("verdict")
-    assert {name: list(trace.customdata) for name, trace in by_verdict.items()} == {
-        UNDECIDED: [2, 3], "wrong": [1],
-    }  # fmt: skip
-    assert list(page.changed_to("chance of error")) == list(opened)
-
-
-def test_a_dataset_without_a_map_says_so(workspace: Workspace) -> None:
-    chart, empty, _, _ = MapPage(workspace)._changed(1, "concrete to vague")
+def test_a_dataset_without_a_map_says_so(page: gr.Blocks) -> None:
+    chart, empty = drawn_by(page, "concrete to vague")
     assert not chart.visible
     assert "No map yet" in empty
