@@ -12,14 +12,15 @@ from backend.datasets import locations
 from backend.datasets.locations import Location, WebFiles, fetch
 from backend.errors import DatasetFormatError, DatasetNotFound, ExportError, SettingsError, explain
 from tests.fixtures.object_store import ObjectStore
+from tests.fixtures.sizes import Sizes
 
 CONTENT = bytes(range(256)) * 40
 
 
 @pytest.fixture
-def stored(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+def stored(object_store: ObjectStore, sizes: Sizes) -> ObjectStore:
     """s3://shop/in/train/1.tar in three blocks, and two small files."""
-    monkeypatch.setattr(locations, "_BLOCK", 4096)
+    sizes(_BLOCK=4096)
     object_store.put("shop/in/train/1.tar", CONTENT)
     object_store.put("shop/in/a.csv", b"a")
     object_store.put("shop/inner.csv", b"beside it")
@@ -74,14 +75,13 @@ def test_a_fault_that_passes_goes_unnoticed(
                                                ("403", "No permission"),
                                                ("slow", "takes too long")])  # fmt: skip
 def test_a_fault_that_stays_is_named_without_secrets(
-    stored: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, reason: str
+    stored: ObjectStore, tmp_path: Path, sizes: Sizes, fault: str, reason: str
 ) -> None:
     place = Location("s3://shop/in")
     (_, large) = place.files()
     stored.fault = lambda method, path: fault if method == "GET" else ""
     if fault == "slow":
-        monkeypatch.setattr(locations, "_SECONDS", 0.2)
-        monkeypatch.setattr(locations, "_PAUSES", ())
+        sizes(_SECONDS=0.2)
     with pytest.raises(DatasetNotFound, match=reason) as caught:
         place.copy(large, tmp_path)
     assert "s3://shop/in" in explain(caught.value)
@@ -166,10 +166,9 @@ def web() -> Iterator[str]:
 
 
 def test_a_web_server_serves_one_file_but_no_private_one(
-    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
-    monkeypatch.setattr(locations, "_PAUSES", ())
-    monkeypatch.setattr(locations, "_BLOCK", 4096)
+    sizes(_BLOCK=4096)
     with pytest.raises(DatasetNotFound, match="the address is not public") as caught:
         Location(web).files()
     assert "hidden" not in explain(caught.value)

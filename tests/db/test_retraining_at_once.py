@@ -23,7 +23,10 @@ from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, rankings, runs
 from research.scenes import demo
+from tests.fixtures.small_cold_start import small_cold_start
 from tests.fixtures.stores import fresh_database
+
+__all__ = ["small_cold_start"]  # used by every test
 
 #: Pairs that are scored first; the others are added later.
 FIRST, ALL = 16, 21

@@ -27,11 +27,12 @@ from tests.jobs.test_shard_scores import (
     SHARDS,
     engine,
     scored,
+    shards,
     source,
     write_shards,
 )
 
-__all__ = ["engine", "scored", "source"]  # fixtures
+__all__ = ["engine", "scored", "shards", "source"]  # fixtures
 EVERY = SHARDS * PAIRS
 
 
@@ -171,7 +172,7 @@ def test_only_drawn_pictures_are_fetched_from_an_address(
 def test_what_does_not_fit_is_told_before_work_begins(
     scored: Path, engine: Engine, workspace: Workspace, tmp_path: Path
 ) -> None:
-    source, out = write_shards(tmp_path / "shards"), tmp_path / "out"
+    source, out = write_shards(tmp_path / "shards", 4), tmp_path / "out"
     with pytest.raises(SettingsError, match="holds no results"):
         draw(workspace, source, top=3)
 

@@ -63,8 +63,8 @@ def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
     "write",
     [
         partial(table, line="a.png,row-{number},A red square number {number}\n"),
-        partial(table, line="gone.png,row-{number},A\n"),
-        annotations,
+        pytest.param(partial(table, line="gone.png,row-{number},A\n"), marks=pytest.mark.nightly),
+        pytest.param(annotations, marks=pytest.mark.nightly),  # `test_json_stream.py` streams too
     ],
     ids=["good rows", "bad rows", "one JSON"],
 )

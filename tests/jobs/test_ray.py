@@ -18,10 +18,11 @@ from tests.jobs.test_shard_scores import (
     engine,
     rows,
     scored,
+    shards,
     source,
 )
 
-__all__ = ["engine", "scored", "source"]  # fixtures
+__all__ = ["engine", "scored", "shards", "source"]  # fixtures
 
 
 # Workers import torch one after another: a minute, or several on a busy machine.

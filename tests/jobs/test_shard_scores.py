@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets import locations
 from backend.datasets.locations import Location
 from backend.engine.detection.classifier import Classifier
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
@@ -32,28 +31,25 @@ from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.test_shards import make_tar
 from tests.fixtures.object_store import ObjectStore
+from tests.fixtures.shared import SharedFolder
+from tests.fixtures.sizes import Sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARDS, PAIRS = 3, 16
 HERE = Devices()
 
 
-def write_shards(folder: Path) -> Path:
+def write_shards(folder: Path, pairs: int = PAIRS) -> Path:
     folder.mkdir()
     for number in range(SHARDS):
         members: dict[str, bytes] = {}
-        for row, (picture, caption) in enumerate(drawn_pairs(PAIRS, seed=number)):
+        for row, (picture, caption) in enumerate(drawn_pairs(pairs, seed=number)):
             content = io.BytesIO()
             picture.save(content, "PNG")
             members[f"{number}-{row:04d}.png"] = content.getvalue()
             members[f"{number}-{row:04d}.txt"] = caption.encode()
         make_tar(folder / f"{number:05d}.tar", members)
     return folder
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_shards(tmp_path_factory.mktemp("shards") / "source")
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +62,25 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def scored(engine: Engine, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("results") / "out"
-    report = shard_scores.score_shards(engine, source, out, devices=HERE)
-    assert (report.shards, report.pairs, report.left_out) == (SHARDS, SHARDS * PAIRS, 0)
-    return out
+def shards(engine: Engine, shared_folder: SharedFolder) -> Path:
+    """The shards in `source`, and what their scoring wrote in `out`."""
+
+    def score(folder: Path) -> None:
+        source, out = write_shards(folder / "source"), folder / "out"
+        report = shard_scores.score_shards(engine, source, out, devices=HERE)
+        assert (report.shards, report.pairs, report.left_out) == (SHARDS, SHARDS * PAIRS, 0)
+
+    return shared_folder("scored-shards", score)
+
+
+@pytest.fixture(scope="module")
+def source(shards: Path) -> Path:
+    return shards / "source"
+
+
+@pytest.fixture(scope="module")
+def scored(shards: Path) -> Path:
+    return shards / "out"
 
 
 def rows(out: Path, number: int) -> list[dict[str, object]]:
@@ -124,7 +134,7 @@ def test_the_same_command_has_nothing_left_to_do(
 def test_a_changed_shard_is_scored_again_and_a_broken_one_is_named(
     engine: Engine, tmp_path: Path
 ) -> None:
-    source, out = write_shards(tmp_path / "source"), tmp_path / "out"
+    source, out = write_shards(tmp_path / "source", 4), tmp_path / "out"
     shard_scores.score_shards(engine, source, out, devices=HERE)
     (source / "00000.tar").replace(source / "00002.tar")
     (source / "00001.tar").write_bytes(b"no tar")
@@ -133,7 +143,7 @@ def test_a_changed_shard_is_scored_again_and_a_broken_one_is_named(
     assert len(report.failed) == 1
     assert report.failed[0].startswith("00001.tar")
     assert [row["caption"] for row in rows(out, 2)] == [
-        caption for _, caption in drawn_pairs(PAIRS, seed=0)
+        caption for _, caption in drawn_pairs(4, seed=0)
     ]
 
 
@@ -149,7 +159,7 @@ def test_results_of_another_run_are_refused(scored: Path, source: Path, engine: 
 
 
 def test_tables_with_different_columns_are_named_before_work_begins(
-    engine: Engine, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, tmp_path: Path, object_store: ObjectStore, sizes: Sizes
 ) -> None:
     source = tmp_path / "tables"
     source.mkdir()
@@ -160,7 +170,7 @@ def test_tables_with_different_columns_are_named_before_work_begins(
     (source / "3.parquet").write_bytes(b"damaged")  # its task says so
     pq.write_table(pa.table({"file_name": ["a.png"] * 300, "text": captions}), source / "2.parquet")
     object_store.upload(source, "s3://shop/tables")
-    monkeypatch.setattr(locations, "_END", 1000)  # less than a table has
+    sizes(_END=1000)  # less than a table has
     for place, out in ((source, tmp_path / "out"), ("s3://shop/tables", "s3://shop/out")):
         with pytest.raises(DatasetFormatError, match=r"2\.parquet and 0\.parquet .* caption, text"):
             shard_scores.score_shards(engine, place, out, devices=HERE)
@@ -272,19 +282,22 @@ def test_what_is_scored_is_ranked_again_without_a_model(
 
 
 def test_results_without_a_manifest_are_known_and_commands_take_turns(
-    scored: Path, source: Path, engine: Engine
+    scored: Path, source: Path, engine: Engine, tmp_path: Path
 ) -> None:
-    manifest = (scored / "manifest.json").read_bytes()
-    (scored / "manifest.json").unlink()  # killed before it was written
-    report = shard_scores.score_shards(engine, source, scored, devices=HERE)
+    out = Path(shutil.copytree(scored, tmp_path / "out"))
+    (out / "manifest.json").unlink()  # killed before it was written
+    report = shard_scores.score_shards(engine, source, out, devices=HERE)
     assert (report.scored_now, report.pairs) == (0, SHARDS * PAIRS)
-    assert (scored / "manifest.json").read_bytes() == manifest
+    stored, manifest = (
+        json.loads((folder / "manifest.json").read_text())["shards"] for folder in (scored, out)
+    )
+    assert manifest.keys() == stored.keys()
 
     def begin_another(done: int, total: int, message: str) -> None:
         with pytest.raises(SettingsError, match="Another command"):
-            shard_scores.score_shards(engine, source, scored, devices=HERE)
+            shard_scores.score_shards(engine, source, out, devices=HERE)
 
-    shard_scores.score_shards(engine, source, scored, begin_another, HERE)
+    shard_scores.score_shards(engine, source, out, begin_another, HERE)
 
 
 def test_an_interrupted_run_continues(

@@ -291,6 +291,11 @@ def test_either_stage_can_be_off(workspace: Workspace) -> None:
 def test_another_first_stage_normalises_support_again(workspace: Workspace) -> None:
     report = workspace.review.two_stage(1, TwoStage(align=0.8), "other")
     assert report.refitted
+    # The pool's phrases: one or two of a pair, whose kinds take turns.
+    pool = np.repeat(np.arange(80), 1 + np.arange(80) % 2)
+    of_kind = [pool[pool % 3 == kind] for kind in range(3)]
+    support = [(n - of_kind[n % 3].mean()) / of_kind[n % 3].std() for n in range(80)]
+    assert report.keep_line == pytest.approx(sorted(support)[-50], abs=1e-4)
     assert any("normalised again" in note for note in report.notes)
     assert len(selected(workspace, TwoStage(align=0.8))) == 50
 

@@ -25,7 +25,6 @@ from research.concreteness.pipeline import (
     EDIT,
     MEANING,
     average_clip,
-    choose_to_rate,
     make,
     read_ratings,
     standardised,
@@ -176,26 +175,6 @@ def test_captions_to_rate_are_spread_over_both_scores() -> None:
     assert (vba < 0.5).mean() < 0.03
     assert (vba[chosen] < 0.5).mean() > 0.15
     assert sorted(uniformly(vba[:7], sba[:7], 200)) == list(range(7))
-
-
-@pytest.mark.usefixtures("short_searches")
-def test_captions_to_rate_are_scored_once(
-    gallery: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = captions(50)
-    parts = load_parts(
-        gallery, str(EMBEDDED_CAPTIONER), str(MODELS / "scenes-clip"),
-        str(language_model(tmp_path / "lm", texts)),
-    )  # fmt: skip
-    out = tmp_path / "out"
-    path = choose_to_rate(texts, parts, out, 8, epochs=1)
-    header, *lines = path.read_text(encoding="utf-8").splitlines()
-    assert header == "caption,rating"
-    stored = pipeline._read(out / "scores.csv")
-    assert {line.removesuffix(",").strip('"') for line in lines} <= stored.keys()
-    assert len(lines) == 8
-    monkeypatch.setattr(pipeline, "through_pictures", None)  # nothing is scored again
-    assert choose_to_rate(texts, parts, out, 8).read_text(encoding="utf-8").count("\n") == 9
 
 
 def test_aveclip_is_the_mean_cosine_of_the_pictures_drawn() -> None:

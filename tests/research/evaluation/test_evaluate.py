@@ -10,18 +10,17 @@ from PIL import Image
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
 from backend.engine.captions import Caption
-from backend.engine.detection.classifier import Calibration
 from backend.engine.detection.features import feature_matrix
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import DatasetFormatError, SettingsError
 from backend.settings import MODELS
 from research.evaluation import evaluate as evaluation
-from research.evaluation import fewer_steps, result_figures, scored
-from research.evaluation.evaluate import Plan, evaluate, summarise
+from research.evaluation import fewer_steps, scored
+from research.evaluation.evaluate import Plan, summarise
 from research.evaluation.labelled import LabelledPairs, from_dataset, from_scenes
 from research.evaluation.learning_curve import transfer
-from research.evaluation.result_figures import compared, figures_of, judge, test_half
+from research.evaluation.result_figures import figures_of, judge, test_half
 from research.evaluation.result_tables import markdown
 from research.evaluation.suspect_hits import OURS, localisation
 from tests.checkpoints import drawn_folder, drawn_pairs
@@ -103,22 +102,6 @@ def test_figures_are_computed_on_the_test_half(
     assert figures.effort["50% of the errors"] < figures.effort["95% of the errors"]
 
 
-def test_a_ranking_that_failed_in_cross_validation_is_still_a_ranking(
-    pairs: LabelledPairs, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Platt's slope is clipped at 0, and all probabilities are equal: the AUC is not .500."""
-    monkeypatch.setattr(result_figures, "calibrate", lambda *_: Calibration(0.0, 0.3))
-    figures = figures_of(
-        pairs, trajectories, "clip", "elimination", "fine-grained", 0, detector="paper"
-    )
-    compared_figures = compared(figures, pairs, trajectories)
-    assert figures.auc == pytest.approx(compared_figures.auc_by_detector["paper"])
-    assert figures.auc != 0.5
-    assert figures.improvement_percent == pytest.approx(
-        100 * (figures.auc / figures.auc_single_score - 1)
-    )
-
-
 def test_only_changed_words_count_as_hits() -> None:
     """In this world the trajectory reveals which colour or noun is false; nothing else is false."""
     world = World(60, wrong_share=1.0, seed=2, noise=0.02)
@@ -161,25 +144,6 @@ def test_a_word_in_the_same_phrase_is_a_hit_by_phrase(
     assert (rates.top1, rates.phrase_top1) == (by_word, by_phrase)
     assert hits.by_kind["colour"][OURS] == rates
     assert hits.by_score["chance"].top1 < hits.by_score["chance"].phrase_top1 < 0.5
-
-
-def test_a_repeated_evaluation_scores_nothing(
-    cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = replace(PLAN, cache=cache, detector="nine signs")
-    first = evaluate(plan)
-
-    def refuse(*arguments: object) -> None:
-        raise AssertionError("scored again")
-
-    monkeypatch.setattr(scored, "run_trajectories", refuse)
-    monkeypatch.setattr(scored, "word_gradients", refuse)
-    again = evaluate(plan)
-    assert again == first
-    for file in cache.glob("*.npz"):
-        file.write_bytes(file.read_bytes()[:50])  # a truncated file counts as missing
-    with pytest.raises(AssertionError, match="scored again"):
-        evaluate(plan)
 
 
 def test_the_summary_contains_means_and_standard_errors(
