@@ -47,3 +47,38 @@ def test_groups_are_made_by_clicks_and_typed(page: Page) -> None:
     groups.fill(f"{names[0]} and not {names[1]}")
     page.keyboard.press("Enter")
     expect(size).to_have_text(f"{counts[0]} pairs in this queue")
+
+
+def test_tags_are_given_by_key_shown_filtered_and_undone(page: Page) -> None:
+    queue, stage = page.locator("#traced-queue"), page.locator("#traced-stage")
+    name, toast = page.locator("#traced-edit [data-edit=name]"), page.locator("#traced-toast")
+
+    def tag(text: str) -> None:
+        page.keyboard.press("t")
+        expect(name).to_be_focused()
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+
+    expect(stage.locator("[data-pair]")).to_be_visible()
+    tag("<b>odd</b>")
+    expect(stage.locator(".chip.tag")).to_have_text("<b>odd</b>")
+    page.locator("#traced-edit [data-bulk=close]").click()
+    page.keyboard.press("z")
+    expect(toast).to_contain_text("Undone")
+    expect(stage.locator(".chip.tag")).to_have_count(0)
+
+    page.keyboard.press("g")
+    for card in (0, 1):
+        stage.locator(".pick input").nth(card).check()
+    tag("twice")
+    expect(stage.locator(".pick .chip.tag")).to_have_text(["twice", "twice"])
+    page.locator("#traced-edit [data-bulk=close]").click()
+    queue.locator("details.more summary").click()
+    queue.locator(".drawer [data-name='tag = twice']").click()
+    expect(stage.locator(".pick")).to_have_count(2)
+    expect(queue.locator(".pager span")).to_have_text("2 pairs in this queue")
+    queue.get_by_role("button", name="Remove the filter Tag: twice").click()
+    expect(stage.locator(".pick").nth(2)).to_be_visible()
+    page.keyboard.press("z")
+    expect(toast).to_contain_text("Undone")
+    expect(stage.locator(".chip.tag")).to_have_count(0)

@@ -1,1 +1,5 @@
-"""Tests of jobs: many small datasets are scored."""
+"""Tests of jobs score many small datasets: with a cheap first detector."""
+
+from tests.fixtures.small_cold_start import small_cold_start
+
+__all__ = ["small_cold_start"]  # used by every test
