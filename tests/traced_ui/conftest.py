@@ -10,6 +10,9 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
 from tests.fixtures.shared import SharedFolder
+from tests.fixtures.small_cold_start import small_cold_start
+
+__all__ = ["small_cold_start"]  # used by every test
 
 
 def import_malformed(folder: Path) -> None:
