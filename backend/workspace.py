@@ -44,7 +44,7 @@ from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
 from backend.settings import Settings, user_home
 from backend.store import open_database
-from backend.verdicts import DECISIONS
+from backend.verdict_texts import DECISIONS
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries

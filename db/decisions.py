@@ -15,7 +15,7 @@ Order = Literal[
 ]  # fmt: skip
 
 #: The verdicts a curator can give, in the order in which they are shown. A new one needs a
-#: migration as well (`db/decision_check.py`) and its texts in `backend/verdicts.py`.
+#: migration as well (`db/decision_check.py`) and its texts in `backend/verdict_texts.py`.
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 REVIEWS: tuple[Review, ...] = get_args(Review)
 ORDERS: tuple[Order, ...] = get_args(Order)

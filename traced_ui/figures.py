@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from backend.verdicts import UNDECIDED
+from backend.verdict_texts import UNDECIDED
 
 #: Readable on white and near-black, and distinguishable by colour-blind users (also by dash).
 S_COLOUR, C_COLOUR, MARK = "#d9730d", "#3b82c4", "#8a8f98"

@@ -18,7 +18,7 @@ from backend.errors import SettingsError
 from backend.review.charts import plane_of
 from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
-from backend.verdicts import about_caption
+from backend.verdict_texts import about_caption
 from backend.workspace import MOST_COUNTED, Workspace
 from traced_ui.events import event_value
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, quiet

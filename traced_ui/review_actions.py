@@ -32,7 +32,7 @@ from backend.review.queue_groups import Condition, add, text_of
 from backend.review.queue_rules import RuleReport
 from backend.review.verdicts import edit_captions
 from backend.review.views import PairView
-from backend.verdicts import DECISIONS, saved_text
+from backend.verdict_texts import DECISIONS, saved_text
 from backend.workspace import (
     MOST_COUNTED,
     QueueFilter,

@@ -26,7 +26,7 @@ from backend.review.views import (
     VerdictView,
     fingerprint_of,
 )
-from backend.verdicts import ENRICHED, ENRICHMENT, TEXTS, judgement
+from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, judgement
 from backend.workspace import Group, ReviewCounts
 from traced_ui import specificity
 from traced_ui.differences import difference, readable

@@ -17,7 +17,7 @@ from backend.accounts.program_keys import ApiKeys
 from backend.engine.statistics.agreement import Agreement, agreement, check_overlap
 from backend.errors import NotFound, SettingsError
 from backend.store import Store
-from backend.verdicts import about_caption
+from backend.verdict_texts import about_caption
 from db.authors import is_reserved
 from db.column_types import now
 from db.models import ROLES
@@ -46,7 +46,7 @@ class AccountsView:
 
 @dataclass(frozen=True)
 class OpinionView:
-    """One curator's verdict on a pair. `judgement`: see `backend.verdicts.judgement`."""
+    """One curator's verdict on a pair. `judgement`: see `backend.verdict_texts.judgement`."""
 
     author: str
     judgement: str

@@ -24,7 +24,7 @@ from backend.jobs.stored_suggestions import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdicts import RIGHT_NOW
+from backend.verdict_texts import RIGHT_NOW
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import specificity_queries

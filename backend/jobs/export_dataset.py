@@ -24,7 +24,7 @@ from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoSt
 from backend.jobs.two_stage_selection import check_two_stage, choose
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdicts import ENRICHED
+from backend.verdict_texts import ENRICHED
 from backend.version import VERSION
 from db.queries import classifier_queries, dataset_queries, verdict_queries
 from db.queries import pair_tags as tag_queries

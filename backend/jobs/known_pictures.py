@@ -24,7 +24,7 @@ from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdicts import RIGHT_OR_WRONG, is_wrong
+from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries

@@ -39,7 +39,7 @@ from backend.jobs.support import nonce_pools
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdicts import is_wrong, judgement
+from backend.verdict_texts import is_wrong, judgement
 from db.queries import classifier_queries
 from db.queries import pair_queue as queue_queries
 from db.queries import runs as run_queries

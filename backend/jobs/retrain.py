@@ -32,7 +32,7 @@ from backend.jobs.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdicts import RIGHT_OR_WRONG, is_wrong
+from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
 from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries

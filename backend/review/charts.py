@@ -37,7 +37,7 @@ from backend.review.views import (
     Whole,
 )
 from backend.store import Store
-from backend.verdicts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
+from backend.verdict_texts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
 from db.queries import classifier_queries, dataset_queries, progress_queries
 from db.queries import detections as word_mark_queries
 from db.queries import pair_queue as queue_queries

@@ -15,7 +15,7 @@ from backend.datasets.label_file import Label, labels_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
-from backend.verdicts import is_wrong
+from backend.verdict_texts import is_wrong
 from db.authors import label_author
 from db.queries import pairs as pair_queries
 from db.queries import verdict_queries

@@ -12,7 +12,7 @@ from backend.errors import SettingsError
 from backend.review.views import DuplicateGroup, DuplicatePicture, DuplicatesView, KeptView
 from backend.settings import Settings
 from backend.store import Store
-from backend.verdicts import RIGHT_NOW
+from backend.verdict_texts import RIGHT_NOW
 from db.authors import duplicate_author
 from db.queries import pictures as queries
 from db.queries import runs as run_queries

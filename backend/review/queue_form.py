@@ -15,7 +15,7 @@ from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.review.queue_groups import Condition, parse, text_of
-from backend.verdicts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
+from backend.verdict_texts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.queries.pair_queue import Group, QueueFilter, Range
 
 #: Defaults of a page.

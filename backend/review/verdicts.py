@@ -15,7 +15,7 @@ from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
-from backend.verdicts import DECISIONS
+from backend.verdict_texts import DECISIONS
 from db.queries import blind_review, curator_queries, verdict_queries
 from db.queries import detections as word_mark_queries
 from db.queries import opinions as opinion_queries

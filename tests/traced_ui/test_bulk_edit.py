@@ -11,7 +11,7 @@ from app import app
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.review.verdicts import edit_captions
-from backend.verdicts import ENRICHMENT, TEXTS
+from backend.verdict_texts import ENRICHMENT, TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from backend.review.views import MapView
-from backend.verdicts import UNDECIDED
+from backend.verdict_texts import UNDECIDED
 from backend.workspace import Workspace
 from db.queries import detections, runs, signals
 from db.queries import plots as picture_map_queries

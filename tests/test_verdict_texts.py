@@ -1,6 +1,6 @@
 """The texts of verdicts are defined in one place, and the lists on the pages are complete."""
 
-from backend.verdicts import DECISIONS, ORDERS, REVIEWS, TEXTS
+from backend.verdict_texts import DECISIONS, ORDERS, REVIEWS, TEXTS
 from traced_ui import review_page
 from traced_ui.figures import VERDICT_LOOKS
 
