@@ -23,7 +23,7 @@ LEVELS = [
 #: Modules outside the levels, which any module may import.
 COMMON = {
     "bound", "bundled", "errors", "plugins", "progress", "settings", "store", "templating",
-    "verdicts", "version",
+    "verdict_texts", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [
@@ -44,7 +44,7 @@ WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
     "errors", "near_duplicates", "picture_map", "progress", "retrain", "specificity", "support",
-    "verdicts",
+
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1
