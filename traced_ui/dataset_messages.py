@@ -64,9 +64,10 @@ def quality_message(result: dict[str, Any]) -> str:
         f"{count:,} {issue.replace('_', ' ')}" for issue, count in result["issues"].items() if count
     )
     unreadable = f" {result['unreadable']:,} cannot be read." if result["unreadable"] else ""
+    advice = " Filter the queue by “Picture is”." if issues else ""
     return (
         f"{result['measured']:,} pictures checked now. In the whole dataset: "
-        f"{issues or 'no issues'}.{unreadable} Filter the queue by 'Picture is'."
+        f"{issues or 'no issues'}.{unreadable}{advice}"
     )
 
 

@@ -192,11 +192,7 @@ class OpenPage:
         state.dataset, state.pair, state.after = act.dataset, None, None
         state.visited, state.came_from = [], None
         state.advance()
-        try:
-            self._check_filter()
-        except TracedError as problem:  # the filter was made for the previous dataset
-            state.filter = dict(START)
-            self._say(f"{explained(problem)} The filters were cleared.", "warning")
+        self._clear_outdated_filter()
         state.pair = self._first() if state.dataset is not None else None
 
     def refresh(self) -> None:
@@ -237,6 +233,15 @@ class OpenPage:
         except TracedError:  # a link to a deleted pair
             is_here = False
         state.pair = pair if is_here else self._first()
+
+    def _clear_outdated_filter(self) -> None:
+        """Clear a filter by what the dataset does not have, or no longer."""
+        self._filter = None
+        try:
+            self._check_filter()
+        except TracedError as problem:
+            self.state.filter = dict(START)
+            self._say(f"{explained(problem)} The filters were cleared.", "warning")
 
     def _check_filter(self) -> None:
         """Raises TracedError if the queue cannot be shown in the dataset."""
@@ -406,6 +411,7 @@ class OpenPage:
                 )
             self._say(f"Undone: the tags of {len(change.pairs):,} pairs.", "good")
             self.state.tagging = []
+            self._clear_outdated_filter()
             return None
         verdict = self.review.undo(int(self.state.dataset or 0), author=self.author)
         if verdict is None:
@@ -535,6 +541,7 @@ class OpenPage:
             ]
         verb = "no longer have" if is_removal else "now have"
         self._say(f"{len(changed_ids):,} pairs {verb} the tag. Press Z to undo.", "good")
+        self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
     @on("tag-rename")
@@ -554,6 +561,7 @@ class OpenPage:
         ]  # fmt: skip
         undo = " Press Z to undo." if self.state.tagging else ""
         self._say(f"{len(moved_ids):,} pairs have the tag “{new}” now.{undo}", "good")
+        self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
     # ------------------------------------------------------------------ moving

@@ -29,10 +29,6 @@ def take(page: Page, folder: Path, name: str) -> None:
     for title in PAGES:
         go_to(page, title)
         if title == "playground":
-            page.locator("#playground-run").scroll_into_view_if_needed()
-            page.locator("tbody tr:visible, .gallery-item:visible").first.click()
-            time.sleep(1.5)
-            page.locator("#playground-run").click()
             page.wait_for_selector("#playground-result .word", timeout=60_000)
         time.sleep(1.5)
         page.mouse.move(1, 1)
