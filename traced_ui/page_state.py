@@ -12,6 +12,8 @@ from pydantic import BaseModel, Field
 from backend.review.queue_form import START
 from backend.workspace import Cursor
 
+#: Rows of a table at first and at each approach to its end, and at most on one page.
+ROWS, MOST_ROWS = 30, 600
 #: Pairs to go back through, and undo steps to return from.
 MOST_VISITED = 200
 #: Pairs whose tags the page can take back.
@@ -45,6 +47,7 @@ class PageState(BaseModel):
     grid: bool = False
     #: They are rows of a table instead of cards.
     is_table: bool = False
+    rows: int = Field(ROWS, ge=1, le=MOST_ROWS)
     #: The drawer of filters is open.
     is_filtering: bool = False
     #: The pair has no scores yet.

@@ -44,7 +44,15 @@ from backend.workspace import (
 from traced_ui import review_page
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.messages import explained, note
-from traced_ui.page_state import MOST_TAGGED, MOST_VISITED, PageState, Return, TagChange
+from traced_ui.page_state import (
+    MOST_ROWS,
+    MOST_TAGGED,
+    MOST_VISITED,
+    ROWS,
+    PageState,
+    Return,
+    TagChange,
+)
 from traced_ui.steps import steps_list
 from traced_ui.templates import render
 from traced_ui.trajectory_chart import trajectory_chart
@@ -263,7 +271,12 @@ class OpenPage:
         """Show many pairs as cards or as a table, or go back to one pair."""
         state, is_table = self.state, act.action == "table"
         state.grid = not state.grid or state.is_table != is_table
-        state.is_table = is_table
+        state.is_table, state.rows = is_table, ROWS
+
+    @on("more-rows")
+    def _more_rows(self, act: Act) -> None:
+        """Show more rows of the table, whose end is near."""
+        self.state.rows = min(self.state.rows + ROWS, MOST_ROWS)
 
     @on("sort")
     def _sort(self, act: Act) -> Parts | None:
@@ -619,8 +632,9 @@ class OpenPage:
         if act.action == "first-page":
             self.state.after = None
         else:
-            page = self.review.queue_page(filter, self.state.after, PAGE)
+            page = self.review.queue_page(filter, self.state.after, self._page_size())
             self.state.after = page.next_cursor or self.state.after
+        self.state.rows = ROWS
         rows = self.review.queue_page(filter, self.state.after, PAGE).rows
         self.state.pair = rows[0].pair_id if rows else None
 
@@ -831,8 +845,12 @@ class OpenPage:
         elif state.grid:
             ids = [row.pair_id for row in page.rows]
             if state.is_table:
-                details = self.review.row_details(ids)
-                parts["stage"] = review_page.table(page.rows, details, state.filter["order"])
+                details, filter_text = self.review.row_details(ids), as_query(state.filter)
+                parts["stage"] = review_page.table(
+                    page.rows, details, state.filter["order"],
+                    view=f"{filter_text} {state.after}",
+                    has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
+                )  # fmt: skip
             else:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
                 parts["stage"] = review_page.grid(page.rows, suspects, tags)
@@ -846,17 +864,20 @@ class OpenPage:
         """The left column, with the page of pairs and the counts that it shows."""
         state, filter = self.state, self.filter()
         counts = self.review.counts(filter.dataset_id)
-        page = self.review.queue_page(filter, state.after, PAGE)
+        page = self.review.queue_page(filter, state.after, self._page_size())
         if state.after is not None and state.pair not in [row.pair_id for row in page.rows]:
             state.after = None
-            page = self.review.queue_page(filter, None, PAGE)
+            page = self.review.queue_page(filter, None, self._page_size())
         left = review_page.queue(
-            page.rows, state.pair, counts, state.filter, self._queue_size(filter, counts),
+            page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), self._like(),
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None,
         )  # fmt: skip
         return left, page, counts
+
+    def _page_size(self) -> int:
+        return self.state.rows if self.state.grid and self.state.is_table else PAGE
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
         """The number of pairs in the queue, counted only up to a limit so that no key waits."""

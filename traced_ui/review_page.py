@@ -381,8 +381,15 @@ MOST_COLUMNS = 40
 LONGEST_CELL = 2000
 
 
-def table(rows: Sequence[Any], details: Mapping[int, Mapping[str, str]], order: str = "") -> Markup:
-    """A page of the queue as a table; `details`: more columns by pair id, as text."""
+def table(
+    rows: Sequence[Any],
+    details: Mapping[int, Mapping[str, str]],
+    order: str = "",
+    view: str = "",
+    has_more: bool = False,
+) -> Markup:
+    """A page of the queue as a table; `details`: more columns by pair id, as text. `view`: the
+    scroll position stays as long as this does. `has_more`: whether rows follow on this page."""
     named = list(dict.fromkeys(name for row in rows for name in details.get(row.pair_id, ())))
     columns = [(name, _PLAIN[name], name) for name in _PLAIN]
     columns += [(name, label, "") for name, label in _TABLE.items()]
@@ -400,7 +407,7 @@ def table(rows: Sequence[Any], details: Mapping[int, Mapping[str, str]], order: 
         lines.append((row, values, fingerprint))
     return render(
         "review/grid.html", rows=lines, decisions=DECISIONS, short=LISTED, columns=columns,
-        order=order,
+        order=order, view=view, has_more=has_more,
     )  # fmt: skip
 
 

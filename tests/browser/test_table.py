@@ -5,6 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import PAIRS
+from traced_ui.page_state import ROWS
+
 pytestmark = pytest.mark.browser
 
 
@@ -16,7 +19,11 @@ def page(kept_page: Page) -> Page:
 def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
     page.locator("#traced-toolbar [data-action=table]").click()
     rows = page.locator("#traced-stage tr.pick")
-    expect(rows.nth(2)).to_be_visible()
+    expect(rows).to_have_count(ROWS)
+    # Near the end more rows follow, and what was scrolled to stays.
+    rows.nth(ROWS - 1).scroll_into_view_if_needed()
+    expect(rows).to_have_count(PAIRS)
+    assert page.locator("#traced-stage .rows").evaluate("rows => rows.scrollTop") > 0
     page.locator("#traced-stage [data-action=sort][data-name=s_0]").click()
     expect(page.locator("#traced-stage th[aria-sort]")).to_have_attribute("data-cell", "s_0")
     pair = rows.nth(1).get_attribute("data-pick")

@@ -83,6 +83,15 @@ function showColumns() {
   for (const box of all("#traced-stage [data-column]")) box.checked = !names.has(box.dataset.column);
 }
 onPaint("stage", showColumns);
+/** @type {IntersectionObserver | null} near its end the table gets more rows */
+let end = null;
+onPaint("stage", () => {
+  end?.disconnect();
+  const more = one("#traced-stage [data-more]");
+  if (!more) return;
+  end = new IntersectionObserver(([entry]) => { if (entry.isIntersecting) send("more-rows"); }, { root: more.parentElement, rootMargin: "500px" });
+  end.observe(more);
+});
 /** Write the caption of the row that has the focus. */
 export function editRow() { one("[data-caption]", document.activeElement?.closest(".pick") ?? cards()[0])?.focus(); }
 listen("change", ({ target }) => {

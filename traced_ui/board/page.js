@@ -1,5 +1,5 @@
 // The places of the page and what is painted into them. The server renders parts as HTML; a part of
-// the pair that is already shown is morphed, so that focus, caret and scroll positions stay.
+// the pair or table that is already shown is morphed, so that focus, caret and scroll positions stay.
 import { Idiomorph } from "./idiomorph.js";
 
 /** @type {(selector: string, root?: ParentNode) => any} */
@@ -36,8 +36,8 @@ export function onPaint(part, act) { painted.set(part, [...(painted.get(part) ??
 /** Paint parts by name; those that are missing stay.
  * @param {Record<string, string>} parts */
 export function paint(parts) {
-  const before = stage()?.dataset.pair;
-  const fresh = parts.stage === undefined ? before : pairIn(parts.stage);
+  const before = subjectOf(one("#traced-stage"));
+  const fresh = parts.stage === undefined ? before : subjectIn(parts.stage);
   const isSame = before !== undefined && before === fresh;
   if (!isSame && parts.stage !== undefined) parts = { abstract: "", ...parts };
   /** @type {HTMLElement | null | undefined} */
@@ -54,10 +54,13 @@ export function paint(parts) {
   for (const part of Object.keys(parts)) (painted.get(part) ?? []).forEach((act) => act(isSame));
 }
 
-function pairIn(html) {
+/** The pair on the stage, or the part of the queue in a table. */
+const subjectOf = (root) => one("[data-pair]", root)?.dataset.pair ?? one("[data-view]", root)?.dataset.view;
+
+function subjectIn(html) {
   const parts = document.createElement("template");
   parts.innerHTML = html;
-  return one("[data-pair]", parts.content)?.dataset.pair;
+  return subjectOf(parts.content);
 }
 
 /** Scroll the item into view within its list; the page itself must not jump. */
