@@ -628,14 +628,13 @@ class OpenPage:
 
     @on("first-page", "next-page")
     def _turn(self, act: Act) -> None:
-        filter = self.filter()
-        if act.action == "first-page":
-            self.state.after = None
-        else:
+        filter, after = self.filter(), None
+        if act.action == "next-page":
             page = self.review.queue_page(filter, self.state.after, self._page_size())
-            self.state.after = page.next_cursor or self.state.after
-        self.state.rows = ROWS
-        rows = self.review.queue_page(filter, self.state.after, PAGE).rows
+            after = page.next_cursor or self.state.after
+        if after != self.state.after:
+            self.state.after, self.state.rows = after, ROWS
+        rows = self.review.queue_page(filter, after, PAGE).rows
         self.state.pair = rows[0].pair_id if rows else None
 
     # ------------------------------------------------------------------ queues

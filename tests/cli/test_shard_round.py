@@ -11,10 +11,8 @@ import pytest
 from backend.errors import SettingsError
 from backend.jobs.select_shards import read_decisions
 from tests.cli.invoking import as_json, invoked
-from tests.fixtures.small_cold_start import small_cold_start
-from tests.jobs.test_shard_scores import PAIRS, SHARDS, source
+from tests.jobs.test_shard_scores import PAIRS, SHARDS, write_shards
 
-__all__ = ["small_cold_start", "source"]  # fixtures
 EVERY, TOP = SHARDS * PAIRS, 12
 
 
@@ -27,7 +25,8 @@ def captions_of(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_whole_round(source: Path, tmp_path: Path) -> None:
+def test_a_whole_round(tmp_path: Path) -> None:
+    source = write_shards(tmp_path / "source")
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
     out, clean = tmp_path / "out", tmp_path / "clean"
     labels, learnt, decisions = (tmp_path / n for n in ("labels.csv", "learnt", "list.csv"))

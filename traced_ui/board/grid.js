@@ -89,7 +89,7 @@ onPaint("stage", () => {
   end?.disconnect();
   const more = one("#traced-stage [data-more]");
   if (!more) return;
-  end = new IntersectionObserver(([entry]) => { if (entry.isIntersecting) send("more-rows"); }, { root: more.parentElement, rootMargin: "500px" });
+  end = new IntersectionObserver(([entry]) => { if (entry.isIntersecting) send("more-rows"); }, { rootMargin: "500px", scrollMargin: "500px" });
   end.observe(more);
 });
 /** Write the caption of the row that has the focus. */
