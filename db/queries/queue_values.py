@@ -28,8 +28,8 @@ def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[i
     if len(rows) <= _SHORT:
         first = sorted((key, pair_id) for key, pair_id in rows)[:limit]
         return [pair_id for _, pair_id in first], len(rows) > limit
-    drawn = select(Pair.id).where(*conditions).order_by(Pair.random_key, Pair.id).limit(limit)
-    return list(session.scalars(drawn)), True
+    sample = select(Pair.id).where(*conditions).order_by(Pair.random_key, Pair.id).limit(limit)
+    return list(session.scalars(sample)), True
 
 
 def values_of(session: Session, dataset_id: int, pair_ids: Sequence[int]) -> list[Row[Any]]:

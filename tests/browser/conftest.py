@@ -95,13 +95,13 @@ def served(
 ) -> Iterator[Site]:
     """A server with options on a copy of the state in `scored`. `people`: accounts and their
     roles."""
-    made = site_of(folder, scored)
+    site = site_of(folder, scored)
     if people:
-        with made.workspace() as workspace:
+        with site.workspace() as workspace:
             for name, role in people.items():
                 workspace.accounts.add(name, PASSWORD, role)
-    with running(made, *options):
-        yield made
+    with running(site, *options):
+        yield site
 
 
 def site_of(folder: Path, scored: Path) -> Site:
@@ -134,24 +134,24 @@ def scored_pairs(shared_folder: SharedFolder) -> Path:
 @pytest.fixture(scope="package")
 def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Forty drawn pairs, open to everybody on this machine."""
-    with served(tmp_path_factory.mktemp("site"), scored_pairs) as made:
-        yield made
+    with served(tmp_path_factory.mktemp("site"), scored_pairs) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
 def separate_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The same pairs for a single file, whose jobs would change what other tests see. `page` opens
     it in files that return it as their `site`."""
-    with served(tmp_path_factory.mktemp("separate"), scored_pairs) as made:
-        yield made
+    with served(tmp_path_factory.mktemp("separate"), scored_pairs) as site:
+        yield site
 
 
 @pytest.fixture(scope="package")
 def team_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The same pairs for two curators and an adjudicator."""
     people = {"Ada": "curator", "Ben": "curator", "Eve": "adjudicator"}
-    with served(tmp_path_factory.mktemp("team"), scored_pairs, people) as made:
-        yield made
+    with served(tmp_path_factory.mktemp("team"), scored_pairs, people) as site:
+        yield site
 
 
 def wait_for(

@@ -90,8 +90,8 @@ def test_an_address_of_an_earlier_version_leads_to_the_same_page(
 ) -> None:
     with opened_page(profile, site) as page:
         page.goto(f"{site.address}/?tab=retrain")
-        chosen = page.locator("[role=tab][data-page=retrain][data-pages=retrain]")
-        expect(chosen).to_have_attribute("aria-selected", "true")
+        tab = page.locator("[role=tab][data-page=retrain][data-pages=retrain]")
+        expect(tab).to_have_attribute("aria-selected", "true")
     with opened_page(profile, site, "?tab=playground") as page:
         heading = page.get_by_role("heading", name="Try one picture")
         expect(heading).to_be_visible()

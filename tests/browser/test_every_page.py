@@ -76,9 +76,9 @@ CUT = """() => {
     ruler.remove();
     return needed > room + 1;
   }).map((select) => select.dataset.filter);
-  const [title, chosen] = ["#traced-header h1", "#traced-dataset"]
+  const [title, dataset] = ["#traced-header h1", "#traced-dataset"]
     .map((name) => document.querySelector(name).getBoundingClientRect());
-  if (title.right > chosen.left + 1 && title.bottom > chosen.top + 1) cut.push("header");
+  if (title.right > dataset.left + 1 && title.bottom > dataset.top + 1) cut.push("header");
   return cut;
 }"""
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
@@ -197,9 +197,9 @@ def test_a_phone_shows_what_a_verdict_needs_and_the_queue_in_a_drawer(page: Page
     expect(queue).to_be_hidden()
     expect(button).to_be_focused()
     button.click()
-    chosen = queue.locator(".pairs button").nth(1)
-    pair = chosen.get_attribute("data-target")
-    chosen.click()
+    second_pair = queue.locator(".pairs button").nth(1)
+    pair = second_pair.get_attribute("data-target")
+    second_pair.click()
     expect(queue).to_be_hidden()
     expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(pair))
     # On a wide screen the queue is always visible and needs no button.

@@ -329,18 +329,18 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
 
 def test_pictures_without_an_accepted_caption_can_be_filtered(store: Store) -> None:
     with store.writing() as session:
-        made = dataset_queries.create_dataset(session, "drawn", "/d", "/d").id
+        dataset_id = dataset_queries.create_dataset(session, "drawn", "/d", "/d").id
         texts = {"written": "a cat", "empty": "", "described": "", "removed": ""}
         rows = [pairs.NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
-        pairs.add_pairs(session, made, rows)
-        ids = {pair.external_id: pair.id for pair in pairs.iterate_pairs(session, made)}
+        pairs.add_pairs(session, dataset_id, rows)
+        ids = {pair.external_id: pair.id for pair in pairs.iterate_pairs(session, dataset_id)}
         verdict_queries.add_verdict(
             session, ids["described"], 0, "correction", corrected_caption="A dog.", author="Ada"
         )
         verdict_queries.add_verdict(session, ids["removed"], 0, "drop", author="Ada")
 
     def matching(captioned: bool) -> list[str]:
-        filter = QueueFilter(made, captioned=captioned, order="position", descending=False)
+        filter = QueueFilter(dataset_id, captioned=captioned, order="position", descending=False)
         with store.reading() as session:
             return [row.external_id for row in pair_queue.page(session, filter).rows]
 
