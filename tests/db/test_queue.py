@@ -73,11 +73,11 @@ def reviewed_pairs(store: Store) -> int:
         signals.save_disagreement(session, {i: choose.choice([0.1, 0.5]) for i in some()})
         lows = {i: choose.choice([-1.5, 0.0, 0.5]) for i in some()}
         phrase_scores.save_support(session, {i: (low, low - 1) for i, low in lows.items()})
-        found = [
+        retrievals = [
             RetrievalRow(i, run_id, choose.choice([-2.0, -0.5]), 2, 21, 0.7, (ids[0],))
             for i in some()
         ]
-        specificity_queries.save_retrievals(session, found)
+        specificity_queries.save_retrievals(session, retrievals)
     for i in some(0.4):
         decide(store, i, choose.choice(["correct", "drop", "unsure"]))
     _, others = add_dataset(store, 10, "others")
