@@ -17,8 +17,7 @@ import pytest
 
 from backend.datasets.reading import MOST_EXTRA, read_dataset
 from backend.errors import DatasetFormatError
-from tests.datasets.folders import picture
-from tests.datasets.test_shards import encoded, make_tar
+from tests.datasets.folders import encoded, make_tar, picture
 
 MIB = 1 << 20
 _READ = """

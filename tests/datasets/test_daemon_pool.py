@@ -1,18 +1,14 @@
 """Daemon threads that an interrupted caller does not wait for."""
 
-import ast
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from backend.datasets.daemon_pool import DaemonPool, result_of
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_results_are_yielded_in_order_as_soon_as_available() -> None:
@@ -103,17 +99,3 @@ def test_an_interrupted_caller_does_not_wait_for_running_work() -> None:
         signal.signal(signal.SIGINT, before)
     assert not done.is_set()
     hold.set()
-
-
-def test_no_other_thread_pool_is_used_outside_the_lab() -> None:
-    others = []
-    for path in [ROOT / "app.py", *(p for top in ("backend", "db", "traced_ui")
-                                    for p in (ROOT / top).rglob("*.py"))]:  # fmt: skip
-        if path.is_relative_to(ROOT / "research"):
-            continue  # measurements: an interrupted one is lost anyway
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
-            named = {*names, getattr(node, "attr", "")}
-            if {"ThreadPoolExecutor", "ThreadPool"} & named:
-                others.append(str(path.relative_to(ROOT)))
-    assert not others

@@ -24,8 +24,7 @@ from backend.datasets.images import image_size
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import SourcePair, read_dataset
 from backend.datasets.writing import FORMATS, write_dataset
-from tests.datasets.folders import picture
-from tests.datasets.test_shards import encoded, make_tar
+from tests.datasets.folders import encoded, make_tar, picture
 from tests.datasets.test_writing import COUNTS, CREATED
 from tests.fixtures.sizes import Sizes
 

@@ -55,8 +55,7 @@ def test_a_csv_with_other_column_names_and_image_root_is_read(tmp_path: Path) ->
     ]
     path = csv_file(tmp_path / "tables" / "t.csv", rows)
     reader = read_dataset(
-        path,
-        ReadOptions("Datei", "Text", "nr", "teil", image_root=tmp_path / "pictures"),
+        path, ReadOptions("Datei", "Text", "nr", "teil", image_root=tmp_path / "pictures")
     )
     (pair,) = list(reader)
     assert (pair.id, pair.caption, pair.split) == ("7", 'Ein Hund, "rot"', "train")

@@ -18,7 +18,7 @@ from backend.datasets.export_images import ImageCopies
 from backend.datasets.reading import read_dataset
 from backend.datasets.regular_files import LeadsOut, read_regular, read_within
 from backend.errors import DatasetFormatError, ExportError, ImageError
-from tests.datasets.test_shards import encoded
+from tests.datasets.folders import encoded
 
 SECRET = b"what lies outside"
 

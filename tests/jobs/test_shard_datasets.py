@@ -14,7 +14,7 @@ from backend.errors import ExportError, ImageError
 from backend.jobs.reports import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from tests.datasets.test_shards import encoded, make_tar
+from tests.datasets.folders import encoded, make_tar
 
 
 @pytest.fixture
