@@ -83,7 +83,7 @@ def test_generic_first_excludes_wrong_and_abstract_captions_by_default() -> None
         ({"order": "size"}, "no order 'size'. There are: p_error"),
         ({"order": "-random"}, "no order '-random'"),
         ({"order": "extra:"}, "no order 'extra:'"),
-        ({"order": "extra:a\"b"}, "no order"),
+        ({"order": 'extra:a"b'}, "no order"),
         ({"review": "undecided"}, "no review 'undecided'.*'decided'"),
         ({"decision": "corect"}, "no decision 'corect'.*Did you mean 'correct'"),
         ({"truncated": "perhaps"}, "no truncated 'perhaps'. There are: yes, no"),
