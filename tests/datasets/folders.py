@@ -5,7 +5,7 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +72,7 @@ def make_tar(path: Path, members: dict[str, bytes]) -> Path:
     return write(path, tar_bytes(members.items()))
 
 
-def zip_bytes(
-    members: dict[str, bytes] | dict[str, str] | dict[str, bytes | str],
-    method: int = zipfile.ZIP_DEFLATED,
-) -> bytes:
+def zip_bytes(members: Mapping[str, bytes | str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in members.items():

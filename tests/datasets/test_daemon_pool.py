@@ -49,25 +49,17 @@ def test_an_error_is_raised_in_order_after_running_work_has_finished() -> None:
     assert calls.count("later") < 5000
 
 
-def test_an_error_of_any_type_reaches_the_caller() -> None:
-    class Odd(BaseException):
-        pass
-
-    def fails() -> None:
-        raise Odd
-
-    with DaemonPool(1) as pool:
-        future = pool.submit(fails)
-        with pytest.raises(Odd):
-            result_of(future)
+class Odd(BaseException):
+    pass
 
 
-def test_a_timeout_raised_by_the_work_is_passed_through() -> None:
-    def fails() -> None:
-        raise TimeoutError("the server's")
+@pytest.mark.parametrize("problem", [Odd, TimeoutError])
+def test_an_error_of_any_type_reaches_the_caller(problem: type[BaseException]) -> None:
+    def fail() -> None:
+        raise problem("the work's own")
 
-    with DaemonPool(1) as pool, pytest.raises(TimeoutError, match="the server's"):
-        result_of(pool.submit(fails))
+    with DaemonPool(1) as pool, pytest.raises(problem, match="the work's own"):
+        result_of(pool.submit(fail))
 
 
 def test_an_interrupted_caller_does_not_wait_for_running_work() -> None:

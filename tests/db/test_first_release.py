@@ -1,8 +1,8 @@
 """A database of the first release, with its data, opened by this one.
 
-`first_release.sql` holds the rows that the first release itself wrote: 16 pairs imported (one row
-left out) and scored, six of them decided, with an undo, a redo and a changed verdict. Its schema is
-that of revision 0001.
+`first_release.sql` holds the rows that the first release itself wrote: pairs imported (one row left
+out; seven pairs are kept here) and scored, six of them decided, with an undo, a redo and a changed
+verdict. Its schema is that of revision 0001.
 """
 
 import sqlite3
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, MetaData, create_engine, text
+from sqlalchemy import Connection, MetaData, create_engine, select, text
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store, upgrade
+from db.models import Pair
 from db.queries import pairs, trajectories, verdict_queries
 from db.upgrade import parse_url
 from tests.db.building import decide, migrate, rows_of, undo
@@ -69,8 +70,10 @@ def test_all_data_is_kept_and_work_continues(first_release: str) -> None:
         listed = list(pairs.iterate_pairs(session, dataset))
         acts = [verdict_queries.history(session, pair.id) for pair in listed[:6]]
         shown = [trajectories.get_trajectory(session, pair.id) for pair in listed]
+        keys = set(session.scalars(select(Pair.random_key)))
     assert all(trajectory.whole for trajectory in shown if trajectory is not None)
-    assert len(listed) == 16
+    assert len(keys) == len(listed) == 7, "pairs of the first release had no random key"
+    assert all(0 <= key < 1 for key in keys)
     assert [pair.decision for pair in listed[:6]] == DECISIONS
     assert listed[1].corrected_caption == CORRECTED
     assert [len(of_pair) for of_pair in acts] == [1, 1, 2, 1, 1, 4]
@@ -137,7 +140,7 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
     store = open_store(url)
     assert store.upgraded_from == revision
     with store.reading() as session:
-        listed = list(pairs.iterate_pairs(session, 1))[:7]
+        listed = list(pairs.iterate_pairs(session, 1))
         acts = [verdict_queries.history(session, pair.id) for pair in listed]
     assert [pair.decision for pair in listed] == [*DECISIONS, "correction"]
     assert (listed[1].corrected_caption, listed[6].corrected_caption) == (

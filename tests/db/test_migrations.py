@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -184,46 +184,25 @@ def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
     assert (status, printed.strip()) == (0, f"{head_revision()} (head)"), problem
 
 
-def old_database(url: str, pairs: Sequence[dict[str, object]], views: dict[str, object]) -> None:
-    """Rows of an older schema, written as its program would."""
-    engine = create_engine(parse_url(url))
-    with engine.begin() as connection:
-        add(connection, "datasets", name="photos", source="/p", root="/p", created_at=LONG_AGO)
-        for row in pairs:
-            add(connection, "pairs", dataset_id=1, image_path="a.jpg", caption="a cat", **row)
-        for name, fields in views.items():
-            add(connection, "views", dataset_id=1, name=name, fields=json.dumps(fields),
-                author="Ada", created_at=LONG_AGO)  # fmt: skip
-    engine.dispose()
-
-
-LONG_AGO = "2026-01-01"
-
-
 def add(connection: Connection, table: str, **row: object) -> None:
     names = ", ".join(row)
     values = ", ".join(f":{name}" for name in row)
     connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
 
 
-def test_pairs_of_an_older_database_get_a_random_key(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/old.db"
-    migrate(url, "0002")
-    old_database(url, [{"external_id": f"photo-{i}"} for i in range(50)], {})
-    store = open_store(url)
-    with store.engine.connect() as connection:
-        keys = connection.execute(text("SELECT random_key FROM pairs")).scalars().all()
-    assert len(set(keys)) == 50
-    assert 0 <= min(keys) < 0.3
-    assert 0.7 < max(keys) < 1
-    store.close()
-
-
 def test_the_random_order_is_renamed_in_pairs_and_saved_views(url: str) -> None:
     open_store(url).close()
     migrate(url, "0017", down=True)
     audit, other = {"review": "all", "order": "lot"}, {"text": "lot"}
-    old_database(url, [{"external_id": "photo-0", "lot": 0.25}], {"audit": audit, "lot": other})
+    engine, when = create_engine(parse_url(url)), {"created_at": "2026-01-01"}
+    with engine.begin() as connection:
+        add(connection, "datasets", name="photos", source="/p", root="/p", **when)
+        add(connection, "pairs", dataset_id=1, external_id="photo-0", image_path="a.jpg",
+            caption="a cat", lot=0.25)  # fmt: skip
+        for name, fields in (("audit", audit), ("lot", other)):
+            add(connection, "views", dataset_id=1, name=name, fields=json.dumps(fields),
+                author="Ada", **when)  # fmt: skip
+    engine.dispose()
     migrate(url, "0018")
     renamed = {"audit": audit | {"order": "random"}, "lot": other}
     assert keys_and_views(url, "random_key") == (0.25, renamed)

@@ -156,7 +156,7 @@ def test_undo_is_limited_to_its_dataset(store: Store) -> None:
     assert redo(store, first) is not None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_sequence_of_acts_agrees_with_the_reference(store: Store, seed: int) -> None:
     dataset_id, ids = add_dataset(store, 4)
     reference = ReferenceVerdicts()
