@@ -20,6 +20,9 @@ from backend.store import Store
 from backend.workspace import MOST_COUNTED, QueueFilter, Range, Workspace
 from research.bench.generated_store import generate
 
+#: As many as a page of the table gets while it is scrolled.
+TABLE_ROWS = 600
+
 
 @dataclass(frozen=True)
 class Answered:
@@ -89,6 +92,19 @@ def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> Sto
         workspace.review.queue_page(filter, None, 30)
         workspace.review.queue_count(filter, MOST_COUNTED + 1)
 
+    def in_groups() -> QueueFilter:
+        low, colour = rng.random() * 0.9, rng.choice(word_lists.COLOURS)
+        where = f"(split = test or text = {colour}) and not p_error >= {low:.2f}"
+        return workspace.review.filter_of(dataset_id, {"where": where})
+
+    def table(order: str) -> None:
+        """Two pages with all of their columns."""
+        filter = workspace.review.filter_of(dataset_id, {"order": order, "review": "all"})
+        place = workspace.review.queue_page(filter, None, TABLE_ROWS).next_cursor
+        ids = [row.pair_id for row in workspace.review.queue_page(filter, place, TABLE_ROWS).rows]
+        workspace.review.extras_of(ids)
+        workspace.review.tags_of(ids)
+
     questions: list[tuple[str, Callable[[int], object]]] = [
         ("first page", lambda _: workspace.review.queue_page(usual, None, 30)),
         ("next and previous pair", lambda i: (
@@ -102,6 +118,10 @@ def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> Sto
         ("same kind of suspect word", lambda _: page_and_count(
             QueueFilter(dataset_id, suspect_kind="colour"))),
         ("text search with its count", lambda _: page_and_count(searched())),
+        ("the bars and counts of the filters", lambda _: workspace.review.queue_values(usual)),
+        ("groups with their count", lambda _: page_and_count(in_groups())),
+        *((f"the table's first two pages by {order}", lambda _, order=order: table(order))
+          for order in ("p_error", "external_id", "-caption", "split", "decision", "extra:width")),
     ]  # fmt: skip
     answers = [_timed(name, ask, times) for name, ask in questions]
     return StoreReport(summary.total, _bytes_a_pair(workspace.store, summary.total), tuple(answers))
