@@ -8,10 +8,12 @@ Decision = Literal["correct", "correction", "drop", "wrong", "abstract", "unsure
 #: Review states by which a queue can be filtered.
 Review = Literal["all", "unreviewed", "decided", "disputed"]
 #: 'position' is the order of import; 'random' is the same random order every time; 'picture' has
-#: the captions of a picture together.
+#: the captions of a picture together. There is also one for each column of the source, see
+#: `db.queries.pair_queue`.
 Order = Literal[
     "p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity",
     "random", "uncertainty", "position", "picture",
+    "external_id", "caption", "split", "decision", "note", "tag",
 ]  # fmt: skip
 
 #: The verdicts a curator can give, in the order in which they are shown. A new one needs a

@@ -18,6 +18,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     CheckConstraint,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -29,6 +30,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     func,
+    literal_column,
     text,
     true,
 )
@@ -159,11 +161,19 @@ class Pair(Base):
     )
 
 
-#: The picture of a pair in an index: the beginning of its address, because PostgreSQL limits the
-#: rows of an index to 2,700 bytes.
+def _start(column: InstrumentedAttribute[str], characters: int) -> ColumnElement[str]:
+    """The beginning of a text: PostgreSQL limits the rows of an index to 2,700 bytes. Its numbers
+    are written out, as an index is used only for exactly its own expression."""
+    return func.substr(column, literal_column("1"), literal_column(str(characters)))
+
+
 PICTURE_CHARACTERS = 400
-PICTURE = func.substr(Pair.image_path, 1, PICTURE_CHARACTERS)
+#: The picture of a pair.
+PICTURE = _start(Pair.image_path, PICTURE_CHARACTERS)
 Index("ix_pairs_picture", Pair.dataset_id, PICTURE, Pair.id)
+#: By what captions are sorted, and pairs without one found.
+CAPTION_START = _start(Pair.caption, 80)
+Index("ix_pairs_caption", Pair.dataset_id, CAPTION_START, Pair.id)
 # One index per order of the queue: (dataset, value, id) makes every page a short range scan,
 # in either direction. The two most used filters have partial indexes of their own.
 Index("ix_pairs_position", Pair.dataset_id, Pair.id)
@@ -187,13 +197,6 @@ Index(
     Pair.id,
     sqlite_where=Pair.note != "",
     postgresql_where=Pair.note != "",
-)
-Index(
-    "ix_pairs_uncaptioned",
-    Pair.dataset_id,
-    Pair.id,
-    sqlite_where=Pair.caption == "",
-    postgresql_where=Pair.caption == "",
 )
 Index(
     "ix_pairs_hidden",

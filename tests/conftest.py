@@ -52,7 +52,7 @@ LONGEST_FIRST = (
 #: stores run on it in `make nightly` only.
 POSTGRESQL_DIFFERS = (
     "db/test_clock.py", "db/test_many_curators.py", "db/test_migrations.py", "db/test_queue.py",
-    "db/test_rankings.py", "db/test_session.py", "db/test_unstorable_searches.py",
+    "db/test_rankings.py", "db/test_session.py",
     "db/test_verdict_concurrency.py", "db/test_verdicts.py", "review/test_queue_rules.py",
 )  # fmt: skip
 #: Browser tests of single details; the journeys run in `make test`.

@@ -137,7 +137,9 @@ def queue(
         dataset: The dataset's id.
         review: unreviewed, decided, disputed or all.
         order: p_error, s_0, gain, icc, disagreement, support (hollow first), weakest,
-            specificity, uncertainty, random, position or picture.
+            specificity, uncertainty, random, position, picture, external_id, caption, split,
+            decision, note, tag, or a column of the source, as extra:width; with a - before it the
+            other way round.
         text: Only captions that contain these words.
         meaning: Only captions similar in meaning to this text, nearest first.
         limit: Maximum number of pairs, at most 200.

@@ -234,13 +234,15 @@ def suspects_of(caption: str, suspects: Iterable[SuspectWord]) -> list[Suspect]:
 def cursor_of(after: str, order: str) -> Cursor | None:
     """The place after a page of a queue in this order, from its `next`; None for the first page.
     Raises SettingsError."""
-    place = _PICTURE_PLACE if order == "picture" else _PLACE
     try:
-        return Cursor(*place.validate_json(after, strict=True)) if after else None
+        place = Cursor(*_PLACE.validate_json(after, strict=True)) if after else None
     except ValidationError:
+        place = Cursor("", -1)
+    if place is not None and (place.pair_id < 0 or not place.is_in(order)):
         raise SettingsError(
             "'after' is not a queue position: pass the 'next' of the previous page."
         ) from None
+    return place
 
 
 def etag_parts(etag: str) -> tuple[int, str]:
@@ -258,5 +260,4 @@ def etag_of(version: int, fingerprint: str) -> str:
 
 #: A place in an order: the value there, and the pair.
 _Id = Annotated[int, Field(ge=0, lt=2**31)]
-_PLACE = TypeAdapter(tuple[FiniteFloat | None, _Id])
-_PICTURE_PLACE = TypeAdapter(tuple[str, _Id])
+_PLACE = TypeAdapter(tuple[bool | FiniteFloat | str | None, _Id])

@@ -844,10 +844,9 @@ class OpenPage:
         elif state.grid:
             ids = [row.pair_id for row in page.rows]
             if state.is_table:
-                details, filter_text = self.review.row_details(ids), as_query(state.filter)
                 parts["stage"] = review_page.table(
-                    page.rows, details, state.filter["order"],
-                    view=f"{filter_text} {state.after}",
+                    page.rows, self.review.extras_of(ids), self.review.tags_of(ids),
+                    state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
                 )  # fmt: skip
             else:

@@ -13,7 +13,14 @@ from backend.engine.statistics.stopping import ENOUGH
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.pair_selection import LONGEST
-from backend.review.queue_form import as_query, groups_of
+from backend.review.queue_form import (
+    EXTRA,
+    REVERSED,
+    as_query,
+    groups_of,
+    is_descending,
+    other_way,
+)
 from backend.review.queue_groups import Condition, text_of
 from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
@@ -63,6 +70,11 @@ ORDERS = {
     "position": "as imported",
     "picture": "by picture",
 }
+#: Orders that only the heads of the table offer.
+_MORE_ORDERS = {
+    "external_id": "by id", "caption": "by caption", "split": "by split",
+    "decision": "by verdict", "note": "by note", "tag": "by tag",
+}  # fmt: skip
 #: Explanations of orders that need one.
 _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
@@ -172,11 +184,11 @@ def queue(
         has_more=more,
         is_first_page=first_page,
         short=LISTED,
-        hint=_HINTS.get(filter.get("order", "")),
+        hint=_HINTS.get(filter.get("order", "").removeprefix(REVERSED)),
         link=as_query(filter),
         filter=filter,
         shows=SHOWS,
-        orders=ORDERS,
+        orders={filter["order"]: _order_label(filter["order"])} | ORDERS,
         alike=_in_common(filter, like),
         groups=_GROUPS,
         labels=_CHIPS,
@@ -306,6 +318,16 @@ _BY_ORDER: dict[str, Callable[[Any], str]] = {
 }
 
 
+def _order_label(order: str) -> str:
+    """
+    >>> _order_label("-caption"), _order_label("extra:width"), _order_label("s_0")
+    ('by caption, reversed', 'by width', 'lowest match')
+    """
+    name = order.removeprefix(REVERSED)
+    label = {**ORDERS, **_MORE_ORDERS}.get(name, f"by {name.removeprefix(EXTRA)}")
+    return label if name == order else f"{label}, reversed"
+
+
 def by_order(row: Any, order: str) -> str:
     """The number by which a queue in this order sorts a row; "" if it has none or p is the order.
 
@@ -315,8 +337,9 @@ def by_order(row: Any, order: str) -> str:
     >>> by_order(SimpleNamespace(support=None), "support"), by_order(None, "random")
     ('', '')
     """
-    label = _BY_ORDER.get(order)
-    return label(row) if label is not None and getattr(row, order) is not None else ""
+    name = order.removeprefix(REVERSED)
+    label = _BY_ORDER.get(name)
+    return label(row) if label is not None and getattr(row, name) is not None else ""
 
 
 def _most_suspect(view: PairView) -> list[SuspectWord]:
@@ -373,8 +396,10 @@ def grid(
     )  # fmt: skip
 
 
-#: Columns of the table beside numbers and those of the source, with the order that sorts by them.
-_TABLE = {"external_id": "Id", "decision": "Verdict", "split": "Split", "note": "Note"}
+#: Columns of the table beside caption, numbers and columns of the source. Each sorts the queue.
+_TABLE = {
+    "external_id": "Id", "decision": "Verdict", "split": "Split", "note": "Note", "tag": "Tags",
+}  # fmt: skip
 #: Most columns of a source in the table.
 MOST_COLUMNS = 40
 #: Characters of a cell.
@@ -383,31 +408,31 @@ LONGEST_CELL = 2000
 
 def table(
     rows: Sequence[Any],
-    details: Mapping[int, Mapping[str, str]],
+    extras: Mapping[int, Mapping[str, Any]],
+    tags: Mapping[int, Sequence[str]],
     order: str = "",
     view: str = "",
     has_more: bool = False,
 ) -> Markup:
-    """A page of the queue as a table; `details`: more columns by pair id, as text. `view`: the
-    scroll position stays as long as this does. `has_more`: whether rows follow on this page."""
-    named = list(dict.fromkeys(name for row in rows for name in details.get(row.pair_id, ())))
-    columns = [(name, _PLAIN[name], name) for name in _PLAIN]
-    columns += [(name, label, "") for name, label in _TABLE.items()]
-    columns += [(f"extra {name}", name, "") for name in named[:MOST_COLUMNS]]
+    """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
+    `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
+    whether rows follow on this page."""
+    named = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
+    columns = {**_PLAIN, **_TABLE, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
     lines = []
     for row in rows:
         decision = judgement(row.decision, row.enriches)
-        values = {
-            f"extra {name}": _cut(text) for name, text in details.get(row.pair_id, {}).items()
-        }
+        values = {EXTRA + name: _cut(str(v)) for name, v in extras.get(row.pair_id, {}).items()}
         values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
+        values["tag"] = "; ".join(tags.get(row.pair_id, ()))
         values |= {name: _number(getattr(row, name)) for name in _PLAIN}
         values["decision"] = LISTED[decision] if decision else ""
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         lines.append((row, values, fingerprint))
     return render(
         "review/grid.html", rows=lines, decisions=DECISIONS, short=LISTED, columns=columns,
-        order=order, view=view, has_more=has_more,
+        order=order.removeprefix(REVERSED), view=view, has_more=has_more,
+        is_descending=is_descending(order), other_way=other_way(order),
     )  # fmt: skip
 
 

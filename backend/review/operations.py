@@ -1,6 +1,7 @@
 """The review operations as one object: `workspace.review`."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from PIL import Image
 
@@ -153,15 +154,10 @@ class Review(Queue, Verdicts, NearDuplicates):
             detections = detection_queries.detections_of(session, pair_ids)
         return {pair: to_suspects(detection) for pair, detection in detections.items()}
 
-    def row_details(self, pair_ids: Sequence[int]) -> dict[int, dict[str, str]]:
-        """The tags of these pairs ("tags"), and the columns of their source, as text."""
+    def extras_of(self, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The columns of the source of these pairs."""
         with self._store.reading() as session:
-            tags = tag_queries.of_pairs(session, pair_ids)
-            extras = pair_queries.extras_of(session, pair_ids)
-        return {
-            pair: {"tags": "; ".join(tags.get(pair, ())), **{k: str(v) for k, v in extra.items()}}
-            for pair, extra in extras.items()
-        }
+            return pair_queries.extras_of(session, pair_ids)
 
     def suggestions(self, pair_id: int, kind: str = "correction") -> list[SuggestionRow]:
         """The stored suggestions for a pair, in the order in which pages show them; `kind`:

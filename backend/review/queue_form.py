@@ -16,7 +16,7 @@ from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.review.queue_groups import Condition, parse, text_of
 from backend.verdict_texts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
-from db.queries.pair_queue import Group, QueueFilter, Range
+from db.queries.pair_queue import EXTRA, Group, QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}
@@ -38,10 +38,13 @@ KEYS = (
 _OF_THE_WHOLE = ("order", "meaning", "like", "where")
 #: Fields with a closed set of values.
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "review": REVIEWS, "order": ORDERS, "decision": DECISIONS, "picture": PICTURE_ISSUES,
+    "review": REVIEWS, "order": (*ORDERS, f"{EXTRA}COLUMN"), "decision": DECISIONS,
+    "picture": PICTURE_ISSUES,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
     "duplicates": ("yes", "no"), "captioned": ("yes", "no"),
 }  # fmt: skip
+#: Before the name of an order: the other way round.
+REVERSED = "-"
 #: Former names of values, which old URLs and scripts still use.
 _RENAMED = {("order", "lot"): "random"}
 #: Ids are at most 2,147,483,647.
@@ -63,6 +66,8 @@ GENERIC_BOUNDS = {
 }
 #: Orders whose largest value comes first.
 _LARGEST_FIRST = ("p_error", "gain", "disagreement")
+#: Orders that have no other way round.
+_NOT_REVERSED = ("random", "uncertainty")
 
 
 def from_fields(
@@ -74,6 +79,7 @@ def from_fields(
     and for a range that is not numeric."""
     fields = _checked(fields)
     order = fields.get("order") or START["order"]
+    name = order.removeprefix(REVERSED)
     ranges = {
         column: Range(column, minimum, maximum)
         for column in RANGES
@@ -84,8 +90,8 @@ def from_fields(
     }
     if order == "specificity" and among is None:
         ranges = GENERIC_BOUNDS | ranges
-    if fields.get("captioned") == "no" and order in (*RANGES, "uncertainty"):
-        order = "position"  # they have no numbers, and their own index is in this order
+    if fields.get("captioned") == "no" and name in (*RANGES, "uncertainty"):
+        name = "position"  # they have no numbers, and their own index is in this order
     values: dict[str, Any] = {key: fields.get(key) or None for key in _TEXTS}
     values |= {key: _YES_NO.get(fields.get(key, "")) for key in _FLAGS}
     return QueueFilter(
@@ -97,9 +103,29 @@ def from_fields(
         where=_where(dataset_id, fields),
         **values,
         among=among,
-        order=order,
-        descending=order in _LARGEST_FIRST,
+        order=name,
+        descending=is_descending(order),
     )
+
+
+def is_descending(order: str) -> bool:
+    """Whether the largest value comes first in this order, which may be a reversed one.
+
+    >>> is_descending("p_error"), is_descending("-p_error"), is_descending("-caption")
+    (True, False, True)
+    """
+    name = order.removeprefix(REVERSED)
+    return (name in _LARGEST_FIRST) != (name != order)
+
+
+def other_way(order: str) -> str:
+    """The order by the same column in the other direction.
+
+    >>> other_way("caption"), other_way("-caption")
+    ('-caption', 'caption')
+    """
+    name = order.removeprefix(REVERSED)
+    return name if name != order else REVERSED + name
 
 
 def groups_of(fields: Mapping[str, str]) -> Group[Condition]:
@@ -136,11 +162,23 @@ def _extra(text: str) -> tuple[str, str] | None:
     if not text:
         return None
     column, equals, value = (part.strip() for part in text.partition("="))
-    if not column or not equals or any(character in column for character in "\"'[]"):
+    if not equals or not _is_column(column):
         raise SettingsError(
             f"'{text}' is not a column and value. Type them like this: licence = by."
         )
     return column, value
+
+
+def _is_column(name: str) -> bool:
+    return bool(name) and not any(character in name for character in "\"'[]")
+
+
+def _is_order(text: str) -> bool:
+    """Whether this is an order: a name or a column of the source, perhaps reversed."""
+    name = text.removeprefix(REVERSED)
+    if name.startswith(EXTRA):
+        return _is_column(name.removeprefix(EXTRA))
+    return name in ORDERS and (name == text or name not in _NOT_REVERSED)
 
 
 def cleaned(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[str, str]:
@@ -199,6 +237,8 @@ def _checked(fields: Mapping[str, str]) -> dict[str, str]:
     for key, value in current.items():
         if key not in KEYS:
             raise SettingsError(_unknown("field", key, KEYS))
+        if key == "order" and value and _is_order(value):
+            continue
         if value and value not in _CHOICES.get(key, (value,)):
             raise SettingsError(_unknown(key, value, _CHOICES[key]))
     if current.get("where"):

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from db.models import PICTURE, Dataset, Opinion, Pair
+from db.models import Dataset, Opinion, Pair
 from db.queries.probabilities import P_ERROR
 
 #: A reader who has judged nothing: sees only what everybody may.
@@ -86,7 +86,6 @@ def pair_columns(
     sees it."""
     verdict = verdict_seen(session, dataset_id)
     special = {"pair_id": Pair.id.label("pair_id"), "p_error": P_ERROR}
-    special["picture"] = PICTURE.label("picture")
     special |= {name: getattr(verdict, name).label(name) for name in VERDICT}
     return tuple(special[name] if name in special else getattr(Pair, name) for name in fields)
 

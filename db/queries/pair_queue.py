@@ -10,7 +10,7 @@ each a plain range of one index:
         p < 0.7               by p, id       what follows
         p unknown             by id          the unscored ones
 
-Ties follow the direction of the index (`_Order.ties_ascend`).
+Ties follow the direction of the index (`_TIES_ASCEND`).
 
 *Most uncertain* is the order of |p - 0.5|. The index of p is read on both sides of 0.5, and the two
 sides are merged.
@@ -21,23 +21,28 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Row,
     String,
+    Text,
     and_,
+    case,
     cast,
     column,
     exists,
     func,
+    literal,
     literal_column,
+    null,
     or_,
     select,
     table,
     true,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import URL
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -45,10 +50,10 @@ from db.caption_search import SHORTEST
 from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
-from db.models import PICTURE, Claim, Pair, PictureIssue
+from db.models import CAPTION_START, PICTURE, Claim, Pair, PictureIssue
 from db.queries.blind_review import VerdictSeen, pair_columns, verdict_seen
 from db.queries.opinions import disputed_ids
-from db.queries.pair_tags import has_tag
+from db.queries.pair_tags import first_tag, has_tag
 from db.queries.pictures import is_duplicate
 from db.queries.plots import Corners, is_inside
 from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
@@ -58,31 +63,15 @@ from db.queries.statements import check_text
 RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 
 
-class _Order(NamedTuple):
-    """`field`: of `QueueRow`, by which rows are sorted; None: in the order of import. `column`: the
-    same in the database; None: of the ranking in use. `ties_ascend`: ids ascend where the values
-    descend, as in the index (`models.py`). `is_text`: and no pair is without it."""
-
-    field: str | None
-    column: ColumnElement[Any] | InstrumentedAttribute[float | None] | None = None
-    ties_ascend: bool = False
-    is_text: bool = False
-
-
-_ORDERS = {
-    "p_error": _Order("p_error", ties_ascend=True),
-    "uncertainty": _Order("p_error"),
-    "gain": _Order("gain", Pair.gain, ties_ascend=True),
-    "disagreement": _Order("disagreement", Pair.disagreement, ties_ascend=True),
-    "s_0": _Order("s_0", Pair.s_0),
-    "icc": _Order("icc", Pair.icc),
-    "support": _Order("support", Pair.support),
-    "weakest": _Order("weakest", Pair.weakest),
-    "specificity": _Order("specificity", Pair.specificity),
-    "random": _Order("random_key", Pair.random_key),
-    "position": _Order(None),
-    "picture": _Order("picture", PICTURE, is_text=True),
-}
+#: What the order by a column of the source begins with. Its values need not all be of one kind.
+EXTRA = "extra:"
+#: Orders by the probability of error, by text, and by text that every pair has. All others are by
+#: numbers.
+_BY_PROBABILITY = ("p_error", "uncertainty")
+_BY_TEXT = ("picture", "external_id", "caption", "split", "decision", "note", "tag")
+_COMPLETE = ("picture", "external_id", "caption")
+#: Orders in which ids ascend where the values descend, as in their indexes (`models.py`).
+_TIES_ASCEND = ("p_error", "gain", "disagreement")
 
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
@@ -145,7 +134,8 @@ class QueueFilter:
     order, regardless of `order` (results of a search by meaning or by image). Worst first: p_error,
     gain, disagreement descending; s_0, icc, support, weakest, specificity ascending. `random` is a
     random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
-    whatever the direction.
+    whatever the direction; "extra:" and a name is the order by that column of the source. Orders by
+    split, verdict, note, tag and columns of the source have no index.
 
     `reader`: the curator who gets the pairs of the queue; those claimed by others are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
@@ -179,7 +169,7 @@ class QueueFilter:
     def __post_init__(self) -> None:
         if self.review not in REVIEWS:
             raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
-        if self.order not in ORDERS:
+        if self.order not in ORDERS and not self.order.startswith(EXTRA):
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, not '{self.order}'")
         if self.picture is not None and self.picture not in PICTURE_ISSUES:
             raise ValueError(f"picture must be one of {', '.join(PICTURE_ISSUES)}")
@@ -195,6 +185,12 @@ class Cursor:
 
     value: float | str | None
     pair_id: int
+
+    def is_in(self, order: str) -> bool:
+        """Whether such a value occurs in the order."""
+        if self.value is None or order.startswith(EXTRA):
+            return True
+        return isinstance(self.value, str if order in _BY_TEXT else float)
 
 
 @dataclass(frozen=True)
@@ -221,8 +217,6 @@ class QueueRow:
     specificity: float | None
     enriches: bool = False
     note: str = ""
-    #: By which the captions of one picture are together.
-    picture: str = ""
 
 
 @dataclass(frozen=True)
@@ -233,9 +227,14 @@ class QueuePage:
     next_cursor: Cursor | None
 
 
-def _columns(session: Session, dataset_id: int) -> tuple[ColumnElement[Any], ...]:
-    columns = pair_columns(session, QueueRow.__dataclass_fields__, dataset_id)
-    return (*columns, RANKING.label("ranking"))
+def _columns(session: Session, filter: QueueFilter) -> tuple[ColumnElement[Any], ...]:
+    columns = pair_columns(session, QueueRow.__dataclass_fields__, filter.dataset_id)
+    place = _column(session, filter)
+    return (
+        *columns,
+        (null() if place is None else place).label("place"),
+        RANKING.label("ranking"),
+    )
 
 
 #: The number of the ranking last seen in use, by database and dataset.
@@ -246,18 +245,18 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
-    value = None if after is None else after.value
-    if value is not None and isinstance(value, str) != _ORDERS[filter.order].is_text:
+    if after is not None and not after.is_in(filter.order):
         after = None  # of another order
-    rows = [_queue_row(row) for row in _rows(session, filter, after, limit + 1)]
-    more = len(rows) > limit
-    rows = rows[:limit]
-    return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
+    rows = _rows(session, filter, after, limit + 1)
+    shown_rows = rows[:limit]
+    is_last = len(rows) <= limit or not shown_rows
+    cursor = None if is_last else Cursor(shown_rows[-1].place, shown_rows[-1].pair_id)
+    return QueuePage(tuple(map(_queue_row, shown_rows)), cursor)
 
 
 def _queue_row(row: Row[Any]) -> QueueRow:
     values = row._asdict()
-    del values["ranking"]
+    del values["place"], values["ranking"]
     return QueueRow(**values)
 
 
@@ -304,10 +303,41 @@ class _Segment:
 
 def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
     """The column of the filter's order; None for the order of import."""
-    field, column, *_ = _ORDERS[filter.order]
-    if field == "p_error":
-        column = _p_error(session, filter.dataset_id)
-    return column.expression if isinstance(column, InstrumentedAttribute) else column
+    if filter.order in _BY_PROBABILITY:
+        return _p_error(session, filter.dataset_id).expression
+    if filter.order in RANGES:
+        return getattr(Pair, filter.order).expression
+    if filter.order.startswith(EXTRA):
+        return _extra(session, filter.order.removeprefix(EXTRA))
+    match filter.order:
+        case "position":
+            return None
+        case "random":
+            return Pair.random_key.expression
+        case "picture":
+            return PICTURE
+        case "caption":
+            return CAPTION_START
+        case "decision":
+            return verdict_seen(session, filter.dataset_id).decision
+        case "note":
+            return func.nullif(verdict_seen(session, filter.dataset_id).note, "")
+        case "tag":
+            return first_tag()
+    return getattr(Pair, filter.order).expression
+
+
+def _extra(session: Session, name: str) -> ColumnElement[Any]:
+    """A column of the source by which pairs can be sorted: numbers as numbers, anything but text,
+    numbers and truth values by its JSON; NULL if a pair does not have it."""
+    if session.get_bind().dialect.name != "postgresql":
+        return func.json_extract(Pair.extra, f'$."{name}"')
+    value: Any = cast(Pair.extra, JSONB)[name]
+    kind = func.jsonb_typeof(value)
+    return case(
+        (kind.in_(("string", "number", "boolean")), value),
+        (kind.in_(("object", "array")), func.to_jsonb(cast(value, Text))),
+    )
 
 
 def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
@@ -327,11 +357,11 @@ def _segments(
         yield _by_id((), (not filter.descending) != backwards, place)
         return
     values_descend = filter.descending != backwards
-    ties_ascend = values_descend == _ORDERS[filter.order].ties_ascend
+    ties_ascend = values_descend == (filter.order in _TIES_ASCEND)
     unknown_ascend = not backwards
     has_value = (column.is_not(None),)
     # A range over the ordering column excludes unknown values: skip their segment.
-    bounded = _ORDERS[filter.order].is_text or _bounded(filter, filter.order)
+    bounded = filter.order in _COMPLETE or _bounded(filter, filter.order)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
@@ -346,8 +376,9 @@ def _segments(
         if backwards:
             yield _Segment(has_value, by_value)
     else:
-        yield _by_id((column == place.value,), ties_ascend, place)
-        beyond = column < place.value if values_descend else column > place.value
+        value = literal(place.value, column.type)
+        yield _by_id((column == value,), ties_ascend, place)
+        beyond = column < value if values_descend else column > value
         yield _Segment((beyond,), by_value)
         if not backwards and not bounded:
             yield _by_id((column.is_(None),), unknown_ascend, None)
@@ -470,8 +501,8 @@ def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
 
 
 def _lacks_caption(verdict: VerdictSeen) -> tuple[ColumnElement[bool], ...]:
-    """The opposite, so that the index of pairs without a caption serves it."""
-    return Pair.caption == "", verdict.decision.is_distinct_from("correction")
+    """The opposite, so that the index of captions serves it."""
+    return CAPTION_START == "", verdict.decision.is_distinct_from("correction")
 
 
 def _holds(session: Session, text: str) -> ColumnElement[bool]:
@@ -505,8 +536,7 @@ def _rows(
     """At most `limit` rows after (or, backwards, before) a position, nearest first."""
     dataset_id = filter.dataset_id
     key, last = ("ranking", dataset_id), (session.get_bind().engine.url, dataset_id)
-    by_probability = _ORDERS[filter.order].field == "p_error" or _bounded(filter, "p_error")
-    if not by_probability:
+    if filter.order not in _BY_PROBABILITY and not _bounded(filter, "p_error"):
         return _rows_by(session, filter, place, limit, backwards)
     # A key press should not cost a statement that queries the ranking: the last one seen is
     # assumed, and the rows contain the actual one.
@@ -527,7 +557,7 @@ def _rows_by(
         rows: list[Any] = []
         for segment in stream:
             rows += session.execute(
-                select(*_columns(session, filter.dataset_id))
+                select(*_columns(session, filter))
                 .where(*conditions_of(session, filter), *segment.conditions)
                 .order_by(*segment.order)
                 .limit(limit - len(rows))
@@ -548,7 +578,7 @@ def _listed_rows(
     assert filter.among is not None
     rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
     rows: Sequence[Any] = session.execute(
-        select(*_columns(session, filter.dataset_id)).where(*conditions_of(session, filter))
+        select(*_columns(session, filter)).where(*conditions_of(session, filter))
     ).all()
     ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
     if place is not None:
@@ -603,8 +633,10 @@ def _streams(
 
 
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
-    field, column, *_ = _ORDERS[filter.order]
-    value = P_ERROR if field == "p_error" else Pair.id if column is None else column
+    is_by_probability = filter.order in _BY_PROBABILITY
+    value: Any = P_ERROR if is_by_probability else _column(session, filter)
+    if value is None:
+        value = null()
     row = session.execute(
         select(value.label("value"), RANKING.label("ranking")).where(
             Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
@@ -614,9 +646,4 @@ def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
         raise MissingRow(f"There is no pair {pair_id} in this dataset.")
     # Every key press runs this: one statement for the place and the column.
     session.info["ranking", filter.dataset_id] = row.ranking
-    return Cursor(None if field is None else row.value, pair_id)
-
-
-def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
-    field = _ORDERS[filter.order].field
-    return Cursor(None if field is None else getattr(row, field), row.pair_id)
+    return Cursor(row.value, pair_id)

@@ -117,6 +117,11 @@ def of_pairs(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[str, 
     return {pair_id: tuple(tags) for pair_id, tags in names.items()}
 
 
+def first_tag() -> ColumnElement[Any]:
+    """The pair's first tag in alphabetical order."""
+    return select(func.min(PairTag.name)).where(PairTag.pair_id == Pair.id).scalar_subquery()
+
+
 def has_tag(name: str) -> ColumnElement[bool]:
     """Condition: the pair has the tag."""
     return Pair.id.in_(select(PairTag.pair_id).where(PairTag.name == name))

@@ -17,6 +17,8 @@ def page(kept_page: Page) -> Page:
 
 
 def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
+    show = page.locator("#traced-queue [data-filter=review]")
+    show.select_option("all")
     page.locator("#traced-toolbar [data-action=table]").click()
     rows = page.locator("#traced-stage tr.pick")
     expect(rows).to_have_count(ROWS)
@@ -24,8 +26,18 @@ def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
     rows.nth(ROWS - 1).scroll_into_view_if_needed()
     expect(rows).to_have_count(PAIRS)
     assert page.locator("#traced-stage .rows").evaluate("rows => rows.scrollTop") > 0
-    page.locator("#traced-stage [data-action=sort][data-name=s_0]").click()
+    head = page.locator("#traced-stage th[data-cell=caption]")
+    captions = rows.locator("[data-caption]")
+    for direction in ("ascending", "descending"):
+        head.locator("button").click()
+        expect(head).to_have_attribute("aria-sort", direction)
+        texts = [captions.nth(i).input_value() for i in range(ROWS)]
+        assert texts == sorted(texts, reverse=direction == "descending")
+    expect(page.locator("#traced-queue [data-filter=order]")).to_have_value("-caption")
+    page.locator("#traced-stage th[data-cell=s_0] button").click()
     expect(page.locator("#traced-stage th[aria-sort]")).to_have_attribute("data-cell", "s_0")
+    # Which pairs other files have decided does not matter.
+    show.select_option("unreviewed")
     pair = rows.nth(1).get_attribute("data-pick")
     rows.first.locator("input").focus()
     page.keyboard.press("ArrowDown")
@@ -40,7 +52,7 @@ def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
     expect(page.locator("#traced-toast")).to_contain_text("Corrected")
     edited = page.locator(f"#traced-stage tr.pick[data-pick='{pair}']")
     expect(edited).to_have_count(0)  # it is decided, and no longer in this queue
-    page.locator("#traced-queue [data-filter=review]").select_option("decided")
+    show.select_option("decided")
     expect(edited.locator("[data-caption]")).to_have_value("=a dog <b>runs</b>")
     page.locator("#traced-stage .columns summary").click()
     page.locator("#traced-stage [data-column=gain]").uncheck()

@@ -1,11 +1,29 @@
 """Small datasets on disk, good and malformed."""
 
 import csv
+import io
 import json
+import tarfile
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
+
+from backend.datasets.read_options import ReadOptions
+from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
+
+
+def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
+    reader = read_dataset(path, ReadOptions(**options))
+    return list(reader), reader
+
+
+def encoded(size: tuple[int, int] = (12, 8), colour: str = "red", format: str = "PNG") -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, format)
+    return buffer.getvalue()
 
 
 def picture(path: Path, size: tuple[int, int] = (20, 10), mode: str = "RGB") -> Path:
@@ -14,12 +32,20 @@ def picture(path: Path, size: tuple[int, int] = (20, 10), mode: str = "RGB") -> 
     return path
 
 
+def json_lines(rows: Iterable[object]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
 def image_folder(folder: Path, rows: list[dict[str, Any]], pictures: tuple[str, ...]) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
     for name in pictures:
         picture(folder / name)
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / "metadata.jsonl").write_text(lines, encoding="utf-8")
+    write(folder / "metadata.jsonl", json_lines(rows))
     return folder
 
 
@@ -30,6 +56,28 @@ def csv_file(path: Path, rows: list[dict[str, Any]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+def tar_bytes(members: Iterable[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in members:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def make_tar(path: Path, members: dict[str, bytes]) -> Path:
+    return write(path, tar_bytes(members.items()))
+
+
+def zip_bytes(members: Mapping[str, bytes | str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 def malformed(folder: Path) -> Path:
@@ -57,9 +105,9 @@ def malformed(folder: Path) -> Path:
     ]
     image_folder(folder, rows, ("a.png", "b.png", "sub/c.png"))
     picture(folder / "pixel.png", (1, 1))
-    (folder / "text.jpg").write_text("This is no picture.")
+    write(folder / "text.jpg", "This is no picture.")
     whole = picture(folder / "half.jpg", (300, 300)).read_bytes()
-    (folder / "half.jpg").write_bytes(whole[: len(whole) // 2])
+    write(folder / "half.jpg", whole[: len(whole) // 2])
     with (folder / "metadata.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "broken", "file_name": \n[1, 2]\n')
     return folder

@@ -1,152 +1,404 @@
-"""Fetching untrusted addresses over real HTTP."""
+"""Untrusted addresses and servers, over real connections: each bad one costs its own row, and no
+more; nothing inside a private network is reached."""
 
-import http.server
 import json
+import os
+import signal
+import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
 
-from backend.datasets.fetching import Fetcher, FetchError, Limits, public_address
+from backend.datasets.fetching import Fetcher, FetchError, Limits, as_url, public_address
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.download_images import download
-from research.chat_server import POLL
-from tests.datasets.test_shards import encoded
+from tests.datasets.folders import encoded, json_lines, write
+from tests.datasets.test_images import EPS
+from tests.fixtures import programs
 
 #: So long that a busy machine is no reason to give up.
 INSIDE = Limits(seconds=200, bytes=100_000, allow_private=True)
+BRIEF = replace(INSIDE, seconds=0.5)
+#: Writes anything to the socket, for the path that was asked for.
+Answer = Callable[[socket.socket, str], None]
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    requested: list[str]
+@contextmanager
+def raw_server(answer: Answer) -> Iterator[tuple[str, list[str]]]:
+    """A server below HTTP: its address, and the paths that were asked for."""
+    requests: list[str] = []
+    listening = socket.create_server(("127.0.0.1", 0))
 
-    def do_GET(self) -> None:
-        Handler.requested.append(self.path)
-        if self.path.startswith("/moved"):
-            self.send_response(302)
-            self.send_header("Location", self.path.removeprefix("/moved") or "/moved")
-            self.end_headers()
-            return
-        body = {"/image": encoded(), "/text": b"no image", "/large": b"x" * 200_000}.get(self.path)
-        if self.path == "/slow":
-            self.send_response(200)
-            self.end_headers()
+    def serve_connection(connection: socket.socket) -> None:
+        with connection:
             try:
-                while True:
-                    self.wfile.write(b"x")
-                    time.sleep(0.1)
+                requests.append(connection.recv(65536).split(b" ")[1].decode())
+                answer(connection, requests[-1])
             except OSError:
                 pass
-            return
-        self.send_response(200 if body else 404)
-        self.end_headers()
-        self.wfile.write(body or b"")
 
-    def log_message(self, format: str, *_: Any) -> None:
-        pass
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve_connection, args=(connection,), daemon=True).start()
 
-
-@pytest.fixture
-def server() -> Iterator[str]:
-    Handler.requested = []
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.daemon_threads = True
-    threading.Thread(target=made.serve_forever, args=(POLL,), daemon=True).start()
-    yield f"http://127.0.0.1:{made.server_port}"
-    made.shutdown()
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", requests
+    finally:
+        listening.close()
 
 
-def test_a_server_on_this_machine_is_never_contacted(server: str) -> None:
-    fetcher = Fetcher(Limits())
-    for address in (server, server.replace("127.0.0.1", "localhost")):
+def http(body: bytes, status: bytes = b"200 OK") -> bytes:
+    head = b"HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+def moved(target: str) -> bytes:
+    return b"HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % target.encode()
+
+
+def sends(data: bytes) -> Answer:
+    return lambda connection, _: connection.sendall(data)
+
+
+def dripping(data: bytes) -> Answer:
+    def answer(connection: socket.socket, _: str) -> None:
+        for byte in data:
+            connection.sendall(bytes([byte]))
+            time.sleep(0.2)
+
+    return answer
+
+
+def pages(connection: socket.socket, path: str) -> None:
+    """/image, /text, /large, and under /moved/… a way to any other."""
+    bodies = {"/image": encoded(), "/text": b"no image", "/large": b"x" * 200_000}
+    if path.startswith("/moved"):
+        connection.sendall(moved(path.removeprefix("/moved") or "/moved"))
+    elif path in bodies:
+        connection.sendall(http(bodies[path]))
+    else:
+        connection.sendall(http(b"", b"404 Not Found"))
+
+
+def a_table(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "table.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def failures(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "failures.jsonl").read_text().splitlines()]
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "sent"),
+    [
+        ("http://x.example/a b.jpg", "http://x.example/a%20b.jpg"),
+        ("http://x.example/für/日本.jpg?q=ü#ö", "http://x.example/f%C3%BCr/%E6%97%A5%E6%9C%AC.jpg?q=%C3%BC"),
+        ("http://bücher.example/ü", "http://xn--bcher-kva.example/%C3%BC"),
+        ("http://日本.example:8080/", "http://xn--wgv71a.example:8080/"),
+        ("http://x.example/a%20b%2Fc?x=1&y=%C3%BC", "http://x.example/a%20b%2Fc?x=1&y=%C3%BC"),
+        ("HTTP://X.example", "http://x.example"),
+        ("http://[::1]:80/ü", "http://[::1]/%C3%BC"),
+        ("http://x.example/100%", "http://x.example/100%"),
+    ],
+)  # fmt: skip
+def test_addresses_of_any_script_are_encoded(address: str, sent: str) -> None:
+    assert as_url(address) == sent
+
+
+NONSENSE = [
+    "", "words", "http://", "http:///x", "http://[", "http://[::1", "http://x:port/", "http://x:99999/",
+    "http://\ud800.example/", "http://x/\ud800", "http://" + "a" * 300 + ".example/", "http://\0/",
+    "http://x.example/\r\nHost: y", "http://a..b/", "http://xn--a/", "ftp://x/", "file:///etc/passwd",
+    "http://user:word@/", "http://☃️\u200b\u202e/", "javascript:alert(1)", "http://%00/",
+    "http://x" + "y" * 70_000,
+]  # fmt: skip
+
+
+def test_invalid_addresses_cost_only_their_rows(tmp_path: Path) -> None:
+    for url in NONSENSE:
+        with pytest.raises(FetchError):
+            Fetcher(BRIEF).fetch(url)
+    with raw_server(sends(http(encoded()))) as (address, requests):
+        odd = [7, [address], {"a": 1}, None]
+        urls: list[Any] = [f"{address}/ä.png", *NONSENSE, *odd, f"{address}/b.png"]
+        rows = [{"url": url, "caption": f"number {n}"} for n, url in enumerate(urls)]
+        report = download(a_table(tmp_path, rows), tmp_path / "out", replace(INSIDE, seconds=30))
+    assert (report.rows, report.written) == (len(urls), 2)
+    captions = [pair.caption for pair in read_dataset(tmp_path / "out")]
+    assert captions == ["number 0", f"number {len(urls) - 1}"]
+    assert sorted(requests) == ["/%C3%A4.png", "/b.png"]
+
+
+#: Every notation of an internal address: plain, IPv4-mapped, translated, tunnelled.
+INNER = [
+    "127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "172.16.0.1", "100.64.0.1",
+    "0.0.0.0",
+    "255.255.255.255", "198.18.0.1", "192.0.0.8", "240.0.0.1", "224.0.0.1",
+    "::1", "::", "fe80::1", "fec0::1", "fd00::1", "ff02::1", "2001:db8::1", "100::1",
+    "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "::ffff:0:127.0.0.1",
+    "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "64:ff9b:1:a9fe:a9:fe00::",
+    "2002:7f00:1::1", "2002:a9fe:a9fe::", "2002:a00:1::", "2001:0:7f00:1::1",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "192.88.99.1", "2002:c058:6301::1", "3fff::1", "5f00::1", "::ffff:192.88.99.1",
+]  # fmt: skip
+
+
+def test_internal_addresses_are_refused_in_every_notation() -> None:
+    for host in [*INNER, "localhost", "2130706433"]:
         with pytest.raises(FetchError, match="not public"):
-            fetcher.fetch(f"{address}/image")
-    assert Handler.requested == []
+            public_address(host, 80)
+    for host in ("93.184.215.14", "2606:4700::6810:84e5", "64:ff9b::5db8:d70e"):
+        assert public_address(host, 80) == host
 
 
-def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = [(2, 1, 6, "", (host, 80)) for host in ("93.184.215.14", "10.0.0.1")]
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: entries)
-    with pytest.raises(FetchError, match="not public"):
-        public_address("both.example", 80)
+def test_a_server_on_this_machine_is_never_contacted() -> None:
+    with raw_server(pages) as (address, requests):
+        for place in (address, address.replace("127.0.0.1", "localhost")):
+            with pytest.raises(FetchError, match="not public"):
+                Fetcher(Limits()).fetch(f"{place}/image")
+    assert requests == []
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[2002:a00:1::]"])
+def test_names_and_redirects_that_lead_inside_are_refused(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, connected = socket.getaddrinfo, list[str]()
+    names = {"public.example": ["93.184.215.14"], "both.example": ["93.184.215.14", "10.0.0.1"]}
+    with raw_server(sends(moved(f"http://{host}/"))) as (address, requests):
+        port = int(address.rpartition(":")[2])
+        real = socket.create_connection
+
+        def resolve(name: str, *rest: Any, **options: Any) -> Any:
+            known = [(2, 1, 6, "", (ip, port)) for ip in names.get(name, ())]
+            return known or plain(name, *rest, **options)
+
+        def connect(target: Any, *rest: Any, **options: Any) -> socket.socket:
+            connected.append(target[0])
+            return real(("127.0.0.1", port), *rest, **options)
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        monkeypatch.setattr(socket, "create_connection", connect)
+        for name in names:
+            with pytest.raises(FetchError, match="not public"):
+                Fetcher(Limits(seconds=200)).fetch(f"http://{name}/")
+    assert connected == ["93.184.215.14"]
+    assert len(requests) == 1
+
+
+# Servers
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/none", "404"),
-        ("/large", "larger than"),
-        ("/slow", "too long"),
-        ("/moved", "too many redirects"),
-        ("/movedftp://x/y", "not http"),
-        ("/movedfile:///etc/passwd", "not http"),
+        ("/none", "404"), ("/large", "larger than"), ("/moved", "too many redirects"),
+        ("/movedftp://x/y", "not http"), ("/movedfile:///etc/passwd", "not http"),
     ],
+)  # fmt: skip
+def test_failed_fetches_are_reported(path: str, message: str) -> None:
+    with raw_server(pages) as (address, _), pytest.raises(FetchError, match=message):
+        Fetcher(INSIDE).fetch(address + path)
+
+
+def slow_redirect(connection: socket.socket, _: str) -> None:
+    time.sleep(0.2)
+    connection.sendall(moved("/on"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        dripping(b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 5000 + b"\r\n\r\n"),
+        dripping(http(encoded())),
+        dripping(b"HTTP/1.1 100 Continue\r\n\r\n" * 500),
+        lambda connection, _: time.sleep(20),
+        slow_redirect,
+    ],
+    ids=["headers", "body", "continues", "silence", "redirects"],
 )
-def test_failed_fetches_are_reported(server: str, path: str, message: str) -> None:
-    limits = replace(INSIDE, seconds=0.5) if path == "/slow" else INSIDE
-    with pytest.raises(FetchError, match=message):
-        Fetcher(limits).fetch(server + path)
+def test_one_deadline_covers_every_phase_of_a_response(answer: Answer) -> None:
+    with raw_server(answer) as (address, _), pytest.raises(FetchError, match="too long"):
+        Fetcher(BRIEF).fetch(address)
 
 
-def a_table(folder: Path, server: str, rows: int = 6) -> Path:
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\x00\xff" * 100, b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort",
+        b"SSH-2.0-x\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000,
+        b"HTTP/1.1 302 Found\r\nLocation: \xff\xfe\r\nContent-Length: 0\r\n\r\n",
+        moved("http://["), b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n",
+        http(b"x" * 500_000),
+    ],
+)  # fmt: skip
+def test_malformed_responses_are_reported(data: bytes) -> None:
+    with raw_server(sends(data)) as (address, _), pytest.raises(FetchError):
+        Fetcher(INSIDE).fetch(address)
+
+
+@pytest.mark.parametrize(
+    ("body", "limits", "message"),
+    [
+        (EPS, INSIDE, "not an image"), (b"<html>", INSIDE, "not an image"),
+        (encoded()[:45], INSIDE, "broken"),
+        (encoded(), replace(INSIDE, pixels=50), "more than 50 pixels"),
+    ],
+)  # fmt: skip
+def test_fetched_content_is_opened_as_an_untrusted_image(
+    tmp_path: Path, body: bytes, limits: Limits, message: str
+) -> None:
+    with raw_server(sends(http(body))) as (address, _):
+        table = a_table(tmp_path, [{"url": address, "caption": "x"}])
+        assert download(table, tmp_path / "out", limits).failed == 1
+    assert message in failures(tmp_path / "out")[0]["reason"]
+
+
+# Downloads
+
+
+def addresses(folder: Path, server: str, rows: int = 6) -> Path:
+    """A table of which every first, third and fifth row of six leads to an image."""
     paths = ["/image", "/text", "/moved/image", "/none", "/image", ""]
-    lines = [
-        {
-            "URL": server + paths[n % 6] if paths[n % 6] else None,
-            "TEXT": f"caption {n}",
-            "similarity": 0.3,
-        }
-        for n in range(rows)
-    ]
-    path = folder / "laion.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    urls = [server + paths[n % 6] if paths[n % 6] else None for n in range(rows)]
+    return a_table(
+        folder,
+        [{"URL": url, "TEXT": f"caption {n}", "similarity": 0.3} for n, url in enumerate(urls)],
+    )
 
 
-def test_a_table_of_addresses_becomes_a_dataset(server: str, tmp_path: Path) -> None:
-    table, out = a_table(tmp_path, server), tmp_path / "out"
-    report = download(table, out, INSIDE)
+def test_a_table_of_addresses_becomes_a_dataset(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with raw_server(pages) as (server, _):
+        report = download(addresses(tmp_path, server), out, INSIDE)
     assert (report.rows, report.written, report.failed) == (6, 3, 3)
     pairs = list(read_dataset(out))
     assert [pair.caption for pair in pairs] == ["caption 0", "caption 2", "caption 4"]
     assert pairs[0].extra["similarity"] == 0.3
-    reasons = [json.loads(line) for line in (out / "failures.jsonl").read_text().splitlines()]
-    assert {reason["row"] for reason in reasons} == {2, 4, 6}
-    assert all(reason["reason"] for reason in reasons)
+    assert {failed["row"] for failed in failures(out)} == {2, 4, 6}
+    assert all(failed["reason"] for failed in failures(out))
 
 
-def test_a_download_resumes_where_it_stopped(server: str, tmp_path: Path) -> None:
-    table, out = a_table(tmp_path, server, 12), tmp_path / "out"
-    download(table, out, INSIDE, at_most=5)
-    with (out / "metadata.jsonl").open("ab") as file:
-        file.write(b'{"row": 7, "file_na')  # killed in the middle of a line
-    before = len(Handler.requested)
-    report = download(table, out, INSIDE)
-    assert (report.already_there, report.rows) == (5, 12)
-    assert report.written + report.failed == 7
-    assert len(Handler.requested) > before
-    assert len(list(read_dataset(out))) == 6
-    again = len(Handler.requested)
-    assert download(table, out, INSIDE).already_there == 12
-    assert len(Handler.requested) == again, "nothing is fetched twice"
+def test_a_download_resumes_where_it_stopped(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with raw_server(pages) as (server, requests):
+        table = addresses(tmp_path, server, 12)
+        download(table, out, INSIDE, at_most=5)
+        with (out / "metadata.jsonl").open("ab") as file:
+            file.write(b'{"row": 7, "file_na')  # killed in the middle of a line
+        before = len(requests)
+        report = download(table, out, INSIDE)
+        assert (report.already_there, report.rows) == (5, 12)
+        assert report.written + report.failed == 7
+        assert len(requests) > before
+        assert len(list(read_dataset(out))) == 6
+        again = len(requests)
+        assert download(table, out, INSIDE).already_there == 12
+        assert len(requests) == again, "nothing is fetched twice"
 
 
-def test_a_folder_with_other_content_is_left_untouched(server: str, tmp_path: Path) -> None:
-    table = a_table(tmp_path, server)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "file").write_text("mine")
+def test_a_folder_with_other_content_is_left_untouched(tmp_path: Path) -> None:
+    table = addresses(tmp_path, "http://127.0.0.1:1", 0)
+    mine = write(tmp_path / "mine" / "file", "mine")
     with pytest.raises(SettingsError, match="other files"):
-        download(table, tmp_path / "mine", INSIDE)
+        download(table, mine.parent, INSIDE)
     download(table, tmp_path / "out", INSIDE)
-    other = tmp_path / "other.jsonl"
-    other.write_text(table.read_text())
+    other = write(tmp_path / "other.jsonl", json_lines([{"address": "x", "TEXT": "y"}]))
     with pytest.raises(SettingsError, match="another table"):
         download(other, tmp_path / "out", INSIDE)
-    other.write_text('{"address": "x", "TEXT": "y"}\n')
     with pytest.raises(DatasetFormatError, match="with the address"):
         download(other, tmp_path / "new", INSIDE)
+
+
+def test_an_error_of_any_type_costs_only_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Fetcher.fetch
+
+    def broken(self: Fetcher, url: str) -> bytes:
+        if url.endswith("/bad"):
+            raise TypeError("an unforeseen error")
+        return plain(self, url)
+
+    monkeypatch.setattr(Fetcher, "fetch", broken)
+    with raw_server(sends(http(encoded()))) as (address, _):
+        rows = [{"url": f"{address}/{name}", "caption": "x"} for name in ("bad", "good")]
+        report = download(a_table(tmp_path, rows), tmp_path / "out", INSIDE)
+    assert (report.written, report.failed) == (1, 1)
+    assert "TypeError" in failures(tmp_path / "out")[0]["reason"]
+
+
+def test_a_disk_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
+    with raw_server(sends(http(encoded()))) as (address, _):
+        table = a_table(tmp_path, [{"url": address, "caption": "x"}])
+        download(table, tmp_path / "out", INSIDE, at_most=0)
+        write(tmp_path / "out" / "images", "no folder")
+        with pytest.raises(OSError, match="images"):
+            download(table, tmp_path / "out", INSIDE)
+
+
+def test_ctrl_c_ends_a_download_at_once(tmp_path: Path) -> None:
+    """Even while every server is silent."""
+    rows = [{"url": f"http://example.com/{n}", "caption": "x"} for n in range(50)]
+    program = (
+        # A shell that starts tests in the background lets their processes ignore SIGINT.
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from backend.datasets.fetching import Fetcher\n"
+        "Fetcher.fetch = lambda *_: (os.write(1, b'fetching\\n'), time.sleep(600))\n"
+        "import app\n"
+        "sys.argv = ['app.py', 'download', *sys.argv[1:]]\n"
+        "app.app()\n"
+    )
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    arguments = ["-c", program, str(a_table(tmp_path, rows)), str(tmp_path / "out")]
+    started = programs.start(arguments, environment, PIPE, PIPE)
+    assert started.stdout is not None
+    assert started.stdout.readline() == "fetching\n"
+    started.send_signal(signal.SIGINT)
+    try:
+        _, err = started.communicate(timeout=250)  # the threads would sleep for 600 seconds
+    finally:
+        started.kill()
+    assert started.returncode == 130
+    assert "Stopped" in err
+
+
+def test_columns_of_the_source_do_not_shadow_ours(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with raw_server(sends(http(encoded()))) as (address, _):
+        shadows = {"file_name": "/etc/passwd", "reason": "theirs", "row": 99, "similarity": 0.5}
+        urls = [f"{address}/0", f"{address}/1", "nowhere"]
+        table = a_table(tmp_path, [{"url": url, "caption": "c", **shadows} for url in urls])
+        report, again = download(table, out, INSIDE), download(table, out, INSIDE)
+    assert (report.written, report.failed, again.already_there) == (2, 1, 3)
+    lines = [json.loads(line) for line in (out / "metadata.jsonl").read_text().splitlines()]
+    assert [line["row"] for line in lines] == [1, 2]
+    assert all((out / line["file_name"]).is_file() for line in lines)
+    assert lines[0]["source_file_name"] == "/etc/passwd"
+    assert (lines[0]["source_reason"], lines[0]["source_row"]) == ("theirs", 99)
+    assert lines[0]["similarity"] == 0.5
+    (failed,) = failures(out)
+    assert failed["reason"] != "theirs"

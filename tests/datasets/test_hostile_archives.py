@@ -13,9 +13,9 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from tests.datasets.folders import picture
+from tests.datasets.folders import encoded, tar_bytes, write, zip_bytes
 
-SECRET_CAPTION = "what lies outside"
+SECRET = "what lies outside"
 
 
 @pytest.fixture
@@ -23,10 +23,6 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     yield opened
     opened.store.close()
-
-
-def png(tmp_path: Path) -> bytes:
-    return picture(tmp_path / "good.png").read_bytes()
 
 
 def tar_with(path: Path, good: bytes, outside: Path) -> None:
@@ -64,24 +60,24 @@ def zip_with(path: Path, good: bytes, outside: Path) -> None:
         archive.writestr("metadata.jsonl", "\n".join(map(json.dumps, rows)))
 
 
-@pytest.mark.parametrize(("name", "write"), [("x.tar", tar_with), ("x.zip", zip_with)])
+@pytest.mark.parametrize(("name", "build"), [("x.tar", tar_with), ("x.zip", zip_with)])
 def test_links_and_names_that_lead_out_reach_nothing(
-    workspace: Workspace, tmp_path: Path, name: str, write: Callable[[Path, bytes, Path], None]
+    workspace: Workspace, tmp_path: Path, name: str, build: Callable[[Path, bytes, Path], None]
 ) -> None:
     (tmp_path / "in").mkdir()
     outside = tmp_path / "outside.txt"
-    outside.write_text(SECRET_CAPTION)
-    write(tmp_path / "in" / name, png(tmp_path), outside)
+    outside.write_text(SECRET)
+    build(tmp_path / "in" / name, encoded(), outside)
     before = sorted(tmp_path.rglob("*.png"))
     report = workspace.jobs.import_dataset(tmp_path / "in" / name, name="x")
     rows = workspace.review.queue_page(QueueFilter(report.dataset_id), limit=100).rows
     assert "good" in " ".join(row.external_id for row in rows)
-    assert all(SECRET_CAPTION not in row.caption for row in rows)
+    assert all(SECRET not in row.caption for row in rows)
     for row in rows:  # each picture is the archive's own
         assert workspace.review.thumbnail(row.pair_id)[:2] == b"\xff\xd8"
     thumbnails = tmp_path / "state"
     assert [p for p in sorted(tmp_path.rglob("*.png")) if thumbnails not in p.parents] == before
-    assert outside.read_text() == SECRET_CAPTION
+    assert outside.read_text() == SECRET
     assert not (tmp_path.parent / "up.png").exists()
 
 
@@ -91,21 +87,14 @@ def test_links_and_names_that_lead_out_reach_nothing(
 def test_a_hundred_thousand_entries_are_read(
     workspace: Workspace, tmp_path: Path, ending: str
 ) -> None:
-    path = tmp_path / f"many.{ending}"
-    good, count = png(tmp_path), 100_000
+    names = [f"{number}.bin" for number in range(100_000)]
     if ending == "zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("good.png", good, zipfile.ZIP_DEFLATED)
-            for number in range(count):
-                archive.writestr(f"{number}.bin", b"", zipfile.ZIP_DEFLATED)
-            archive.writestr("metadata.jsonl", '{"file_name": "good.png", "text": "a dog"}')
+        row = b'{"file_name": "good.png", "text": "a dog"}'
+        members = dict.fromkeys(names, b"") | {"good.png": encoded(), "metadata.jsonl": row}
+        content = zip_bytes(members)
     else:
-        with tarfile.open(path, "w") as archive:
-            for name, content in (("good.png", good), ("good.txt", b"a dog")):
-                member = tarfile.TarInfo(name)
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
-            for number in range(count):
-                archive.addfile(tarfile.TarInfo(f"{number}.bin"))
+        good = (("good.png", encoded()), ("good.txt", b"a dog"))
+        content = tar_bytes((*good, *((name, b"") for name in names)))
+    path = write(tmp_path / f"many.{ending}", content)
     report = workspace.jobs.import_dataset(path)
     assert report.added == 1

@@ -1,10 +1,9 @@
-"""Whatever a row contains, the others are imported, on both databases; problems name the place."""
+"""Whatever a table contains: each row becomes a pair, stored unchanged, or a problem with its
+place; no row affects another, and nothing outside of the folder is reached. On both databases."""
 
 import io
 import json
 import os
-import tarfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from backend.jobs.reports import ImportReport
 from backend.store import Store
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
-from tests.datasets.folders import picture
+from tests.datasets.folders import json_lines, picture, read, tar_bytes, write, zip_bytes
 
 GOOD = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": f"good {n}"} for n in range(2)]
 DIGITS = "9" * 5000
@@ -39,6 +38,15 @@ def imported(store: Store, path: Path, **options: Any) -> tuple[ImportReport, li
     assert len(pairs) == report.added
     assert all(problem.file and problem.message for problem in problems)
     return report, pairs
+
+
+def parquet(folder: Path, **columns: Any) -> Path:
+    """A table whose rows name the picture `a.png`, unless a column does."""
+    picture(folder / "a.png")
+    size = len(next(iter(columns.values())))
+    table = pa.table({"file_name": ["a.png"] * size} | columns)
+    pq.write_table(table, folder / "rows.parquet")
+    return folder / "rows.parquet"
 
 
 @pytest.mark.parametrize(
@@ -65,69 +73,36 @@ def imported(store: Store, path: Path, **options: Any) -> tuple[ImportReport, li
 def test_a_bad_json_line_costs_only_its_row(store: Store, tmp_path: Path, line: bytes) -> None:
     picture(tmp_path / "a.png")
     good = [json.dumps(row).encode() for row in GOOD]
-    (tmp_path / "rows.jsonl").write_bytes(b"\n".join([good[0], line, good[1]]))
-    report, pairs = imported(store, tmp_path / "rows.jsonl")
+    path = write(tmp_path / "rows.jsonl", b"\n".join([good[0], line, good[1]]))
+    report, pairs = imported(store, path)
     assert [pair.external_id for pair in pairs] == ["good 0", "good 1"]
     assert [problem.row for problem in report.first_problems] == [2]
 
 
-def test_nan_and_infinity_are_imported(store: Store, tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
+def test_values_that_json_or_python_lack_are_imported(store: Store, tmp_path: Path) -> None:
     nan, endless = float("nan"), float("inf")
-    pq.write_table(
-        pa.table(
-            {
-                "file_name": ["a.png"] * 3,
-                "caption": ["one", "two", "three"],
-                "id": ["1", "2", "3"],
-                "aesthetic": [nan, endless, -endless],
-                "nested": [[nan], [1.5], None],
-            }
-        ),
-        tmp_path / "rows.parquet",
+    path = parquet(
+        tmp_path,
+        caption=["one", "two", "three"],
+        aesthetic=[nan, endless, -endless],
+        nested=[[nan], [1.5], None],
+        far=pa.array([2**62, 0, 1], pa.timestamp("us")),
+        on_mars=pa.array([1, 2, 3], pa.timestamp("us", tz="Mars/Phobos")),
+        deep=pa.array([[2**62], [0], None], pa.list_(pa.timestamp("us"))),
     )
-    report, pairs = imported(store, tmp_path / "rows.parquet")
+    report, pairs = imported(store, path)
     assert report.problems == 0
     assert [pair.extra["aesthetic"] for pair in pairs] == [None, "Infinity", "-Infinity"]
     assert [pair.extra["nested"] for pair in pairs] == [[None], [1.5], None]
-
-
-def test_dates_that_python_cannot_represent_are_imported(store: Store, tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    far = pa.array([2**62, 0, 1], pa.timestamp("us"))
-    pq.write_table(
-        pa.table(
-            {
-                "file_name": ["a.png"] * 3,
-                "caption": ["one", "two", "three"],
-                "far": far,
-                "on_mars": pa.array([1, 2, 3], pa.timestamp("us", tz="Mars/Phobos")),
-                "deep": pa.array([[2**62], [0], None], pa.list_(pa.timestamp("us"))),
-            }
-        ),
-        tmp_path / "rows.parquet",
-    )
-    report, pairs = imported(store, tmp_path / "rows.parquet")
-    assert report.problems == 0
     assert [str(2**62) in pair.extra["far"] for pair in pairs] == [True, False, False]
     assert all("Mars" in pair.extra["on_mars"] for pair in pairs)
 
 
 def test_captions_and_ids_of_any_type_are_imported(store: Store, tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
-    ids = [{"a": 1, "when": 0}, {"a": 2, "when": 2**40}]
     kind = pa.struct([("a", pa.int64()), ("when", pa.timestamp("s"))])
-    pq.write_table(
-        pa.table(
-            {
-                "file_name": ["a.png"] * 2,
-                "caption": pa.array([[0, 1], [2]], pa.list_(pa.date32())),
-                "id": pa.array(ids, kind),
-            }
-        ),
-        tmp_path / "rows.parquet",
-    )
-    report, pairs = imported(store, tmp_path / "rows.parquet")
+    ids = pa.array([{"a": 1, "when": 0}, {"a": 2, "when": 2**40}], kind)
+    dates = pa.array([[0, 1], [2]], pa.list_(pa.date32()))
+    report, pairs = imported(store, parquet(tmp_path, caption=dates, id=ids))
     assert report.problems == 0
     assert [pair.caption for pair in pairs] == ["1970-01-01", "1970-01-02", "1970-01-03"]
     assert len({pair.external_id for pair in pairs}) == 3
@@ -137,41 +112,32 @@ def test_captions_and_ids_of_any_type_are_imported(store: Store, tmp_path: Path)
 def test_parquet_text_that_is_not_utf8_costs_only_its_row(
     store: Store, tmp_path: Path, column: str
 ) -> None:
-    picture(tmp_path / "a.png")
-    cells: dict[str, list[bytes]] = {
-        "file_name": [b"a.png"] * 3,
-        "caption": [b"one", b"two", b"three"],
-        "more": [b"", b"", b""],
-    }
-    cells[column][1] = b"\xff\xfe"
-    binary = {name: pa.array(column, pa.binary()) for name, column in cells.items()}
+    cells = {"file_name": [b"a.png"] * 3, "caption": [b"one", b"two", b"three"], "more": [b""] * 3}
+    cells[column] = [cells[column][0], b"\xff\xfe", cells[column][2]]
     as_text = {
-        name: pa.StringArray.from_buffers(3, *array.buffers()[1:]) for name, array in binary.items()
+        name: pa.StringArray.from_buffers(3, *pa.array(values, pa.binary()).buffers()[1:])
+        for name, values in cells.items()
     }
-    pq.write_table(pa.table(as_text), tmp_path / "rows.parquet")
-    report, pairs = imported(store, tmp_path / "rows.parquet")
+    report, pairs = imported(store, parquet(tmp_path, **as_text))
     assert [pair.caption for pair in pairs] == ["one", "three"]
     assert [problem.row for problem in report.first_problems] == [2]
 
 
 def test_captions_stored_as_bytes_are_read_as_text(store: Store, tmp_path: Path) -> None:
-    picture(tmp_path / "a.png")
     captions = pa.array([b"A dog.", "Ein Mädchen".encode(), b"\xff no text"], pa.binary())
-    table = pa.table({"file_name": ["a.png"] * 3, "caption": captions, "id": ["1", "2", "3"]})
-    pq.write_table(table, tmp_path / "rows.parquet")
-    report, pairs = imported(store, tmp_path / "rows.parquet")
+    report, pairs = imported(store, parquet(tmp_path, caption=captions, id=["1", "2", "3"]))
     assert [pair.caption for pair in pairs] == ["A dog.", "Ein Mädchen"]
     assert [problem.row for problem in report.first_problems] == [3]
 
 
 def test_binary_captions_are_never_taken_for_paths(tmp_path: Path) -> None:
-    content = picture(tmp_path / "a.png").read_bytes()
-    table = pa.table({"image": pa.array([content]), "caption": pa.array([content])})
-    pq.write_table(table, tmp_path / "rows.parquet")
+    content = pa.array([picture(tmp_path / "a.png").read_bytes()])
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"image": content, "caption": content}), path)
     with pytest.raises(DatasetFormatError, match="caption"):
-        list(read_dataset(tmp_path / "rows.parquet"))
-    reader = read_dataset(tmp_path / "rows.parquet", ReadOptions(caption_column="caption"))
-    assert list(reader) == []
+        read(path)
+    pairs, reader = read(path, caption_column="caption")
+    assert pairs == []
     assert ["binary" in problem.message for problem in reader.problems] == [True]
 
 
@@ -179,8 +145,7 @@ def test_a_subfolder_whose_name_is_not_utf8_is_a_problem(store: Store, tmp_path:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     for place, name in ((folder, "a.png"), (tmp_path / "train", "b.png")):
         picture(place / name)
-        row = {"file_name": name, "caption": "A dog."}
-        (place / "metadata.jsonl").write_text(json.dumps(row))
+        write(place / "metadata.jsonl", json_lines([{"file_name": name, "caption": "A dog."}]))
     report, pairs = imported(store, tmp_path)
     assert [split_proof(pair.image_path)[0] for pair in pairs] == ["train/b.png"]
     assert report.problems == 1
@@ -189,73 +154,64 @@ def test_a_subfolder_whose_name_is_not_utf8_is_a_problem(store: Store, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "splits", [["."], [".."], ["train", "../.."], ["/"], [None], "train", [""]]
-)
-def test_a_saved_dataset_with_invalid_splits_is_refused(tmp_path: Path, splits: Any) -> None:
-    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": splits}))
+    ("name", "content"),
+    [
+        *(("dataset_dict.json", {"splits": splits}) for splits in (
+            ["."], [".."], ["train", "../.."], ["/"], [None], "train", [""],
+        )),
+        ("state.json", {"_data_files": [{"filename": "../outside.arrow"}]}),
+    ],
+)  # fmt: skip
+def test_a_saved_dataset_that_leads_out_is_refused(tmp_path: Path, name: str, content: Any) -> None:
+    write(tmp_path / name, json.dumps(content))
     with pytest.raises(DatasetFormatError, match=r"saved dataset|list of 'splits'|metadata"):
-        list(read_dataset(tmp_path))
+        read(tmp_path)
 
 
-def test_a_saved_dataset_with_files_elsewhere_is_refused(tmp_path: Path) -> None:
-    listed = {"_data_files": [{"filename": "../outside.arrow"}]}
-    (tmp_path / "state.json").write_text(json.dumps(listed))
-    with pytest.raises(DatasetFormatError, match="saved dataset"):
-        read_dataset(tmp_path)
-
-
-def test_a_table_that_links_out_of_the_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "secret.csv").write_text("image,caption\na.png,secret\n")
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "metadata.csv").symlink_to(tmp_path / "secret.csv")
-    with pytest.raises(UnsafePath, match=r"metadata\.csv"):
-        read_dataset(tmp_path / "d")
+# Links and pipes
 
 
 def linked(path: Path, content: str) -> None:
     """A link to a file outside the folder, with that content."""
-    elsewhere = path.parent.parent / f"secret of {path.name}"
-    elsewhere.write_text(content)
-    path.symlink_to(elsewhere)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(write(path.parent.parent / f"secret of {path.name}", content))
 
 
-def test_caption_files_that_link_out_of_the_folder_are_refused(tmp_path: Path) -> None:
+def test_tables_that_link_out_of_the_folder_are_refused(store: Store, tmp_path: Path) -> None:
+    linked(tmp_path / "d" / "metadata.csv", "image,caption\na.png,secret\n")
+    with pytest.raises(UnsafePath, match=r"metadata\.csv"):
+        read(tmp_path / "d")
+    linked(tmp_path / "packed" / "x.tar.gz", "")
+    with pytest.raises(UnsafePath, match=r"x\.tar\.gz"):
+        import_dataset(store, tmp_path / "packed", data_directory=tmp_path / "state")
+    picture(tmp_path / "clone" / "a.png")
+    linked(tmp_path / "clone" / "README.md", "---\nconfigs: secret\n---\n")
+    with pytest.raises(DatasetFormatError, match="leads out") as refused:
+        read(tmp_path / "clone")
+    assert "secret\n" not in str(refused.value)
+
+
+def films(folder: Path) -> Path:
+    """Two films, of which only the first has a text."""
+    for number in (1, 2):
+        picture(folder / f"{number}.jpeg")
+    write(folder / "1.json", json.dumps({"plot outline": "A thief."}))
+    return folder
+
+
+def test_captions_that_link_out_of_the_folder_cost_only_their_rows(tmp_path: Path) -> None:
     folder = tmp_path / "d"
     for name in ("a", "b", "c"):
         picture(folder / f"{name}.png")
     linked(folder / "a.txt", "secret")
     linked(folder / "b.json", '{"caption": "secret"}')
-    (folder / "caption of c").write_text("Within the folder.")
+    write(folder / "caption of c", "Within the folder.")
     (folder / "c.txt").symlink_to("caption of c")
-    reader = read_dataset(folder)
-    assert [pair.caption for pair in reader] == ["Within the folder."]
-    assert ["leads out" in problem.message for problem in reader.problems] == [True, True]
-
-
-def test_films_and_cards_that_link_out_of_the_folder_are_refused(tmp_path: Path) -> None:
-    films = tmp_path / "films"
-    for number in (1, 2):
-        picture(films / f"{number}.jpeg")
-    (films / "1.json").write_text(json.dumps({"plot outline": "A thief."}))
-    linked(films / "2.json", json.dumps({"plot outline": "secret"}))
-    reader = read_dataset(films)
-    assert [pair.caption for pair in reader] == ["A thief."]
-    assert "leads out" in reader.problems[0].message
-    clone = tmp_path / "clone"
-    picture(clone / "a.png")
-    linked(clone / "README.md", "---\nconfigs: secret\n---\n")
-    with pytest.raises(DatasetFormatError, match="leads out") as refused:
-        read_dataset(clone)
-    assert "secret\n" not in str(refused.value)
-
-
-def test_a_compressed_tar_that_links_out_of_the_folder_is_refused(
-    store: Store, tmp_path: Path
-) -> None:
-    (tmp_path / "d").mkdir()
-    linked(tmp_path / "d" / "x.tar.gz", "")
-    with pytest.raises(UnsafePath, match=r"x\.tar\.gz"):
-        import_dataset(store, tmp_path / "d", data_directory=tmp_path / "state")
+    linked(films(tmp_path / "films") / "2.json", json.dumps({"plot outline": "secret"}))
+    for place, captions, count in ((folder, ["Within the folder."], 2), ("films", ["A thief."], 1)):
+        pairs, reader = read(tmp_path / place)
+        assert [pair.caption for pair in pairs] == captions
+        assert ["leads out" in problem.message for problem in reader.problems] == [True] * count
 
 
 @pytest.mark.timeout(20)
@@ -265,26 +221,25 @@ def test_a_compressed_tar_that_links_out_of_the_folder_is_refused(
 def test_a_pipe_named_like_a_table_does_not_block(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(DatasetError, match="regular file"):
-        list(read_dataset(tmp_path / name))
-    if name != "t.arrow" and name != "t.json":
+        read(tmp_path / name)
+    if name not in ("t.arrow", "t.json"):
         with pytest.raises(DatasetError):
-            list(read_dataset(tmp_path))
+            read(tmp_path)
 
 
 @pytest.mark.timeout(20)
 def test_pipes_in_saved_datasets_and_films_do_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.arrow")
-    (tmp_path / "state.json").write_text(json.dumps({"_data_files": [{"filename": "x.arrow"}]}))
+    write(tmp_path / "state.json", json.dumps({"_data_files": [{"filename": "x.arrow"}]}))
     with pytest.raises(DatasetError, match="regular file"):
-        list(read_dataset(tmp_path))
-    films = tmp_path / "films"
-    for number in (1, 2):
-        picture(films / f"{number}.jpeg")
-    (films / "1.json").write_text(json.dumps({"plot outline": "A thief."}))
-    os.mkfifo(films / "2.json")
-    reader = read_dataset(films)
-    assert [pair.caption for pair in reader] == ["A thief."]
+        read(tmp_path)
+    os.mkfifo(films(tmp_path / "films") / "2.json")
+    pairs, reader = read(tmp_path / "films")
+    assert [pair.caption for pair in pairs] == ["A thief."]
     assert "regular file" in reader.problems[0].message
+
+
+# Anything
 
 
 #: Any value that a table can hold, including malformed ones.
@@ -314,37 +269,74 @@ ARROW = st.sampled_from(
 )  # fmt: skip
 
 
-def check(store: Store, folder: Path, path: Path) -> None:
-    """It is imported or refused; imported values can be written as JSON."""
+def check(store: Store, folder: Path, path: Path) -> tuple[ImportReport, list[Any]] | None:
+    """It is imported, and its values can be written as JSON; or it is refused (None), and nothing
+    of it is left."""
     try:
-        _, pairs = imported(store, path, image_root=folder)
+        report, pairs = imported(store, path, image_root=folder)
     except DatasetError:
         with store.reading() as session:
             assert dataset_queries.list_datasets(session) == []
-        return
+        return None
     for pair in pairs:
         json.dumps(pair.extra, allow_nan=False, ensure_ascii=False).encode("utf-8")
     with store.writing() as session:
-        for dataset in dataset_queries.list_datasets(session):
-            dataset_queries.delete_dataset(session, dataset.id)
+        dataset_queries.delete_dataset(session, report.dataset_id)
+    return report, pairs
+
+
+#: Every plane of Unicode, including control characters and NUL; surrogates cannot be encoded.
+UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+HOSTILE = st.sampled_from(
+    [
+        "<script>alert(1)</script>", "{{7*7}}${7*7}", "=cmd|' /C calc'!A0", "@SUM(1)", "a\x00b",
+        "\u202egnp.tac", "'; DROP TABLE pairs; --", "\U0010fffd", "🐕‍🦺", "‏كلب", "犬", "\r\n", "",
+        "x" * 5000,
+    ]
+)  # fmt: skip
+PATHS = st.sampled_from(
+    [
+        "a.png", "A.PNG", "../a.png", "/etc/passwd", "..\\a.png", "a.png\x00.jpg", "a\nb.png",
+        "link.png", ".", "", "a.png/", "sub/../a.png", "C:\\a.png", "file:///a.png", "%2e%2e/a.png",
+        "x" * 300,
+    ]
+)  # fmt: skip
+
+
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {"file_name": PATHS | UNICODE, "caption": UNICODE | HOSTILE},
+            optional={"id": ANY, "split": ANY | HOSTILE, "more": ANY | HOSTILE},
+        ),
+        max_size=8,
+    )
+)
+def test_each_row_becomes_a_pair_as_it_is_or_a_problem(
+    store: Store, tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    folder = picture(tmp_path / "in" / "a.png").parent
+    picture(tmp_path / "outside.png")
+    if not (folder / "link.png").is_symlink():
+        (folder / "link.png").symlink_to(tmp_path / "outside.png")
+    path = write(folder / "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    if (result := check(store, folder, path)) is None:
+        return
+    report, pairs = result
+    assert len(pairs) + report.problems == len(rows)
+    as_read = read_dataset(path, ReadOptions(image_root=folder))
+    assert [(p.external_id, p.caption) for p in pairs] == [(p.id, p.caption) for p in as_read]
+    for pair in pairs:
+        assert pair.caption.strip()
+        assert (folder / split_proof(pair.image_path)[0]).resolve() == folder / "a.png"
 
 
 def in_a_zip(content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("metadata.jsonl", content)
-        archive.writestr("metadata.csv", content)
-    return buffer.getvalue()
+    return zip_bytes({"metadata.jsonl": content, "metadata.csv": content})
 
 
 def in_a_tar(content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name in ("a.png", "a.json", "b.txt", "b.png", "c.txt"):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
+    return tar_bytes((name, content) for name in ("a.png", "a.json", "b.txt", "b.png", "c.txt"))
 
 
 def as_list(content: bytes) -> bytes:
@@ -376,8 +368,7 @@ def test_any_rows_are_imported_or_refused_by_all_text_readers(
     # Python refuses to write the longest numbers; other programs do not.
     lines = [json.dumps(row).replace('"5,000 digits"', DIGITS).encode() for row in rows]
     for name, form in FORMS.items():
-        (tmp_path / name).write_bytes(form(b"\n".join(lines)))
-        check(store, tmp_path, tmp_path / name)
+        check(store, tmp_path, write(tmp_path / name, form(b"\n".join(lines))))
 
 
 @given(columns=st.lists(st.tuples(TEXT, ARROW), max_size=3), id=ARROW, caption=ARROW, image=ARROW)
@@ -389,13 +380,11 @@ def test_any_parquet_and_arrow_columns_are_imported_or_refused(
     extra = {name: column for name, column in columns if "\0" not in name and name.isprintable()}
     table = pa.table({**extra, **named})
     pq.write_table(table, tmp_path / "rows.parquet")
-    with (
-        pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file,
-        pa.ipc.new_stream(file, table.schema) as stream,
-    ):
+    check(store, tmp_path, tmp_path / "rows.parquet")
+    buffer = io.BytesIO()
+    with pa.ipc.new_stream(buffer, table.schema) as stream:
         stream.write_table(table)
-    for name in ("rows.parquet", "rows.arrow"):
-        check(store, tmp_path, tmp_path / name)
+    check(store, tmp_path, write(tmp_path / "rows.arrow", buffer.getvalue()))
 
 
 TABLE = pa.table({"file_name": ["a.png"] * 3, "caption": ["One.", "Two.", "Three."]})
@@ -437,25 +426,20 @@ def damaged(content: bytes, damage: list[tuple[float, str, bytes]]) -> bytes:
     return bytes(changed)
 
 
-@given(damage=DAMAGE, form=st.sampled_from([*FORMS, "captions.csv"]))
-def test_a_damaged_file_is_imported_or_refused(
-    store: Store, tmp_path: Path, damage: list[tuple[float, str, bytes]], form: str
+LINES = json_lines(GOOD).encode().strip()
+
+
+@given(
+    lines=st.just(LINES) | st.binary(max_size=300),
+    damage=DAMAGE | st.just([]),
+    form=st.sampled_from([*FORMS, "captions.csv"]),
+)
+def test_a_damaged_or_random_file_is_imported_or_refused(
+    store: Store, tmp_path: Path, lines: bytes, damage: list[tuple[float, str, bytes]], form: str
 ) -> None:
     picture(tmp_path / "a.png")
-    lines = b"\n".join(json.dumps(row).encode() for row in GOOD)
-    write = {
+    build = {
         **FORMS, "rows.parquet": as_parquet, "rows.arrow": as_arrow,
         "captions.csv": lambda _: b'file_name,caption\na.png,One.\na.png,"Two, three."\n',
     }[form]  # fmt: skip
-    (tmp_path / form).write_bytes(damaged(write(lines), damage))
-    check(store, tmp_path, tmp_path / form)
-
-
-@given(content=st.binary(max_size=300))
-def test_any_bytes_are_imported_or_refused_by_all_readers(
-    store: Store, tmp_path: Path, content: bytes
-) -> None:
-    picture(tmp_path / "a.png")
-    for name, form in FORMS.items():
-        (tmp_path / name).write_bytes(form(content))
-        check(store, tmp_path, tmp_path / name)
+    check(store, tmp_path, write(tmp_path / form, damaged(build(lines), damage)))

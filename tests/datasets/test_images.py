@@ -1,22 +1,40 @@
-"""Loading of untrusted pictures."""
+"""Pictures from anywhere: shown in RGB, or refused with a clear message and in time."""
 
+import os
+import socket
+import struct
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from backend.datasets.images import cached_thumbnail, image_size, load_image
-from backend.errors import ImageError
-from tests.datasets.folders import picture
-from tests.fixtures.sizes import Sizes
+from backend.datasets.containers import file_of
+from backend.datasets.images import (
+    ImageLimits,
+    cached_thumbnail,
+    check_image,
+    image_size,
+    load_image,
+    opened_image,
+)
+from backend.datasets.shard_writing import image_and_ending
+from backend.errors import ExportError, ImageError
+from tests.datasets.folders import encoded, image_folder, picture, read, write
+from tests.tree import ROOT, modules
+
+#: Pillow would start another program for it.
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n(%pipe%id) (r) file\n"
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "LA", "1", "I;16"])
 def test_every_mode_is_converted_to_rgb(tmp_path: Path, mode: str) -> None:
-    path = picture(tmp_path / "x.png", mode=mode)
-    image = load_image(path)
+    image = load_image(picture(tmp_path / "x.png", mode=mode))
     assert (image.mode, image.size) == ("RGB", (20, 10))
+    if mode in ("RGBA", "LA"):
+        assert image.getpixel((3, 3)) == (255, 255, 255), "what is transparent is white"
 
 
 @pytest.mark.parametrize("kind", [">u2", "<u2", "<i4", "<f4"])
@@ -33,29 +51,11 @@ def test_grey_of_more_than_8_bits_is_scaled(tmp_path: Path, kind: str) -> None:
     assert kind != "<f4" or (grey[0, 1], grey[0, 2]) == (0, 0)
 
 
-def test_transparent_pixels_become_white(tmp_path: Path) -> None:
-    path = picture(tmp_path / "x.png", mode="RGBA")
-    assert load_image(path).getpixel((3, 3)) == (255, 255, 255)
-
-
 def test_exif_rotation_is_applied(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.new("RGB", (20, 10)).save(tmp_path / "x.jpg", exif=exif)
     assert load_image(tmp_path / "x.jpg").size == (10, 20) == image_size(tmp_path / "x.jpg")
-
-
-def test_files_that_are_not_images_are_reported(tmp_path: Path) -> None:
-    (tmp_path / "text.jpg").write_text("no picture")
-    (tmp_path / "empty.png").touch()
-    for name, message in [
-        ("text.jpg", "is not an image"),
-        ("empty.png", "is not an image"),
-        ("gone.png", "There is no file"),
-        (".", "folder"),
-    ]:
-        with pytest.raises(ImageError, match=message):
-            load_image(tmp_path / name)
 
 
 @pytest.mark.parametrize("size", [(1, 30_000), (30_000, 1), (1, 1)])
@@ -78,42 +78,96 @@ def test_a_cmyk_jpeg_with_another_extension_is_read(tmp_path: Path) -> None:
     assert red > 200 > 100 > green
 
 
-def test_a_file_of_half_a_gigabyte_is_refused(tmp_path: Path) -> None:
-    with (tmp_path / "x.jpg").open("wb") as file:
-        file.write(b"\xff\xd8\xff\xe0" + bytes(range(256)) * 64)
-        file.truncate(500_000_000)
-    with pytest.raises(ImageError, match=r"x\.jpg.*megabytes"):
-        load_image(tmp_path / "x.jpg")
-
-
-def test_eps_files_are_refused_so_that_no_other_program_runs(tmp_path: Path) -> None:
-    (tmp_path / "x.eps").write_text(
-        "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n(%pipe%id) (r) file\n"
-    )
-    with pytest.raises(ImageError, match=r"\(EPS\)"):
-        load_image(tmp_path / "x.eps")
-
-
-def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
-    whole = picture(tmp_path / "x.jpg", (300, 300)).read_bytes()
-    (tmp_path / "x.jpg").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ImageError, match="broken or incomplete"):
-        load_image(tmp_path / "x.jpg")
-
-
-def test_a_decompression_bomb_is_refused(tmp_path: Path, sizes: Sizes) -> None:
-    path = picture(tmp_path / "x.png", (200, 200))
-    sizes(MOST_PIXELS=10_000)
-    with pytest.raises(ImageError, match="pixels"):
-        load_image(path)
-
-
 def test_thumbnails_are_cached_until_the_picture_changes(tmp_path: Path) -> None:
     path = picture(tmp_path / "x.png", (400, 100))
     first = cached_thumbnail(path, 80, tmp_path / "cache")
     assert cached_thumbnail(path, 80, tmp_path / "cache") == first
-    assert len(list((tmp_path / "cache").iterdir())) == 1
-    with Image.open(next((tmp_path / "cache").iterdir())) as small:
-        assert small.size == (80, 20)
+    (file,) = (tmp_path / "cache").iterdir()
+    assert image_size(file) == (80, 20)
     Image.new("RGB", (400, 100), "red").save(path)
     assert cached_thumbnail(path, 80, tmp_path / "cache") != first
+
+
+def test_files_that_are_not_images_are_reported(tmp_path: Path) -> None:
+    half = encoded((300, 300), format="JPEG")
+    for name, content, message in (
+        ("text.jpg", b"no picture", "is not an image"),
+        ("empty.png", b"", "is not an image"),
+        ("x.eps", EPS, r"\(EPS\)"),
+        ("x.jpg", half[: len(half) // 2], "broken or incomplete"),
+    ):
+        with pytest.raises(ImageError, match=message):
+            load_image(write(tmp_path / name, content))
+    for data in (EPS, b"words", b""):
+        with pytest.raises(ImageError, match="the picture' is not an image"):
+            load_image(data)
+    for name, message in (("gone.png", "There is no file"), (".", "folder")):
+        with pytest.raises(ImageError, match=message):
+            load_image(tmp_path / name)
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, a_socket, lambda path: path.symlink_to("/dev/zero")])
+def test_only_regular_files_are_opened(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    path = tmp_path / "x.jpg"
+    make(path)
+    for use in (load_image, image_size, check_image):
+        with pytest.raises(ImageError, match=r"x\.jpg.*not a regular file"):
+            use(path)
+    with pytest.raises(ImageError, match="not a regular file"):
+        cached_thumbnail(path, 104, tmp_path / "cache")
+    with pytest.raises(ExportError, match="not a regular file"):
+        image_and_ending(path)
+
+
+def test_a_fifo_among_the_images_costs_only_its_row(tmp_path: Path) -> None:
+    rows = [{"file_name": name, "caption": "A dog."} for name in ("a.png", "pipe.png", "b.png")]
+    folder = image_folder(tmp_path / "pairs", rows, ("a.png", "b.png"))
+    os.mkfifo(folder / "pipe.png")
+    pairs, reader = read(folder)
+    assert [file_of(pair.image_path) for pair in pairs] == [folder / "a.png", folder / "b.png"]
+    (problem,) = reader.problems
+    assert problem.row == 2
+    assert "not a regular file" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (ImageLimits(pixels=99 * 100), "pixels"),
+        (ImageLimits(bytes=10), "larger than"),
+        (ImageLimits(seconds=-1), "too long"),
+    ],
+)
+def test_pixels_bytes_and_seconds_are_limited(
+    tmp_path: Path, limits: ImageLimits, message: str
+) -> None:
+    data = encoded((100, 100))
+    for source in (data, write(tmp_path / "x.png", data)):
+        with pytest.raises(ImageError, match=message):
+            load_image(source, limits=limits)
+        with opened_image(source) as image:
+            assert image.size == (100, 100)
+
+
+def test_bombs_are_refused_by_their_header_or_size(tmp_path: Path) -> None:
+    small = encoded((1, 1))
+    declared = b"IHDR" + struct.pack(">II", 14_000, 14_000) + small[24:29]
+    bomb = small[:12] + declared + struct.pack(">I", zlib.crc32(declared)) + small[33:]
+    with pytest.raises(ImageError, match="more than 178 million pixels"):
+        load_image(bomb)
+    with (tmp_path / "x.jpg").open("wb") as file:
+        file.write(b"\xff\xd8\xff\xe0" + bytes(range(256)) * 64)
+        file.truncate(500_000_000)  # a hole, which takes no disk space
+    with pytest.raises(ImageError, match=r"x\.jpg.*megabytes"):
+        load_image(tmp_path / "x.jpg")
+
+
+def test_no_component_opens_an_uploaded_picture_itself() -> None:
+    pages = [path for name, path in modules(ROOT) if name.startswith("traced_ui")]
+    assert pages
+    assert not [path for path in pages if 'type="pil"' in path.read_text("utf-8")]

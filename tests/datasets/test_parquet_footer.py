@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.datasets.parquet_footer import CompactReader, read_footer
+from backend.datasets.parquet_footer import read_footer
 from backend.datasets.tables import parquet_rows
 
 _ENCODINGS = {"PLAIN": 0, "PLAIN_DICTIONARY": 2, "RLE": 3, "BIT_PACKED": 4,
@@ -72,14 +72,14 @@ def test_a_footer_that_crashes_arrow_costs_only_its_file(tmp_path: Path) -> None
     assert "rows 1 to 20 cannot be read" in (row.problem or "")
 
 
-@pytest.mark.parametrize("cut", [1, 4, 8, 12, 60])
-def test_a_truncated_footer_is_refused(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_footer_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path)
     content = path.read_bytes()
-    path.write_bytes(content[:-cut])
-    with path.open("rb") as raw, pytest.raises(ValueError, match="footer is missing or broken"):
-        read_footer(raw)
+    for cut in (1, 4, 8, 12, 60):
+        path.write_bytes(content[:-cut])
+        with path.open("rb") as raw, pytest.raises(ValueError, match="footer is missing or broken"):
+            read_footer(raw)
 
 
 @given(st.data())
@@ -95,13 +95,3 @@ def test_any_footer_is_read_or_refused(
     path.write_bytes(content)
     with path.open("rb") as raw, contextlib.suppress(ValueError):
         assert all(group.rows >= 0 for group in read_footer(raw))
-
-
-@given(st.binary(max_size=80), st.integers(1, 16))
-def test_any_bytes_are_thrift_or_refused(content: bytes, kind: int) -> None:
-    reader = CompactReader(content)
-    try:
-        reader.skip(kind)
-    except (IndexError, ValueError):
-        return
-    assert reader.at <= len(content)

@@ -8,7 +8,7 @@ from backend.datasets.containers import file_of
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetFormatError, DatasetNotFound
-from tests.datasets.folders import GOOD, csv_file, image_folder, malformed, picture
+from tests.datasets.folders import GOOD, csv_file, image_folder, malformed, picture, read, write
 
 
 def test_a_malformed_dataset_yields_its_good_rows_and_reports_the_rest(tmp_path: Path) -> None:
@@ -22,19 +22,11 @@ def test_a_malformed_dataset_yields_its_good_rows_and_reports_the_rest(tmp_path:
     assert pairs["ok-two#1"].caption == "Second."
     reported = {(p.row, p.kind) for p in reader.problems}
     assert reported == {
-        (2, "missing image"),
-        (3, "unreadable image"),
-        (5, "empty caption"),
-        (6, "empty caption"),
-        (10, "duplicate id"),
-        (11, "unsafe path"),
-        (14, "empty caption"),
-        (15, "no image"),
-        (16, "empty caption"),
-        (17, "unreadable image"),
-        (20, "unreadable row"),
+        (2, "missing image"), (3, "unreadable image"), (5, "empty caption"), (6, "empty caption"),
+        (10, "duplicate id"), (11, "unsafe path"), (14, "empty caption"), (15, "no image"),
+        (16, "empty caption"), (17, "unreadable image"), (20, "unreadable row"),
         (21, "unreadable row"),
-    }
+    }  # fmt: skip
     assert all(
         p.file == "metadata.jsonl" and p.message.endswith((".", ")")) for p in reader.problems
     )
@@ -54,10 +46,8 @@ def test_a_csv_with_other_column_names_and_image_root_is_read(tmp_path: Path) ->
         {"Datei": "nope.png", "Text": "Eine Katze", "nr": "8", "teil": "test"},
     ]
     path = csv_file(tmp_path / "tables" / "t.csv", rows)
-    reader = read_dataset(
-        path,
-        ReadOptions("Datei", "Text", "nr", "teil", image_root=tmp_path / "pictures"),
-    )
+    columns = ReadOptions("Datei", "Text", "nr", "teil", image_root=tmp_path / "pictures")
+    reader = read_dataset(path, columns)
     (pair,) = list(reader)
     assert (pair.id, pair.caption, pair.split) == ("7", 'Ein Hund, "rot"', "train")
     assert pair.row == 2
@@ -67,9 +57,9 @@ def test_a_csv_with_other_column_names_and_image_root_is_read(tmp_path: Path) ->
 
 def test_a_line_with_too_many_cells_is_reported(tmp_path: Path) -> None:
     picture(tmp_path / "x.png")
-    (tmp_path / "t.csv").write_text("image,caption\nx.png,a dog, running\nx.png,a dog\n")
-    reader = read_dataset(tmp_path / "t.csv")
-    assert [pair.caption for pair in reader] == ["a dog"]
+    path = write(tmp_path / "t.csv", "image,caption\nx.png,a dog, running\nx.png,a dog\n")
+    pairs, reader = read(path)
+    assert [pair.caption for pair in pairs] == ["a dog"]
     assert "double quotes" in reader.problems[0].message
 
 
@@ -96,9 +86,7 @@ def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
     (folder / "folder").symlink_to(tmp_path / "outside")
     reader = read_dataset(folder)
     assert [pair.row for pair in reader] == [1]
-    assert [(p.row, p.kind) for p in reader.problems] == [
-        (row, "unsafe path") for row in (2, 3, 4, 5)
-    ]
+    assert [(p.row, p.kind) for p in reader.problems] == [(n, "unsafe path") for n in range(2, 6)]
 
 
 @pytest.mark.parametrize(
@@ -114,9 +102,8 @@ def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
 def test_files_that_are_not_datasets_are_reported(
     tmp_path: Path, name: str, content: str, message: str
 ) -> None:
-    (tmp_path / name).write_text(content)
     with pytest.raises(DatasetFormatError, match=message):
-        list(read_dataset(tmp_path / name))
+        read(write(tmp_path / name, content))
 
 
 def test_missing_datasets_and_columns_are_reported(tmp_path: Path) -> None:
@@ -124,6 +111,6 @@ def test_missing_datasets_and_columns_are_reported(tmp_path: Path) -> None:
         read_dataset(tmp_path / "nothing")
     with pytest.raises(DatasetFormatError, match=r"metadata\.jsonl"):
         read_dataset(tmp_path)
-    csv_file(tmp_path / "t.csv", [{"image": "x.png", "caption": "A."}])
+    path = csv_file(tmp_path / "t.csv", [{"image": "x.png", "caption": "A."}])
     with pytest.raises(DatasetFormatError, match="no column 'text'"):
-        list(read_dataset(tmp_path / "t.csv", ReadOptions(caption_column="text")))
+        read(path, caption_column="text")

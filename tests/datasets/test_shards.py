@@ -1,53 +1,33 @@
 """Datasets that contain their images: read in place, written, and read again unchanged."""
 
-import io
 import json
 import re
-import tarfile
 import unicodedata
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from backend.datasets.cells import escaped, unescaped
 from backend.datasets.containers import Member, locate, relative_name
 from backend.datasets.export_row import ExportRow
 from backend.datasets.images import image_size, load_image
-from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
 from backend.datasets.writing import write_dataset
 from backend.errors import DatasetFormatError, ImageError, UnsafePath
-from tests.datasets.folders import picture
-
-CAPTIONS = ["A dog.", "=1+1", " two spaces  kept ", "new\nline", "犬 🐕", "'=already", "<b>"]
-
-
-def encoded(size: tuple[int, int] = (12, 8), colour: str = "red", format: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", size, colour).save(buffer, format)
-    return buffer.getvalue()
-
-
-def make_tar(path: Path, members: dict[str, bytes]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w") as archive:
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return path
-
-
-def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
-    reader = read_dataset(path, ReadOptions(**options))
-    return list(reader), reader
+from tests.datasets.folders import (
+    encoded,
+    json_lines,
+    make_tar,
+    picture,
+    read,
+    tar_bytes,
+    write,
+    zip_bytes,
+)  # fmt: skip
 
 
 def test_a_webdataset_shard_is_read_without_unpacking(tmp_path: Path) -> None:
@@ -82,8 +62,7 @@ def test_a_webdataset_shard_is_read_without_unpacking(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
-    ["../outside.tar!/0+10/x.png", "/etc/hosts!/0+10/x.png", "link.tar!/0+10/x.png"],
+    "given", ["../outside.tar!/0+10/x.png", "/etc/hosts!/0+10/x.png", "link.tar!/0+10/x.png"]
 )
 def test_a_container_stays_inside_the_root(tmp_path: Path, given: str) -> None:
     root = tmp_path / "root"
@@ -95,8 +74,7 @@ def test_a_container_stays_inside_the_root(tmp_path: Path, given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "inner",
-    ["0+99999999999/x.png", "x+y/z", "-5+10/x", "999999+10/x", "", "0+600000000/x.png"],
+    "inner", ["0+99999999999/x.png", "x+y/z", "-5+10/x", "999999+10/x", "", "0+600000000/x.png"]
 )
 def test_an_invalid_position_in_a_container_is_reported(tmp_path: Path, inner: str) -> None:
     archive = make_tar(tmp_path / "s.tar", {"x.png": encoded()})
@@ -105,22 +83,17 @@ def test_an_invalid_position_in_a_container_is_reported(tmp_path: Path, inner: s
 
 
 def test_a_zip_with_metadata_and_a_zip_named_by_a_table_are_read(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
-        archive.writestr("set/images/a.png", encoded((7, 7)))
-        lines = [
-            {"file_name": "images/a.png", "caption": "A dog."},
-            {"file_name": "images/none.png", "caption": "Gone."},
-        ]
-        archive.writestr("set/metadata.jsonl", "\n".join(map(json.dumps, lines)))
-    pairs, reader = read(tmp_path / "data.zip")
+    names = (("images/a.png", "A dog."), ("images/none.png", "Gone."))
+    lines = json_lines({"file_name": name, "caption": caption} for name, caption in names)
+    members = {"set/images/a.png": encoded((7, 7)), "set/metadata.jsonl": lines.encode()}
+    pairs, reader = read(write(tmp_path / "data.zip", zip_bytes(members)))
     assert [(p.caption, image_size(p.image_path)) for p in pairs] == [("A dog.", (7, 7))]
     assert len(reader.problems) == 1
-    (tmp_path / "captions.csv").write_text("image,caption\ndata.zip!/set/images/a.png,A cat.\n")
-    pairs, _ = read(tmp_path / "captions.csv")
+    table = write(tmp_path / "t.csv", "image,caption\ndata.zip!/set/images/a.png,A cat.\n")
+    pairs, _ = read(table)
     assert [(p.caption, image_size(p.image_path)) for p in pairs] == [("A cat.", (7, 7))]
-    (tmp_path / "no.zip").write_bytes(b"PK nothing")
     with pytest.raises(DatasetFormatError, match="not a zip"):
-        read(tmp_path / "no.zip")
+        read(write(tmp_path / "no.zip", b"PK nothing"))
 
 
 @pytest.mark.parametrize("name", ["filename", "file_name"])
@@ -165,36 +138,18 @@ def test_parquet_that_names_external_images_is_read(tmp_path: Path, inside: int)
     assert [image_size(pair.image_path)[0] for pair in pairs] == [3, 4] + [9] * inside
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    for number, ending in enumerate(("png", "jpg", "webp")):
-        picture(tmp_path / "source" / f"deep {number}" / f"same.{ending}", (10 + number, 10))
-    return tmp_path / "source"
-
-
-def rows(source: Path) -> list[ExportRow]:
-    files = sorted(source.glob("*/*"))
-    return [
-        ExportRow(
-            f"id {n}/{n}", files[n % 3], text, "before", ("train", "test", None)[n % 3], "correct",
-            0.25, None, 0.75, ("abstract",), {"caption": "taken", "width": n, "deep": {"a": [1]}},
-        )
-        for n, text in enumerate(CAPTIONS)
-    ]  # fmt: skip
-
-
 @given(st.text(max_size=12) | st.text("'=@-␛01b7f8 \t\n\r\0\x07\x1b\x7f\x9b", max_size=12))
-@example("␛1b")
-@example("␛\x1b␛1b␛")
-@example("=1+1")
-@example("+1")
-@example("-1")
-@example("@SUM(1)")
-@example("\tx")
-@example("\rx")
-@example("'=\x1b]0;title\x07")
 def test_cells_are_escaped_and_restored(text: str) -> None:
-    """Neither a spreadsheet nor a terminal obeys them."""
+    check_escapes(text)
+
+
+def test_formulas_and_escapes_are_escaped_and_restored() -> None:
+    for text in ("␛1b", "␛\x1b␛1b␛", "=1+1", "+1", "-1", "@SUM(1)", "\tx", "\rx", "'=\x1b]0;x\x07"):
+        check_escapes(text)
+
+
+def check_escapes(text: str) -> None:
+    """Neither a spreadsheet nor a terminal obeys the cell, and nothing is lost."""
     safe = escaped(text)
     assert not safe.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert not any(unicodedata.category(c) == "Cc" and c not in "\t\n\r" for c in safe)
@@ -215,21 +170,13 @@ def test_exported_csv_holds_no_control_characters(tmp_path: Path) -> None:
     assert pair.extra["camera"] == "\x9b\x1b"
 
 
-def members_of(*entries: tuple[str, str]) -> list[tuple[str, bytes]]:
-    """Members of a tar in order: a picture of the colour, or the text, by the name's ending."""
-    return [
+def read_colours(path: Path, members: list[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
+    """A tar of pictures of a colour and of texts; the colours of the pictures by caption, and what
+    the reader reports or notes."""
+    write(path, tar_bytes(
         (name, encoded(colour=content) if name.endswith((".jpg", ".png")) else content.encode())
-        for name, content in entries
-    ]
-
-
-def read_colours(path: Path, members: list[tuple[str, bytes]]) -> tuple[dict[str, str], list[str]]:
-    """Colours of the pictures by caption, and what the reader reports or notes."""
-    with tarfile.open(path, "w") as archive:
-        for name, content in members:
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
+        for name, content in members
+    ))  # fmt: skip
     try:
         pairs, reader = read(path)
     except DatasetFormatError as problem:
@@ -269,7 +216,7 @@ def test_a_caption_of_a_tar_never_gets_another_samples_picture(
     tmp_path: Path, members: list[tuple[str, str]], colours: dict[str, str]
 ) -> None:
     """Each caption names the colour of its picture; what is not read is told."""
-    colours_read, messages = read_colours(tmp_path / "a.tar", members_of(*members))
+    colours_read, messages = read_colours(tmp_path / "a.tar", members)
     assert colours_read == colours
     pictures = sum(name.endswith((".jpg", ".png")) for name, _ in members)
     if len(colours) < pictures:

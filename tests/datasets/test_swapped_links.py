@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,26 +17,20 @@ from backend.datasets.export_images import ImageCopies
 from backend.datasets.reading import read_dataset
 from backend.datasets.regular_files import LeadsOut, read_regular, read_within
 from backend.errors import DatasetFormatError, ExportError, ImageError
-from tests.datasets.test_shards import encoded
-
-SECRET = b"what lies outside"
+from tests.datasets.folders import encoded, tar_bytes, write, zip_bytes
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "private").mkdir()
-    (tmp_path / "private" / "a.txt").write_bytes(SECRET)
-    (tmp_path / "data" / "inner").mkdir(parents=True)
-    (tmp_path / "data" / "inner" / "a.txt").write_bytes(b"inside")
-    return tmp_path / "data"
+    write(tmp_path / "private" / "a.txt", b"what lies outside")
+    return write(tmp_path / "data" / "inner" / "a.txt", b"inside").parent.parent
 
 
 @pytest.mark.parametrize("name", ["inner/a.txt", "inner"])
 def test_a_text_of_a_dataset_is_read_through_no_link(folder: Path, name: str) -> None:
     path = folder / "inner" / "a.txt"
     assert read_within(folder, path, 100) == b"inside"
-    (folder / name).rename(folder / "ours")
-    (folder / name).symlink_to(folder.parent / "private" / name.removeprefix("inner").lstrip("/"))
+    exchange(folder / name, folder.parent / "private" / name.removeprefix("inner")[1:])
     with pytest.raises(LeadsOut):
         read_within(folder, path, 100)
 
@@ -48,7 +41,7 @@ def test_a_link_within_a_dataset_is_followed(folder: Path) -> None:
 
 
 def exchange(path: Path, outside: Path) -> None:
-    path.unlink()
+    path.rename(path.with_name("ours"))
     path.symlink_to(outside)
 
 
@@ -69,63 +62,57 @@ def of_export(folder: Path) -> Callable[[], bytes]:
     return lambda: b"".join(pieces)
 
 
+@pytest.mark.parametrize("exchanged", ["inner/a.txt", "inner"])
 @pytest.mark.parametrize("opened", [of_image, of_file, of_export])
 def test_what_was_checked_is_not_opened_through_a_link(
-    folder: Path, opened: Callable[[Path], Callable[[], bytes]]
+    folder: Path, opened: Callable[[Path], Callable[[], bytes]], exchanged: str
 ) -> None:
     read = opened(folder)
-    exchange(folder / "inner" / "a.txt", folder.parent / "private" / "a.txt")
+    exchange(folder / exchanged, folder.parent / "private" / exchanged.removeprefix("inner")[1:])
     with pytest.raises(LeadsOut):
         read()
 
 
-def written(path: Path, picture: bytes, caption: str) -> Path:
-    """A dataset of one pair in the format of the path's ending, with the picture inside if that
-    holds pictures."""
+def content(ending: str, caption: str) -> str | bytes:
+    """A dataset of one pair in the format of this ending, with the picture inside if that holds
+    pictures."""
     row = {"file_name": "a.png", "text": caption}
-    cells = pa.table({"image": [{"bytes": picture, "path": None}], "text": [caption]})
-    path.parent.mkdir(exist_ok=True)
-    match path.suffix:
-        case ".csv":
-            path.write_text(f"file_name,text\na.png,{caption}\n")
-        case ".jsonl":
-            path.write_text(json.dumps(row))
-        case ".json":
-            path.write_text(json.dumps([row]))
-        case ".parquet":
-            pq.write_table(cells, path)
-        case ".arrow":
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, cells.schema) as out:
+    cells = pa.table({"image": [{"bytes": encoded(), "path": None}], "text": [caption]})
+    buffer = io.BytesIO()
+    match ending:
+        case "csv":
+            return f"file_name,text\na.png,{caption}\n"
+        case "jsonl":
+            return json.dumps(row)
+        case "json":
+            return json.dumps([row])
+        case "zip":
+            return zip_bytes({"a.png": encoded(), "metadata.jsonl": json.dumps(row)})
+        case "tar":
+            return tar_bytes((("a.png", encoded()), ("a.txt", caption.encode())))
+        case "parquet":
+            pq.write_table(cells, buffer)
+        case "arrow":
+            with pa.ipc.new_stream(buffer, cells.schema) as out:
                 out.write_table(cells)
-        case ".zip":
-            with zipfile.ZipFile(path, "w") as archive:
-                archive.writestr("a.png", picture)
-                archive.writestr("metadata.jsonl", json.dumps(row))
-        case ".tar":
-            with tarfile.open(path, "w") as archive:
-                for name, content in (("a.png", picture), ("a.txt", caption.encode())):
-                    member = tarfile.TarInfo(name)
-                    member.size = len(content)
-                    archive.addfile(member, io.BytesIO(content))
-    return path
+    return buffer.getvalue()
+
+
+def good_and_outside(folder: Path, name: str) -> tuple[Path, Path]:
+    """The dataset of this name in the folder, and another outside."""
+    ending = name.rpartition(".")[2]
+    outside = write(folder.parent / "private" / name, content(ending, "a secret"))
+    return write(folder / name, content(ending, "a dog")), outside
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "metadata.csv",
-        "metadata.jsonl",
-        "captions_all.json",
-        "t.parquet",
-        "t.arrow",
-        "t.zip",
-        "t.tar",
-    ],
-)
+    ["metadata.csv", "metadata.jsonl", "captions_all.json", "t.parquet", "t.arrow", "t.zip",
+     "t.tar"],
+)  # fmt: skip
 def test_a_table_is_read_through_no_link(folder: Path, name: str) -> None:
-    (folder / "a.png").write_bytes(encoded())
-    table = written(folder / name, encoded(), "a dog")
-    outside = written(folder.parent / "private" / name, encoded(), "a secret")
+    write(folder / "a.png", encoded())
+    table, outside = good_and_outside(folder, name)
     source = folder if table.suffix not in (".arrow", ".zip") else table
     assert [pair.caption for pair in read_dataset(source)] == ["a dog"]
     reader = read_dataset(source)  # has checked the table
@@ -139,11 +126,10 @@ def test_a_table_is_read_through_no_link(folder: Path, name: str) -> None:
     [("t.parquet", "0/image"), ("t.arrow", "0/image"), ("t.zip", "a.png"), ("t.tar", "512+64/a")],
 )
 def test_a_container_is_opened_through_no_link(folder: Path, name: str, inner: str) -> None:
-    written(folder / name, encoded(), "a dog")
-    outside = written(folder.parent / "private" / name, encoded(), "a secret")
+    container, outside = good_and_outside(folder, name)
     member = locate(folder, f"{name}!/{inner}")
     assert isinstance(member, Member)
-    exchange(folder / name, outside)
+    exchange(container, outside)
     with pytest.raises(ImageError, match="has become a link"):
         member.read()
 

@@ -1,11 +1,10 @@
 """Uploads from a browser are stored in their own folder, within limits, or not at all."""
 
+import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from backend.datasets import uploads as module
 from backend.datasets.uploads import ABANDONED, Uploads, place_of
 from backend.errors import NotFound, SettingsError, UnsafePath
 from tests.fixtures.sizes import Sizes
@@ -38,6 +37,8 @@ def test_an_uploaded_file_or_folder_is_the_path_to_import(uploads: Uploads) -> N
     assert uploads.path_of(folder).name == "photos"
     assert everything(uploads.path_of(folder)) == {"metadata.csv", "dogs/1.jpg"}
     several = uploads.begin()
+    with pytest.raises(SettingsError, match="Nothing was uploaded"):
+        uploads.path_of(several)
     send(uploads, several, "a.csv", b"")
     send(uploads, several, "b.csv", b"")
     assert everything(uploads.path_of(several)) == {"a.csv", "b.csv"}
@@ -87,24 +88,16 @@ def test_no_file_is_overwritten(uploads: Uploads) -> None:
     assert uploads.path_of(name).read_bytes() == b"first"
 
 
-def test_the_number_of_files_and_the_disk_are_limited(
-    uploads: Uploads, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
-) -> None:
+def test_the_number_of_files_and_the_disk_are_limited(uploads: Uploads, sizes: Sizes) -> None:
     name = uploads.begin()
     sizes(MOST_FILES=2)
     for path in ("a", "b"):
         send(uploads, name, path, b"x")
     with pytest.raises(SettingsError, match="upload an archive"):
         send(uploads, name, "c", b"x")
-    usage = SimpleNamespace(free=module.KEPT_FREE - 1)
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage)
+    sizes(KEPT_FREE=shutil.disk_usage("/").total * 1000)
     with pytest.raises(SettingsError, match="disk is full"):
         send(uploads, uploads.begin(), "a", b"x")
-
-
-def test_an_upload_without_files_cannot_be_imported(uploads: Uploads) -> None:
-    with pytest.raises(SettingsError, match="Nothing was uploaded"):
-        uploads.path_of(uploads.begin())
 
 
 def test_abandoned_uploads_are_removed_and_datasets_are_kept(uploads: Uploads) -> None:

@@ -15,12 +15,10 @@ import pytest
 from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
 from backend.datasets.export_row import ExportRow
-from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading import read_dataset
-from backend.datasets.writing import FORMATS, write_dataset
+from backend.datasets.writing import write_dataset
 from backend.errors import ExportError
 from backend.jobs.reports import ExportCounts
-from tests.datasets.folders import picture
+from tests.datasets.folders import picture, write
 from tests.fixtures.sizes import Sizes
 
 COUNTS = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
@@ -59,26 +57,22 @@ def export(
     )  # fmt: skip
 
 
-def test_an_interrupted_export_leaves_nothing(source: Path, tmp_path: Path) -> None:
-    def broken() -> Iterator[ExportRow]:
-        yield rows(source)[0]
-        raise KeyboardInterrupt
+def ends(every: list[ExportRow], problem: type[BaseException]) -> Iterator[ExportRow]:
+    """The rows, and then this problem."""
+    yield from every
+    raise problem("meanwhile")
 
+
+def test_an_export_that_fails_leaves_nothing_or_the_earlier_one(
+    source: Path, tmp_path: Path
+) -> None:
+    out, failing = tmp_path / "o", rows(source)[:1]
     with pytest.raises(KeyboardInterrupt):
-        export(source, tmp_path / "o", "jsonl", card="", every=broken())
+        export(source, out, "jsonl", every=ends(failing, KeyboardInterrupt))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["source"]
-
-
-def test_a_failed_export_keeps_the_earlier_one(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "o"
     export(source, out, "jsonl", card="first")
-
-    def failing() -> Iterator[ExportRow]:
-        yield rows(source)[0]
-        raise ExportError("verdicts changed meanwhile")
-
     with pytest.raises(ExportError, match="meanwhile"):
-        export(source, out, "jsonl", card="second", every=failing())
+        export(source, out, "jsonl", card="second", every=ends(failing, ExportError))
     assert (out / "README.md").read_text().startswith("first\n")
     export(source, out, card="third", every=rows(source)[:2])
     assert (out / "README.md").read_text().startswith("third\n")
@@ -86,22 +80,22 @@ def test_a_failed_export_keeps_the_earlier_one(source: Path, tmp_path: Path) -> 
 
 
 def test_only_an_export_is_ever_replaced(source: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    thesis = write(tmp_path / "mine" / "thesis.txt", "years of work")
+
+    def put(out: Path, overwrite: bool) -> None:
+        write_dataset(
+            rows(source), out, format="csv", card="", overwrite=overwrite, source_root=source
+        )
+
     for overwrite in (False, True):
         with pytest.raises(ExportError, match="other files"):
-            write_dataset(
-                rows(source), tmp_path / "mine", format="csv", card="", overwrite=overwrite,
-                source_root=source,
-            )  # fmt: skip
+            put(thesis.parent, overwrite)
     with pytest.raises(ExportError, match=r"the dataset itself|other files"):
-        write_dataset(
-            rows(source), source, format="csv", card="", overwrite=True, source_root=source
-        )
-    write_dataset(rows(source), tmp_path / "o", format="csv", card="", source_root=source)
+        put(source, True)
+    put(tmp_path / "o", False)
     with pytest.raises(ExportError, match="earlier export"):
-        write_dataset(rows(source), tmp_path / "o", format="csv", card="", source_root=source)
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+        put(tmp_path / "o", False)
+    assert thesis.read_text() == "years of work"
 
 
 def test_foreign_files_survive_the_next_export(source: Path, tmp_path: Path) -> None:
@@ -112,18 +106,15 @@ def test_foreign_files_survive_the_next_export(source: Path, tmp_path: Path) -> 
         "back\\slash\nline": b"odd",
     }  # fmt: skip
     for name, content in mine.items():
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).write_bytes(content)
+        write(out / name, content)
     (out / "empty").mkdir()
     (out / "link").symlink_to(source)
-    for number, format in enumerate(("csv", "webdataset", "imagefolder")):
-        card = f"card {number}"
-        export(source, out, format, card=card)
+    for format in ("csv", "webdataset", "imagefolder"):
+        export(source, out, format)
         assert {name: (out / name).read_bytes() for name in mine} == mine
         assert (out / "link").is_symlink()
         assert (out / "empty").is_dir()
-        listed = (out / "SHA256SUMS").read_text("utf-8")
-        assert "notes.txt" not in listed
+        assert "notes.txt" not in (out / "SHA256SUMS").read_text("utf-8")
     assert not (out / "data.csv").exists()
     assert not list(out.glob("*.tar"))
     assert len(list(source.rglob("*.png"))) == 3
@@ -132,40 +123,27 @@ def test_foreign_files_survive_the_next_export(source: Path, tmp_path: Path) -> 
 
 def test_a_changed_or_conflicting_file_stops_the_export(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
-
-    def again(format: str = "csv") -> None:
-        export(source, out, format)
-
-    again()
+    export(source, out)
     (out / "data.jsonl").write_text("mine")
     with pytest.raises(ExportError, match=r"data\.jsonl.*not part of the earlier export"):
-        again("jsonl")
+        export(source, out, "jsonl")
     assert (out / "data.jsonl").read_text() == "mine"
     (out / "data.csv").write_text("worked over by hand")
     with pytest.raises(ExportError, match=r"data\.csv.*was changed after it was exported"):
-        again()
+        export(source, out)
     assert (out / "data.csv").read_text() == "worked over by hand"
     (out / "SHA256SUMS").unlink()
     with pytest.raises(ExportError, match="has lost its SHA256SUMS"):
-        again()
+        export(source, out)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
-    (path / "mine").write_text("mine")
-
-
-def link(path: Path) -> None:
-    path.symlink_to(path.parent.parent / "victim")
 
 
 #: What may be in an earlier export of a table, at a path that the next one needs.
 IN_THE_WAY: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "folder": ("data.jsonl", folder, "jsonl"),
+    "folder": ("data.jsonl", lambda path: write(path / "mine", "mine"), "jsonl"),
     "empty folder": ("data.jsonl", Path.mkdir, "jsonl"),
     "file": ("train", lambda path: path.write_text("mine"), "imagefolder"),
-    "link to a folder": ("train", link, "imagefolder"),
+    "link to a folder": ("train", lambda path: path.symlink_to("../victim"), "imagefolder"),
     "link to nothing": ("data.jsonl", lambda path: path.symlink_to("nowhere"), "jsonl"),
     "pipe": ("data.jsonl", os.mkfifo, "jsonl"),
 }
@@ -175,9 +153,7 @@ IN_THE_WAY: dict[str, tuple[str, Callable[[Path], object], str]] = {
 def test_a_conflicting_file_stays_and_no_partial_export_is_left(
     source: Path, tmp_path: Path, kind: str
 ) -> None:
-    (tmp_path / "victim").mkdir()
-    (tmp_path / "victim" / "thesis.txt").write_text("years of work")
-    out = tmp_path / "o"
+    thesis, out = write(tmp_path / "victim" / "thesis.txt", "years of work"), tmp_path / "o"
     name, make, format = IN_THE_WAY[kind]
     export(source, out)
     make(out / name)
@@ -187,7 +163,7 @@ def test_a_conflicting_file_stays_and_no_partial_export_is_left(
     assert (out / "data.csv").is_file()
     assert os.path.lexists(out / name)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source", "victim"]
-    assert (tmp_path / "victim" / "thesis.txt").read_text() == "years of work"
+    assert thesis.read_text() == "years of work"
 
 
 @pytest.mark.timeout(20)
@@ -217,32 +193,17 @@ def test_regenerated_checksums_do_not_expose_foreign_files(source: Path, tmp_pat
 
 
 def test_folders_that_only_look_like_leftovers_are_kept(source: Path, tmp_path: Path) -> None:
-    host = socket.gethostname()
-    victim = tmp_path / "victim"
-    folder(victim)
-    links = [f".o.{what}-999999999-{host}" for what in ("old", "part.csv", "part.webdataset")]
-    for name in links:
-        (tmp_path / name).symlink_to(victim)
-    notes = tmp_path / f".o.notes-999999999-{host}"
-    folder(notes)
+    killed = f"999999999-{socket.gethostname()}"
+    victim = write(tmp_path / "victim" / "mine", "mine")
+    notes = write(tmp_path / f".o.notes-{killed}" / "mine", "mine")
+    links = [tmp_path / f".o.{what}-{killed}" for what in ("old", "part.csv", "part.webdataset")]
+    for link in links:
+        link.symlink_to(victim.parent)
     for format in ("csv", "webdataset"):
         export(source, tmp_path / "o", format)
-    assert [p.name for p in victim.iterdir()] == ["mine"]
-    assert (notes / "mine").is_file()
-    assert all((tmp_path / name).is_symlink() for name in links)
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_column_names_with_lone_surrogates_are_exported(
-    source: Path, tmp_path: Path, format: str
-) -> None:
-    every = [replace(row, extra={"half \ud83d": "\udcff", "width": 7}) for row in rows(source)]
-    out = tmp_path / "o"
-    export(source, out, format, every=every)
-    alone = next(out.glob("data.*"), None)
-    reader = read_dataset(alone or out, ReadOptions(image_root=source if alone else None))
-    assert {str(pair.extra["half \ufffd"]) for pair in reader} == {"\ufffd"}
-    assert "half \ufffd" in (out / "README.md").read_text()
+    assert victim.is_file()
+    assert notes.is_file()
+    assert all(link.is_symlink() for link in links)
 
 
 def test_a_killed_replacement_loses_no_foreign_files(source: Path, tmp_path: Path) -> None:
@@ -263,7 +224,7 @@ def test_a_missing_image_stops_the_export(source: Path, tmp_path: Path) -> None:
     every = rows(source)
     (source / "deep 2" / "same.png").unlink()
     with pytest.raises(ExportError, match="is gone"):
-        export(source, tmp_path / "o", "imagefolder", card="", every=every)
+        export(source, tmp_path / "o", "imagefolder", every=every)
     assert not (tmp_path / "o").exists()
 
 
@@ -292,26 +253,22 @@ def test_an_interrupted_sharded_export_resumes(
 
     monkeypatch.setattr(shard_writing, "image_and_ending", counted)
 
-    def stopped() -> Iterator[ExportRow]:
-        yield from rows(source)[:2]
-        raise KeyboardInterrupt
-
     out = tmp_path / "o"
     with pytest.raises(KeyboardInterrupt):
-        export(source, out, format, card="", every=stopped())
+        export(source, out, format, every=ends(rows(source)[:2], KeyboardInterrupt))
     assert not out.exists()
     assert len(read) == 2
     # As if another process had been killed: no running process has this id.
     (half,) = (p for p in tmp_path.iterdir() if p.name.startswith("."))
     half.rename(half.with_name(half.name.replace(f"-{os.getpid()}-", "-999999999-")))
     every = rows(source)
-    assert export(source, out, format, card="", every=every) == len(every)
+    assert export(source, out, format, every=every) == len(every)
     assert len(read) == len(every)  # none of them twice
     names = {path.name for path in out.rglob("*")}
     assert not [name for name in names if name.endswith((".half", ".finished"))]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
     fresh = tmp_path / "fresh"
-    export(source, fresh, format, card="", every=every)
+    export(source, fresh, format, every=every)
     sums = [(f / "SHA256SUMS").read_text().splitlines() for f in (out, fresh)]
     # Hugging Face's library gives every dataset that it writes a new fingerprint.
     resumed, other = ([line for line in of if "state.json" not in line] for of in sums)
@@ -322,16 +279,11 @@ def test_rows_changed_since_the_interruption_are_written_again(
     source: Path, tmp_path: Path, sizes: Sizes
 ) -> None:
     sizes(SHARD=1)
-
-    def stopped() -> Iterator[ExportRow]:
-        yield from rows(source)
-        raise KeyboardInterrupt
-
     out = tmp_path / "o"
     with pytest.raises(KeyboardInterrupt):
-        export(source, out, "webdataset", card="", every=stopped())
+        export(source, out, "webdataset", every=ends(rows(source), KeyboardInterrupt))
     fewer = [replace(rows(source)[0], caption="Another caption.")]
-    export(source, out, "webdataset", card="", every=fewer)
+    export(source, out, "webdataset", every=fewer)
     (shard,) = out.glob("*.tar")
     with tarfile.open(shard) as archive:
         text = archive.extractfile("000000000.txt")

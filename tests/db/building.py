@@ -4,29 +4,81 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from alembic import command
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from db import Store
-from db.queries import dataset_queries, detections, pairs, runs
+from db import Store, upgrade
+from db.queries import dataset_queries, detections, pair_queue, pairs, runs, verdict_queries
 from db.queries.detections import DetectionRow
+from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import NewPair, PairRow
+from db.queries.verdict_queries import VerdictRow
+from db.session import make_engine
 
 
 def add_dataset(store: Store, size: int, name: str = "photos") -> tuple[int, list[int]]:
     """A dataset of `size` pairs 'photo-0', 'photo-1', …; its id and the ids of its pairs."""
+    return add_pairs(
+        store, name,
+        [NewPair(f"photo-{i}", f"images/{i}.jpg", f"photo number {i}", source_row=i)
+         for i in range(size)],
+    )  # fmt: skip
+
+
+def add_pairs(store: Store, name: str, rows: Sequence[NewPair]) -> tuple[int, list[int]]:
+    """A dataset of these pairs; its id and the ids of its pairs."""
     with store.writing() as session:
         dataset = dataset_queries.create_dataset(session, name, f"/data/{name}", f"/data/{name}")
-        pairs.add_pairs(
-            session,
-            dataset.id,
-            [
-                NewPair(f"photo-{i}", f"images/{i}.jpg", f"photo number {i}", source_row=i)
-                for i in range(size)
-            ],
+        pairs.add_pairs(session, dataset.id, rows)
+        return dataset.id, [pair.id for pair in pairs.iterate_pairs(session, dataset.id)]
+
+
+def decide(
+    store: Store,
+    pair_id: int,
+    decision: str = "drop",
+    author: str = "Ada",
+    caption: str | None = None,
+    version: int | None = None,
+    **more: Any,
+) -> VerdictRow:
+    """A verdict in a transaction of its own, on the pair's current version or on the given one."""
+    with store.writing() as session:
+        if version is None:
+            version = verdict_queries.pair_state(session, pair_id).version
+        return verdict_queries.add_verdict(
+            session, pair_id, version, decision, caption, author=author, **more
         )
-        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset.id)]
-    return dataset.id, ids
+
+
+def undo(store: Store, dataset_id: int, author: str = "Ada", **more: Any) -> VerdictRow | None:
+    with store.writing() as session:
+        return verdict_queries.undo_last(session, dataset_id, author, **more)
+
+
+def redo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
+    with store.writing() as session:
+        return verdict_queries.redo_last(session, dataset_id, author)
+
+
+def rows_of(store: Store, ids: Sequence[int]) -> list[PairRow]:
+    with store.reading() as session:
+        return [pairs.get_pair(session, pair_id) for pair_id in ids]
+
+
+def decisions(store: Store, ids: Sequence[int]) -> list[str | None]:
+    return [row.decision for row in rows_of(store, ids)]
+
+
+def in_queue(store: Store, dataset_id: int, **criteria: Any) -> list[int]:
+    """The pairs that match a filter, in import order; their number is counted too."""
+    fields: dict[str, Any] = {"order": "position", "descending": False} | criteria
+    filter = QueueFilter(dataset_id, **fields)
+    with store.reading() as session:
+        ids = [row.pair_id for row in pair_queue.page(session, filter, limit=1000).rows]
+        assert pair_queue.count(session, filter) == len(ids)
+    return ids
 
 
 def decided_pairs(session: Session, dataset_id: int) -> list[PairRow]:
@@ -38,8 +90,7 @@ def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float |
     """Give each pair its p_error, None for unknown."""
     with store.writing() as session:
         detections.save_detections(
-            session,
-            [DetectionRow(pair_id, p, ()) for pair_id, p in zip(ids, values, strict=True)],
+            session, [DetectionRow(pair_id, p, ()) for pair_id, p in zip(ids, values, strict=True)]
         )
 
 
@@ -56,6 +107,15 @@ def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
             parameters={"batch": 8},
             code_version="0.1",
         ).id
+
+
+def migrate(url: str, revision: str, down: bool = False) -> None:
+    """Bring the database to this revision, up or `down`."""
+    engine = make_engine(upgrade.parse_url(url), migrates=True)
+    with engine.begin() as connection:
+        step = command.downgrade if down else command.upgrade
+        step(upgrade.alembic_config(connection), revision)
+    engine.dispose()
 
 
 Statements = list[tuple[str, Any]]

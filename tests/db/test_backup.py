@@ -14,13 +14,12 @@ from db import Store, open_store
 from db.backup import backup, check
 from db.errors import StoreProblem
 from db.queries import pairs, verdict_queries
-from tests.db.building import add_dataset
+from tests.db.building import add_dataset, decide
 
 
 def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> None:
     dataset, ids = add_dataset(store, 5)
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[2], 0, "drop", author="Ada")
+    decide(store, ids[2])
     target = backup(store, tmp_path / "copies" / "one")
     if store.dialect == "postgresql":
         listed = subprocess.run(
@@ -37,19 +36,14 @@ def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> N
     assert [p.name for p in target.parent.iterdir() if "part" in p.name] == []
 
 
-def test_an_existing_file_is_not_overwritten(sqlite_store: Store, tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("mine")
-    with pytest.raises(StoreProblem, match="exists already"):
-        backup(sqlite_store, tmp_path / "mine")
-    assert (tmp_path / "mine").read_text() == "mine"
-
-
-def test_a_backup_writes_through_no_link_that_waits_for_it(
+def test_a_backup_overwrites_no_file_and_writes_through_no_link(
     sqlite_store: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "mine").write_text("mine")
     for name in (f".copy.db.part-{os.getpid()}", ".copy.db.part"):
         (tmp_path / name).symlink_to(tmp_path / "mine")
+    with pytest.raises(StoreProblem, match="exists already"):
+        backup(sqlite_store, tmp_path / "mine")
     backup(sqlite_store, tmp_path / "copy.db")
     assert (tmp_path / "mine").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.glob("*.db")) == ["copy.db"]
@@ -64,8 +58,7 @@ def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Pat
         for pair in ids:
             if stop.is_set():
                 return
-            with sqlite_store.writing() as session:
-                verdict_queries.add_verdict(session, pair, 0, "correct", author="Ada")
+            decide(sqlite_store, pair, "correct")
             written.append(pair)
 
     writer = threading.Thread(target=write)

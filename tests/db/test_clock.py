@@ -3,54 +3,43 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import update
 
-import db.column_types
 from db import Store
-from db.queries import claims, curator_queries, pairs, verdict_queries
-from tests.db.building import add_dataset
+from db.models import Claim
+from db.queries import claims, verdict_queries
+from tests.db.building import add_dataset, decide, decisions, undo
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
-    """Its only entry is the offset of the clock."""
-    off = [timedelta()]
+def test_verdicts_keep_their_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, (pair_id,) = add_dataset(store, 1)
+    for days, decision in enumerate(("drop", "correct", "unsure")):
+        moment = datetime.now(UTC) - timedelta(days=days)
+        monkeypatch.setattr(verdict_queries, "now", lambda moment=moment: moment)
+        decide(store, pair_id, decision)
+    with store.reading() as session:
+        acts = verdict_queries.history(session, pair_id)
+    assert [act.decision for act in acts] == ["drop", "correct", "unsure"]
+    assert acts[0].created_at > acts[2].created_at
+    assert decisions(store, [pair_id]) == ["unsure"]
+    undo(store, dataset)
+    assert decisions(store, [pair_id]) == ["correct"]
 
-    def now() -> datetime:
-        return datetime.now(UTC) + off[0]
 
-    for module in (db.column_types, verdict_queries, claims, curator_queries):
-        if hasattr(module, "now"):
-            monkeypatch.setattr(module, "now", now)
-    return off
+def test_a_claim_from_the_future_does_not_lock_its_owner_out(store: Store) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
 
-
-def test_verdicts_keep_their_order(store: Store, clock: list[timedelta]) -> None:
-    dataset, ids = add_dataset(store, 3)
-    for number, decision in enumerate(("drop", "correct", "unsure")):
+    def pass_time(hours: float) -> None:
         with store.writing() as session:
-            verdict_queries.add_verdict(session, ids[0], number, decision, author="Ada")
-        clock[0] -= timedelta(days=1)
-    with store.reading() as session:
-        acts = verdict_queries.history(session, ids[0])
-        assert [act.decision for act in acts] == ["drop", "correct", "unsure"]
-        assert acts[0].created_at > acts[2].created_at
-        assert pairs.get_pair(session, ids[0]).decision == "unsure"
-    with store.writing() as session:
-        verdict_queries.undo_last(session, dataset, "Ada")
-    with store.reading() as session:
-        assert pairs.get_pair(session, ids[0]).decision == "correct"
+            until = session.query(Claim).one().expires_at - timedelta(hours=hours)
+            session.execute(update(Claim).values(expires_at=until))
 
-
-def test_a_claim_from_the_future_does_not_lock_its_owner_out(
-    store: Store, clock: list[timedelta]
-) -> None:
-    _, ids = add_dataset(store, 1)
     with store.writing() as session:
-        assert claims.claim(session, ids[0], "Ada")
-    clock[0] -= timedelta(hours=5)
+        assert claims.claim(session, pair_id, "Ada")
+    pass_time(-5)  # the clock was set back since
     with store.writing() as session:
-        assert claims.claim(session, ids[0], "Ada")
-        assert not claims.claim(session, ids[0], "Ben")
-    clock[0] += timedelta(minutes=11)  # the second claim was timed by the present clock
+        assert claims.claim(session, pair_id, "Ada")
+        assert not claims.claim(session, pair_id, "Ben")
+    pass_time(11 / 60)  # the second claim was timed by the present clock
     with store.writing() as session:
-        assert claims.claim(session, ids[0], "Ben")
+        assert claims.claim(session, pair_id, "Ben")

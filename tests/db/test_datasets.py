@@ -12,13 +12,12 @@ from db.queries import (
     signals,
     suggestions,
     trajectories,
-    verdict_queries,
 )
 from db.queries.dataset_queries import ProblemRow
 from db.queries.detections import DetectionRow
 from db.queries.suggestions import NewSuggestion
 from db.queries.trajectories import TrajectoryRow
-from tests.db.building import add_dataset, start_run
+from tests.db.building import add_dataset, decide, start_run, undo
 
 
 def test_a_dataset_is_found_by_name_and_by_id(store: Store) -> None:
@@ -75,12 +74,9 @@ def fill(store: Store, name: str) -> int:
             session, dataset_id, [ProblemRow("a.csv", 3, "image", "unreadable")]
         )
         job_queries.create_job(session, "score", dataset_id)
-    with store.writing() as session:
-        verdict_queries.add_verdict(
-            session, ids[0], 0, "correction", "better", suggestion.id, author="Ada"
-        )
-        verdict_queries.add_verdict(session, ids[1], 0, "drop", author="Ada")
-        verdict_queries.undo_last(session, dataset_id, "Ada")
+    decide(store, ids[0], "correction", caption="better", suggestion_id=suggestion.id)
+    decide(store, ids[1])
+    undo(store, dataset_id)
     return dataset_id
 
 
@@ -108,37 +104,21 @@ def test_ids_of_a_deleted_dataset_are_not_reused(store: Store) -> None:
     again, new_ids = add_dataset(store, 3)
     assert again != doomed
     assert not set(old_ids) & set(new_ids)
-
-
-def test_deleting_an_unknown_dataset_is_reported(store: Store) -> None:
     with pytest.raises(MissingRow), store.writing() as session:
-        dataset_queries.delete_dataset(session, 77)
+        dataset_queries.delete_dataset(session, doomed)
 
 
 def test_problems_are_listed_in_order_and_page_by_page(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     problems = [ProblemRow("a.csv", row, "image", f"row {row}", f"id-{row}") for row in range(7)]
+    unstorable = ProblemRow("a\x00.csv", None, "text", "half \ud83d of it")
     with store.writing() as session:
-        dataset_queries.add_problems(session, dataset_id, problems)
+        dataset_queries.add_problems(session, dataset_id, [*problems, unstorable])
         dataset_queries.add_problems(session, dataset_id, [])
-    with store.reading() as session:
-        assert (
-            dataset_queries.list_problems(session, dataset_id, offset=5, limit=10) == problems[5:]
-        )
-        assert dataset_queries.count_problems(session, dataset_id) == 7
     with store.writing() as session:
+        *listed, last = dataset_queries.list_problems(session, dataset_id, offset=5, limit=10)
+        assert listed == problems[5:]
+        assert (last.file, last.message) == ("a\ufffd.csv", "half ? of it"), "still reported"
+        assert dataset_queries.count_problems(session, dataset_id) == 8
         dataset_queries.clear_problems(session, dataset_id)
         assert dataset_queries.count_problems(session, dataset_id) == 0
-
-
-def test_a_problem_with_unstorable_characters_is_still_reported(
-    store: Store,
-) -> None:
-    dataset_id, _ = add_dataset(store, 0)
-    with store.writing() as session:
-        dataset_queries.add_problems(
-            session, dataset_id, [ProblemRow("a\x00.csv", None, "text", "half \ud83d of it")]
-        )
-    with store.reading() as session:
-        (problem,) = dataset_queries.list_problems(session, dataset_id)
-    assert (problem.file, problem.message) == ("a\ufffd.csv", "half ? of it")

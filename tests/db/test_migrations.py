@@ -5,26 +5,23 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, exc, inspect, text
 
-from db import open_store, upgrade
+from db import Store, open_store, upgrade
 from db.caption_search import TABLES
 from db.errors import NewerDatabase, StoreProblem
 from db.models import Base
-from db.queries import dataset_queries, pairs, verdict_queries
-from db.session import make_engine
+from db.queries import dataset_queries, verdict_queries
 from db.upgrade import head_revision, parse_url
-from tests.db.building import add_dataset, decided_pairs
+from tests.db.building import add_dataset, decide, decisions, migrate, rows_of
 from tests.fixtures import programs
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_migrations_lead_exactly_to_the_models(url: str) -> None:
@@ -76,13 +73,13 @@ def test_opening_again_changes_nothing(url: str) -> None:
     first.close()
     second = open_store(url)
     assert second.upgraded_from is None
-    with second.reading() as session:
-        assert pairs.get_pair(session, ids[0]).external_id == "photo-0"
+    assert [row.external_id for row in rows_of(second, ids)] == ["photo-0", "photo-1", "photo-2"]
     second.close()
 
 
-def with_second_migration(folder: Path, body: str) -> Path:
-    """A copy of the migrations with one more after the newest."""
+@contextmanager
+def later_program(folder: Path, body: str) -> Iterator[None]:
+    """This program with one more migration after the newest."""
     copy = folder / "migrations"
     shutil.copytree(upgrade.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "versions" / "v9999_later.py").write_text(
@@ -91,7 +88,9 @@ def with_second_migration(folder: Path, body: str) -> Path:
         f"def upgrade():\n    {body}\n",
         encoding="utf-8",
     )
-    return copy
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrade, "MIGRATIONS", copy)
+        yield
 
 
 ADD_A_COLUMN = "op.add_column('pairs', sa.Column('mood', sa.Text()))"
@@ -102,68 +101,59 @@ REBUILD_A_TABLE = (
 )
 
 
-def fill(url: str) -> int:
-    """A database of this program's schema with ten pairs, one of them decided; its dataset."""
+def fill(url: str) -> tuple[int, list[int]]:
+    """A database of this program's schema with ten pairs, the fifth dropped; dataset and pairs."""
     store = open_store(url)
     dataset_id, ids = add_dataset(store, 10)
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[4], 0, "drop", author="Ada")
+    decide(store, ids[4])
     store.close()
-    return dataset_id
+    return dataset_id, ids
 
 
-@pytest.mark.parametrize("body", [ADD_A_COLUMN, REBUILD_A_TABLE])
+def has_mood(store: Store, table: str) -> bool:
+    return "mood" in {column["name"] for column in inspect(store.engine).get_columns(table)}
+
+
+@pytest.mark.parametrize(
+    ("body", "table"), [(ADD_A_COLUMN, "pairs"), (REBUILD_A_TABLE, "datasets")]
+)
 def test_an_older_database_is_upgraded_and_keeps_its_rows(
-    url: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, body: str, table: str, tmp_path: Path
 ) -> None:
-    dataset_id, before = fill(url), head_revision()
-    monkeypatch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, body))
-    store = open_store(url)
+    _, ids = fill(url)
+    before = head_revision()
+    with later_program(tmp_path, body):
+        store = open_store(url)
     assert store.upgraded_from == before
-    with store.reading() as session:
-        assert [row.external_id for row in pairs.iterate_pairs(session, dataset_id)] == [
-            f"photo-{i}" for i in range(10)
-        ]
-        (decided,) = decided_pairs(session, dataset_id)
-        assert (decided.external_id, decided.decision) == ("photo-4", "drop")
-    table = "pairs" if body == ADD_A_COLUMN else "datasets"
-    assert "mood" in {column["name"] for column in inspect(store.engine).get_columns(table)}
+    assert decisions(store, ids) == [None] * 4 + ["drop"] + [None] * 5
+    assert has_mood(store, table)
     store.close()
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dataset_id = fill(url)
-    with monkeypatch.context() as patch:
-        body = f"{ADD_A_COLUMN}\n    raise RuntimeError('the power went')"
-        patch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, body))
-        with pytest.raises(RuntimeError, match="the power went"):
-            open_store(url)
+def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str, tmp_path: Path) -> None:
+    _, ids = fill(url)
+    failing = f"{ADD_A_COLUMN}\n    raise RuntimeError('the power went')"
+    with later_program(tmp_path, failing), pytest.raises(RuntimeError, match="the power went"):
+        open_store(url)
     store = open_store(url)
     assert store.upgraded_from is None
-    assert "mood" not in {column["name"] for column in inspect(store.engine).get_columns("pairs")}
-    with store.reading() as session:
-        assert pairs.counts(session, dataset_id).total == 10
+    assert not has_mood(store, "pairs")
+    assert decisions(store, ids) == [None] * 4 + ["drop"] + [None] * 5
     store.close()
 
 
-def test_a_newer_database_is_refused_and_not_changed(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newer_database_is_refused_and_not_changed(url: str, tmp_path: Path) -> None:
     fill(url)
-    with monkeypatch.context() as patch:
-        patch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, ADD_A_COLUMN))
+    with later_program(tmp_path, ADD_A_COLUMN):
         open_store(url).close()
     with pytest.raises(NewerDatabase, match=r"newer version of TRACED Curator.*'9999'"):
         open_store(url)
     engine = create_engine(parse_url(url))
     with engine.connect() as connection:
-        assert (
-            connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
-        )
-        assert connection.execute(text("SELECT count(*) FROM pairs")).scalar() == 10
+        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        count = connection.execute(text("SELECT count(*) FROM pairs")).scalar()
     engine.dispose()
+    assert (version, count) == ("9999", 10)
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
@@ -189,85 +179,47 @@ def test_concurrent_starts_create_one_database(url: str) -> None:
 
 def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
     open_store(sqlite_url).close()
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "alembic", "-c", "db/migrations/alembic.ini"),
-            *("-x", f"url={sqlite_url}", "current"),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == f"{head_revision()} (head)"
+    by_hand = ("alembic", "-c", "db/migrations/alembic.ini", "-x", f"url={sqlite_url}", "current")
+    status, printed, problem = programs.run(["-m", *by_hand], os.environ)
+    assert (status, printed.strip()) == (0, f"{head_revision()} (head)"), problem
 
 
-def test_pairs_of_an_older_database_get_a_random_key(tmp_path: Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path}/old.db")
-    with engine.begin() as connection:
-        command.upgrade(upgrade.alembic_config(connection), "0002")
-        connection.execute(
-            text("INSERT INTO datasets (name, source, root, created_at) "
-                 "VALUES ('photos', '/p', '/p', '2026-01-01')")
-        )  # fmt: skip
-        for i in range(50):
-            connection.execute(
-                text("INSERT INTO pairs (dataset_id, external_id, image_path, caption) "
-                     "VALUES (1, :name, 'a.jpg', 'a cat')"), {"name": f"photo-{i}"},
-            )  # fmt: skip
-    engine.dispose()
-    store = open_store(f"sqlite:///{tmp_path}/old.db")
-    with store.engine.connect() as connection:
-        keys = connection.execute(text("SELECT random_key FROM pairs")).scalars().all()
-    assert len(set(keys)) == 50
-    assert 0 <= min(keys) < 0.3
-    assert 0.7 < max(keys) < 1
-    store.close()
+def add(connection: Connection, table: str, **row: object) -> None:
+    names = ", ".join(row)
+    values = ", ".join(f":{name}" for name in row)
+    connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
 
 
 def test_the_random_order_is_renamed_in_pairs_and_saved_views(url: str) -> None:
     open_store(url).close()
-    engine = create_engine(parse_url(url))
+    migrate(url, "0017", down=True)
+    audit, other = {"review": "all", "order": "lot"}, {"text": "lot"}
+    engine, when = create_engine(parse_url(url)), {"created_at": "2026-01-01"}
     with engine.begin() as connection:
-        command.downgrade(upgrade.alembic_config(connection), "0017")
-        connection.execute(
-            text("INSERT INTO datasets (name, source, root, created_at) "
-                 "VALUES ('photos', '/p', '/p', '2026-01-01')")
-        )  # fmt: skip
-        connection.execute(
-            text("INSERT INTO pairs (dataset_id, external_id, image_path, caption, lot) "
-                 "VALUES (1, 'photo-0', 'a.jpg', 'a cat', 0.25)")
-        )  # fmt: skip
-        for name, fields in (
-            ("audit", {"review": "all", "order": "lot"}),
-            ("lot", {"text": "lot"}),
-        ):
-            connection.execute(
-                text("INSERT INTO views (dataset_id, name, fields, author, created_at) "
-                     "VALUES (1, :name, :fields, 'Ada', '2026-01-01')"),
-                {"name": name, "fields": json.dumps(fields)},
-            )  # fmt: skip
-    with engine.begin() as connection:
-        command.upgrade(upgrade.alembic_config(connection), "0018")
-        assert keys_and_views(connection, "random_key") == (
-            0.25, {"audit": {"review": "all", "order": "random"}, "lot": {"text": "lot"}}
-        )  # fmt: skip
-    with engine.begin() as connection:
-        command.downgrade(upgrade.alembic_config(connection), "0017")
-        assert keys_and_views(connection, "lot") == (
-            0.25, {"audit": {"review": "all", "order": "lot"}, "lot": {"text": "lot"}}
-        )  # fmt: skip
+        add(connection, "datasets", name="photos", source="/p", root="/p", **when)
+        add(connection, "pairs", dataset_id=1, external_id="photo-0", image_path="a.jpg",
+            caption="a cat", lot=0.25)  # fmt: skip
+        for name, fields in (("audit", audit), ("lot", other)):
+            add(connection, "views", dataset_id=1, name=name, fields=json.dumps(fields),
+                author="Ada", **when)  # fmt: skip
     engine.dispose()
+    migrate(url, "0018")
+    renamed = {"audit": audit | {"order": "random"}, "lot": other}
+    assert keys_and_views(url, "random_key") == (0.25, renamed)
+    migrate(url, "0017", down=True)
+    assert keys_and_views(url, "lot") == (0.25, {"audit": audit, "lot": other})
 
 
-def keys_and_views(connection: Connection, column: str) -> tuple[float, dict[str, object]]:
+def keys_and_views(url: str, column: str) -> tuple[float, dict[str, object]]:
     """The one pair's number in the column, which has an index, and the fields of the views."""
-    indexes = {
-        index["name"]: index["column_names"] for index in inspect(connection).get_indexes("pairs")
-    }
-    assert indexes[f"ix_pairs_{column}"] == ["dataset_id", column, "id"]
-    key = connection.execute(text(f"SELECT {column} FROM pairs")).scalar_one()
-    rows = connection.execute(text("SELECT name, fields FROM views")).all()
+    engine = create_engine(parse_url(url))
+    with engine.connect() as connection:
+        indexes = inspect(connection).get_indexes("pairs")
+        key = connection.execute(text(f"SELECT {column} FROM pairs")).scalar_one()
+        rows = connection.execute(text("SELECT name, fields FROM views")).all()
+    engine.dispose()
+    columns = {index["name"]: index["column_names"] for index in indexes}
+    assert columns[f"ix_pairs_{column}"] == ["dataset_id", column, "id"]
     return key, {
         name: json.loads(fields) if isinstance(fields, str) else fields for name, fields in rows
     }
@@ -275,23 +227,14 @@ def keys_and_views(connection: Connection, column: str) -> tuple[float, dict[str
 
 def test_another_verdict_is_allowed_without_losing_any(url: str) -> None:
     """Revision 0024 copies tables of SQLite: rows, ids, triggers and foreign keys survive."""
-    store = open_store(url)
-    dataset_id, ids = add_dataset(store, 10)
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[4], 0, "drop", author="Ada")
-    store.close()
-    engine = make_engine(parse_url(url), migrates=True)
-    with engine.begin() as connection:
-        command.downgrade(upgrade.alembic_config(connection), "0023")
-    engine.dispose()
+    dataset_id, ids = fill(url)
+    migrate(url, "0023", down=True)
     store = open_store(url)
     assert store.upgraded_from == "0023"
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[4], 1, "wrong", author="Ada")
-        assert [act.decision for act in verdict_queries.history(session, ids[4])] == [
-            "drop",
-            "wrong",
-        ]
+    decide(store, ids[4], "wrong")
+    with store.reading() as session:
+        acts = verdict_queries.history(session, ids[4])
+    assert [act.decision for act in acts] == ["drop", "wrong"]
     for statement, refusal in (
         ("UPDATE verdicts SET note = 'changed'", "append-only"),
         (f"DELETE FROM pairs WHERE id = {ids[4]}", "(?i)foreign key"),

@@ -5,129 +5,108 @@ import pytest
 from db import Store
 from db.authors import duplicate_author
 from db.models import PictureSignals
-from db.queries import (
-    dataset_queries,
-    opinions,
-    pairs,
-    pictures,
-    progress_queries,
-    verdict_queries,
-)
+from db.queries import dataset_queries, opinions, pairs, pictures, progress_queries, verdict_queries
 from db.queries.pairs import NewPair
 from db.queries.pictures import DuplicateCounts, DuplicateRow
-from tests.db.building import add_dataset
-
-NOBODY = DuplicateCounts(0, 0, 0)
+from tests.db.building import add_dataset, add_pairs, decide, redo, rows_of, undo
 
 
-def grouped(store: Store, *groups: list[int]) -> list[DuplicateRow]:
-    return [
-        DuplicateRow(pair_id, group[0], 1 - place / 100)
-        for group in groups
-        for place, pair_id in enumerate(group)
+def group(store: Store, dataset_id: int, *groups: list[int]) -> None:
+    """Each group's first pair names it; the others are less similar one by one."""
+    rows = [
+        DuplicateRow(pair_id, of_group[0], 1 - place / 100)
+        for of_group in groups
+        for place, pair_id in enumerate(of_group)
     ]
+    with store.writing() as session:
+        pictures.replace_groups(session, dataset_id, rows)
 
 
 @pytest.fixture
 def dataset(store: Store) -> tuple[int, list[int]]:
     """Seven pictures: 0, 2 and 4 are duplicates, and so are 1 and 5."""
-    made, ids = add_dataset(store, 7)
-    _, others = add_dataset(store, 3, "other")
-    with store.writing() as session:
-        rows = grouped(store, [ids[0], ids[4], ids[2]], [ids[1], ids[5]])
-        pictures.replace_groups(session, made, rows)
-        other = pairs.get_pair(session, others[0]).dataset_id
-        pictures.replace_groups(session, other, grouped(store, others[:2]))
-    return made, ids
+    dataset_id, ids = add_dataset(store, 7)
+    other, others = add_dataset(store, 3, "other")
+    group(store, dataset_id, [ids[0], ids[4], ids[2]], [ids[1], ids[5]])
+    group(store, other, others[:2])
+    return dataset_id, ids
 
 
 def test_groups_are_replaced_as_a_whole(store: Store, dataset: tuple[int, list[int]]) -> None:
-    made, ids = dataset
+    dataset_id, ids = dataset
     with store.reading() as session:
-        assert pictures.group_ids(session, made) == [ids[0], ids[1]]
-        assert pictures.group_ids(session, made, after=ids[0]) == [ids[1]]
-        assert pictures.group_ids(session, made, limit=1) == [ids[0]]
-        assert pictures.counts(session, made) == DuplicateCounts(2, 2, 5)
+        assert pictures.group_ids(session, dataset_id) == [ids[0], ids[1]]
+        assert pictures.group_ids(session, dataset_id, after=ids[0]) == [ids[1]]
+        assert pictures.group_ids(session, dataset_id, limit=1) == [ids[0]]
+        assert pictures.counts(session, dataset_id) == DuplicateCounts(2, 2, 5)
         listed = pictures.members(session, [ids[1], ids[0]])
-        assert [row.pair_id for row in listed] == [ids[0], ids[4], ids[2], ids[1], ids[5]]
-        assert listed[1].similarity == pytest.approx(0.99)
-        assert (listed[0].caption, listed[0].has_same_pixels) == ("photo number 0", None)
+    assert [row.pair_id for row in listed] == [ids[0], ids[4], ids[2], ids[1], ids[5]]
+    assert listed[1].similarity == pytest.approx(0.99)
+    assert (listed[0].caption, listed[0].has_same_pixels) == ("photo number 0", None)
+    group(store, dataset_id)
     with store.writing() as session:
-        pictures.replace_groups(session, made, [])
-    with store.reading() as session:
-        assert pictures.counts(session, made) == NOBODY
-        assert pictures.counts(session, made + 1) == DuplicateCounts(1, 1, 2)
-    with store.writing() as session:
-        dataset_queries.delete_dataset(session, made + 1)
-        dataset_queries.delete_dataset(session, made)
+        assert pictures.counts(session, dataset_id) == DuplicateCounts(0, 0, 0)
+        assert pictures.counts(session, dataset_id + 1) == DuplicateCounts(1, 1, 2)
+        dataset_queries.delete_dataset(session, dataset_id + 1)
 
 
 def test_dropped_duplicates_say_nothing_about_captions(
     store: Store, dataset: tuple[int, list[int]]
 ) -> None:
-    made, ids = dataset
+    dataset_id, ids = dataset
+    decide(store, ids[3])
     with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
         done = verdict_queries.add_verdicts(
             session, [(ids[2], 0), (ids[4], 0)], "drop", author=duplicate_author("Ada")
         )
     assert done.written == (ids[2], ids[4])
+    assert rows_of(store, [ids[2]])[0].judgement == "duplicate"
     with store.reading() as session:
-        assert pictures.group_ids(session, made, only_open=True) == [ids[1]]
-        assert pictures.counts(session, made).open == 1
-        counted = pairs.counts(session, made)
+        assert pictures.group_ids(session, dataset_id, only_open=True) == [ids[1]]
+        assert pictures.counts(session, dataset_id).open == 1
+        counted = pairs.counts(session, dataset_id)
         assert (counted.reviewed, counted.errors_found) == (3, 1)
         assert counted.by_decision == {"drop": 1, "duplicate": 2}
-        assert pairs.review_counts(session, made).errors_found == 1
-        assert pairs.get_pair(session, ids[2]).judgement == "duplicate"
-        assert [verdict for _, verdict in progress_queries.decided(session, made)] == ["drop"]
+        assert pairs.review_counts(session, dataset_id).errors_found == 1
+        assert [verdict for _, verdict in progress_queries.decided(session, dataset_id)] == ["drop"]
         assert opinions.of_pair(session, ids[2]) == []
-        assert progress_queries.reached(session, made).errors_found == 1
-    with store.writing() as session:
-        undone = verdict_queries.undo_last(session, made, "Ada")
+        assert progress_queries.reached(session, dataset_id).errors_found == 1
+    undone = undo(store, dataset_id)
     assert undone is not None
     assert (undone.together, undone.decision) == (2, None)
     with store.reading() as session:
-        assert pairs.counts(session, made).by_decision == {"drop": 1}
-        assert pictures.counts(session, made).open == 2
-    with store.writing() as session:
-        again = verdict_queries.redo_last(session, made, "Ada")
+        assert pairs.counts(session, dataset_id).by_decision == {"drop": 1}
+        assert pictures.counts(session, dataset_id).open == 2
+    again = redo(store, dataset_id)
     assert again is not None
     assert (again.together, again.decision) == (2, "drop")
-    with store.writing() as session:
-        assert verdict_queries.undo_last(session, made, "Ben") is None
+    assert undo(store, dataset_id, "Ben") is None
 
 
 def test_a_group_is_open_while_a_choice_remains(
     store: Store, dataset: tuple[int, list[int]]
 ) -> None:
-    made, ids = dataset
+    dataset_id, ids = dataset
 
     def open_groups() -> list[int]:
         with store.reading() as session:
-            return pictures.group_ids(session, made, only_open=True)
+            return pictures.group_ids(session, dataset_id, only_open=True)
 
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[1], 0, "correct", author="Ada")
+    decide(store, ids[1], "correct")
     assert open_groups() == [ids[0], ids[1]]  # the other is undecided
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[5], 0, "correct", author="Ada")
+    decide(store, ids[5], "correct")
     assert open_groups() == [ids[0]]  # both are to be kept
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[0], 0, "drop", author="Ada")
-        verdict_queries.add_verdict(session, ids[4], 0, "abstract", author="Ada")
+    decide(store, ids[0], "drop")
+    decide(store, ids[4], "abstract")
     assert open_groups() == []  # one is left
 
 
 def test_captions_of_one_picture_are_not_duplicates_and_pixels_are_compared(store: Store) -> None:
+    dataset_id, ids = add_pairs(
+        store, "captions", [NewPair(str(n), f"{n // 2}.jpg", f"caption {n}") for n in range(4)]
+    )
+    group(store, dataset_id, ids)
     with store.writing() as session:
-        made = dataset_queries.create_dataset(session, "captions", "/data/c", "/data/c").id
-        rows = [NewPair(str(n), f"{n // 2}.jpg", f"caption {n}", source_row=n) for n in range(4)]
-        pairs.add_pairs(session, made, rows)
-        ids = [pair.id for pair in pairs.iterate_pairs(session, made)]
-        group = [DuplicateRow(pair_id, ids[0], 1.0 if n < 2 else 0.985) for n, pair_id in
-                 enumerate(ids)]  # fmt: skip
-        pictures.replace_groups(session, made, group)
         for pair_id, pixels in ((ids[0], "a" * 32), (ids[1], "a" * 32), (ids[3], "b" * 32)):
             session.add(
                 PictureSignals(
@@ -136,14 +115,13 @@ def test_captions_of_one_picture_are_not_duplicates_and_pixels_are_compared(stor
                     phash="c" * 16,
                 )
             )  # fmt: skip
-    with store.reading() as session:
+    with store.writing() as session:
         listed = pictures.members(session, [ids[0]])
         assert [row.pair_id for row in listed] == ids
         assert [row.has_same_pixels for row in listed] == [True, True, None, False]
         assert (listed[3].sharpness, listed[3].size, listed[2].sharpness) == (0.5, 96, None)
-        assert pictures.counts(session, made) == DuplicateCounts(1, 1, 2)
-    with store.writing() as session:
+        assert pictures.counts(session, dataset_id) == DuplicateCounts(1, 1, 2)
         verdict_queries.add_verdicts(session, [(ids[2], 0), (ids[3], 0)], "drop", author="Ada")
     with store.reading() as session:
         # Two captions are undecided, but of one picture.
-        assert pictures.counts(session, made).open == 0
+        assert pictures.counts(session, dataset_id).open == 0

@@ -1,10 +1,12 @@
+from collections import Counter
+
 import pytest
 
 from db import Store
 from db.errors import MissingRow, UnstorableText
-from db.queries import pairs, verdict_queries
+from db.queries import pairs
 from db.queries.pairs import AddedPairs, NewPair
-from tests.db.building import add_dataset, watching
+from tests.db.building import add_dataset, decide, watching
 
 CAPTIONS = [
     "A dog, running.",
@@ -48,19 +50,13 @@ def test_adding_again_adds_only_new_pairs(store: Store) -> None:
         assert pairs.add_pairs(session, dataset_id, []) == AddedPairs(0, 0)
 
 
-def test_an_id_given_twice_in_one_call_is_added_once(store: Store) -> None:
-    dataset_id, _ = add_dataset(store, 0)
+def test_an_id_is_unique_within_its_dataset(store: Store) -> None:
+    (first, _), (second, _) = add_dataset(store, 0, "first"), add_dataset(store, 3, "second")
     with store.writing() as session:
-        rows = [NewPair("a", "a.jpg", "first"), NewPair("a", "b.jpg", "second")]
-        assert pairs.add_pairs(session, dataset_id, rows) == AddedPairs(1, 1)
-        assert [pair.caption for pair in pairs.pairs_after(session, dataset_id)] == ["first"]
-
-
-def test_two_datasets_may_use_the_same_ids(store: Store) -> None:
-    first, _ = add_dataset(store, 2, "first")
-    second, _ = add_dataset(store, 3, "second")
-    with store.reading() as session:
-        assert (pairs.counts(session, first).total, pairs.counts(session, second).total) == (2, 3)
+        rows = [NewPair("photo-0", "a.jpg", "first"), NewPair("photo-0", "b.jpg", "second")]
+        assert pairs.add_pairs(session, first, rows) == AddedPairs(1, 1)
+        assert [pair.caption for pair in pairs.pairs_after(session, first)] == ["first"]
+        assert pairs.counts(session, second).total == 3
 
 
 @pytest.mark.parametrize(
@@ -101,20 +97,12 @@ def test_iteration_returns_every_pair_once_in_order(store: Store) -> None:
 def test_counts_include_what_curators_decided(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 10)
     given = ["correct", "correct", "drop", "correction", "abstract", "unsure"]
-    with store.writing() as session:
-        for pair_id, decision in zip(ids, given, strict=False):
-            corrected = "better" if decision == "correction" else None
-            verdict_queries.add_verdict(session, pair_id, 0, decision, corrected, author="Ada")
+    for pair_id, decision in zip(ids, given, strict=False):
+        decide(store, pair_id, decision, caption="better" if decision == "correction" else None)
     with store.reading() as session:
         counts = pairs.counts(session, dataset_id)
     assert (counts.total, counts.scored, counts.reviewed, counts.errors_found) == (10, 0, 6, 2)
-    assert counts.by_decision == {
-        "correct": 2,
-        "drop": 1,
-        "correction": 1,
-        "abstract": 1,
-        "unsure": 1,
-    }
+    assert counts.by_decision == Counter(given)
 
 
 def test_many_pairs_are_added_with_few_statements(sqlite_store: Store) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from db import Store
 from db.authors import RULE
-from db.queries import plots, signals, specificity_queries, verdict_queries
+from db.queries import plots, signals, specificity_queries
 from db.queries.specificity_queries import RetrievalRow
-from tests.db.building import add_dataset, set_probabilities, start_run
+from tests.db.building import add_dataset, decide, set_probabilities, start_run
 
 
 def test_cells_contain_every_scored_pair_once(store: Store) -> None:
@@ -17,10 +17,8 @@ def test_cells_contain_every_scored_pair_once(store: Store) -> None:
     set_probabilities(store, ids, [p for p, _ in places])
     with store.writing() as session:
         signals.save_icc(session, {i: icc for i, (_, icc) in zip(ids, places, strict=True)})
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="ada")
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[0], 0, "drop", author=RULE + "all")
+    decide(store, ids[3])
+    decide(store, ids[0], author=RULE + "all")
     with store.reading() as session:
         cells = plots.grid(session, dataset, 4)
         points = plots.sample(session, dataset, 3)

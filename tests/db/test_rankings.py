@@ -3,20 +3,11 @@
 import pytest
 
 from db import Store
-from db.queries import (
-    pair_queue,
-    pairs,
-    pictures,
-    plots,
-    progress_queries,
-    rankings,
-    signals,
-    verdict_queries,
-)
+from db.queries import pair_queue, pairs, pictures, plots, progress_queries, rankings, signals
 from db.queries.pair_queue import QueueFilter, Range
 from db.queries.pictures import DuplicateRow
 from db.queries.plots import PlaceRow
-from tests.db.building import add_dataset, plans, set_probabilities, watching
+from tests.db.building import add_dataset, decide, plans, set_probabilities, watching
 
 VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
 
@@ -63,8 +54,7 @@ def test_results_do_not_depend_on_the_column_in_use(store: Store) -> None:
         pictures.replace_groups(
             session, dataset_id, [DuplicateRow(i, ids[0], 1.0) for i in ids[:3]]
         )
-    with store.writing() as session:
-        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
+    decide(store, ids[3])
     before = everything_shown(store, dataset_id)
     with store.writing() as session:
         rankings.begin(session, dataset_id)

@@ -16,13 +16,15 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import detect, replace_ranking, retrain
+from backend.jobs import detect, retrain
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.stored_trajectories import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs, rankings, runs
+from db.queries import pairs, runs
 from research.scenes import demo
+from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 from tests.fixtures.small_cold_start import small_cold_start
 from tests.fixtures.stores import fresh_database
 
@@ -122,61 +124,36 @@ def check_shown(workspace: Workspace, scored: int) -> None:
     np.testing.assert_allclose(shown, classifier.predict(feature_matrix(trajectories)), atol=1e-6)
 
 
-def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callable[..., Any]:
-    """The function, with a call of `then` after its first call."""
-    happened = threading.Event()
-
-    def called(*given: Any, **named: Any) -> Any:
-        value = function(*given, **named)
-        if not happened.is_set():
-            happened.set()
-            then()
-        return value
-
-    return called
-
-
-def test_a_classifier_adopted_during_scoring_is_used_for_all_pairs(
-    workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("adopts", [False, True], ids=["score", "adopt"])
+def test_adoption_and_scoring_at_once_end_with_one_classifier(
+    workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch, adopts: bool
 ) -> None:
+    """Either comes between the other's computation and its writing."""
     candidate = workspace.jobs.classifiers(1)[0].id
     workspace.jobs.import_dataset(prepared.source)
-    monkeypatch.setattr(
-        detect, "probabilities",
-        once_after(detect.probabilities, lambda: workspace.jobs.adopt(candidate)),
-    )  # fmt: skip
-    workspace.jobs.score(1, suggestions=False)
+    acts: list[Callable[[], Any]] = [
+        lambda: workspace.jobs.score(1, suggestions=False),
+        lambda: workspace.jobs.adopt(candidate),
+    ]
+    module, name = (retrain, "ranked") if adopts else (detect, "probabilities")
+    compute, between = getattr(module, name), iter([acts[not adopts]])
+
+    def compute_and_be_overtaken(*given: Any, **named: Any) -> Any:
+        computed = compute(*given, **named)
+        if (other := next(between, None)) is not None:
+            other()
+        return computed
+
+    monkeypatch.setattr(module, name, compute_and_be_overtaken)
+    acts[adopts]()
     assert workspace.jobs.classifiers(1)[0].active
     check_shown(workspace, ALL)
 
 
-def test_pairs_scored_during_an_adoption_use_the_new_classifier(
-    workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    candidate = workspace.jobs.classifiers(1)[0].id
-    workspace.jobs.import_dataset(prepared.source)
-    monkeypatch.setattr(
-        retrain, "ranked",
-        once_after(retrain.ranked, lambda: workspace.jobs.score(1, suggestions=False)),
-    )  # fmt: skip
-    workspace.jobs.adopt(candidate)
-    check_shown(workspace, ALL)
-
-
 @pytest.fixture
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Rankings are written three pairs at a time; the list of batch sizes."""
-    written: list[int] = []
-    real = rankings.write_next
-
-    def counted(session: Any, dataset_id: int, probabilities: dict[int, float | None]) -> None:
-        written.append(len(probabilities))
-        real(session, dataset_id, probabilities)
-
-    for name in ("FIRST", "MOST", "FEWEST"):
-        monkeypatch.setattr(replace_ranking, name, 3)
-    monkeypatch.setattr(rankings, "write_next", counted)
-    return written
+def small_steps(sizes: Sizes) -> None:
+    """Rankings are written three pairs at a time."""
+    sizes(FIRST=3, MOST=3, FEWEST=3)
 
 
 Shown = set[tuple[str, int, float | None]]
@@ -189,7 +166,7 @@ def shown(workspace: Workspace) -> Shown:
 
 
 def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
-    workspace: Workspace, small_steps: list[int]
+    workspace: Workspace, small_steps: None
 ) -> None:
     candidate, waiting = workspace.jobs.classifiers(1)[0].id, iter(pair_ids(workspace)[JUDGED:])
     before, seen, is_done = shown(workspace), Shown(), threading.Event()
@@ -215,24 +192,20 @@ def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
     after = shown(workspace)
     assert {basis for basis, _, _ in before}.isdisjoint(basis for basis, _, _ in after)
     assert seen <= before | after
-    assert len(small_steps) == -(-FIRST // 3)
-    assert next(waiting, None) is None, "a verdict after each step"
+    assert next(waiting, None) is None, "a verdict after each of the steps"
     check_shown(workspace, FIRST)
 
 
-def test_an_interrupted_adoption_resumes(workspace: Workspace, small_steps: list[int]) -> None:
+def test_an_interrupted_adoption_resumes(workspace: Workspace, small_steps: None) -> None:
     candidate, before = workspace.jobs.classifiers(1)[0].id, shown(workspace)
-
-    def interrupt(done: int, total: int, message: str) -> None:
-        if done >= 6:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        workspace.jobs.adopt(candidate, interrupt)
+        workspace.jobs.adopt(candidate, stop_at(6))
     assert shown(workspace) == before
-    assert sum(small_steps) == 6
-    workspace.jobs.adopt(candidate)
-    assert sum(small_steps) == FIRST, "what was written is not written again"
+    totals: list[int] = []
+    workspace.jobs.adopt(
+        candidate, lambda _, total, message: totals.append(total) if message == "Ranking" else None
+    )
+    assert set(totals) == {FIRST - 6}, "what was written is not written again"
     check_shown(workspace, FIRST)
 
 
@@ -247,9 +220,7 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
         rng = random.Random(author)
         ready.wait()
         for _ in range(ROUNDS):
-            chosen = rng.sample(
-                ids[JUDGED:], FIRST - JUDGED
-            )  # in random order, as they are clicked
+            chosen = rng.sample(ids[JUDGED:], FIRST - JUDGED)  # in the order of the clicks
             seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
             workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
             if rng.random() < 0.4:

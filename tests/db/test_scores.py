@@ -6,25 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import update
 
 from db import Store, open_store
 from db.errors import MissingRow
-from db.models import Pair
-from db.queries import (
-    dataset_queries,
-    detections,
-    pairs,
-    rankings,
-    runs,
-    signals,
-    suggestions,
-    trajectories,
-)
+from db.queries import detections, pairs, rankings, runs, signals, suggestions, trajectories
 from db.queries.detections import DetectionRow
+from db.queries.pairs import NewPair
 from db.queries.suggestions import NewSuggestion
 from db.queries.trajectories import TrajectoryRow
-from tests.db.building import add_dataset, start_run
+from tests.db.building import add_dataset, add_pairs, rows_of, set_probabilities, start_run
 
 
 def trajectory(
@@ -41,108 +31,89 @@ def trajectory(
     )
 
 
+def save(store: Store, run_id: int, *rows: TrajectoryRow) -> None:
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, rows)
+
+
 def same(first: TrajectoryRow | None, other: TrajectoryRow) -> bool:
-    return (
-        first is not None
-        and (first.pair_id, first.removed, first.truncated, first.captions)
-        == (other.pair_id, other.removed, other.truncated, other.captions)
-        and np.array_equal(first.scores, other.scores)
-        and np.array_equal(first.similarities, other.similarities)
-        and np.array_equal(first.first_step_scores, other.first_step_scores)
-        and (first.auxiliary is None) == (other.auxiliary is None)
-        and all(
-            np.array_equal(a, b)
-            for a, b in zip(first.auxiliary or (), other.auxiliary or (), strict=True)
-        )
+    if first is None or (first.auxiliary is None) != (other.auxiliary is None):
+        return False
+    arrays, others = (
+        [row.scores, row.similarities, row.first_step_scores, *(row.auxiliary or ())]
+        for row in (first, other)
     )
+    return (
+        (first.pair_id, first.removed, first.truncated, first.captions)
+        == (other.pair_id, other.removed, other.truncated, other.captions)
+    ) and all(np.array_equal(a, b) for a, b in zip(arrays, others, strict=True))
 
 
 def test_a_trajectory_round_trips_exactly(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 3)
+    dataset_id, ids = add_dataset(store, 4)
     run_id = start_run(store, dataset_id)
-    saved = [trajectory(ids[0], 12), trajectory(ids[1], 300, truncated=True), trajectory(ids[2], 0)]
-    saved[1] = replace(
-        saved[1],
-        auxiliary=(saved[1].scores * np.float32(0.5), saved[1].first_step_scores * np.float32(0.3)),
-    )
-    with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, saved)
+    long = trajectory(ids[1], 300, truncated=True)
+    beside = (long.scores * np.float32(0.5), long.first_step_scores * np.float32(0.3))
+    saved = [
+        trajectory(ids[0], 12), replace(long, auxiliary=beside), trajectory(ids[2], 0),
+        # Captions that cannot be rebuilt from words.
+        replace(trajectory(ids[3], 4), captions=("a cat", "", "犬 🐕 ${7*6}", "a\x00b\nc")),
+    ]  # fmt: skip
+    save(store, run_id, *saved)
     with store.reading() as session:
-        for original in saved:
-            assert same(trajectories.get_trajectory(session, original.pair_id), original)
-            pair = pairs.get_pair(session, original.pair_id)
+        stored = trajectories.trajectories_of(session, run_id, ids)
+        for original, pair in zip(saved, rows_of(store, ids), strict=True):
+            assert same(stored[pair.id], original)
+            assert same(trajectories.get_trajectory(session, pair.id), original)
             assert pair.s_0 == float(original.scores[0])
             assert pair.gain == pytest.approx(float(original.scores.max() - original.scores[0]))
             assert pair.words_read == len(original.first_step_scores)
             assert pair.truncated == original.truncated
-        stored = trajectories.trajectories_of(session, run_id, [row.pair_id for row in saved])
-    assert len(stored) == 3
-    assert all(same(stored[row.pair_id], row) for row in saved)
-
-
-def test_captions_that_cannot_be_rebuilt_from_words_round_trip(store: Store) -> None:
-    dataset_id, (pair_id,) = add_dataset(store, 1)
-    run_id = start_run(store, dataset_id)
-    captions = ("a cat", "", "犬 🐕 ${7*6}", "a\x00b\nc")
-    saved = replace(trajectory(pair_id, 4), captions=captions)
-    with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [saved])
-    with store.reading() as session:
-        assert same(trajectories.get_trajectory(session, pair_id), saved)
+    assert len(stored) == 4
 
 
 def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     first_run, second_run = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
     first, again, second = (trajectory(pair_id, seed=seed) for seed in range(3))
-    with store.writing() as session:
-        trajectories.save_trajectories(session, first_run, [first])
-        trajectories.save_trajectories(session, second_run, [second])
-        trajectories.save_trajectories(session, first_run, [again])
+    for run, row in ((first_run, first), (second_run, second), (first_run, again)):
+        save(store, run, row)
+    with store.reading() as session:
         assert same(trajectories.get_trajectory(session, pair_id, first_run), again)
         assert same(trajectories.get_trajectory(session, pair_id), second)
         assert trajectories.get_trajectory(session, pair_id, 999) is None
         assert len(trajectories.trajectories_of(session, first_run, [pair_id])) == 1
 
 
-@pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")]])
-def test_scores_that_are_not_finite_are_refused(store: Store, scores: list[float]) -> None:
+def test_scores_that_are_not_finite_are_refused(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
-    bad = TrajectoryRow(ids[1], np.array(scores), np.array(scores), (), np.array([]))
-    with store.writing() as session:
+    for scores in ([], [0.5, float("nan")], [float("inf")]):
+        bad = TrajectoryRow(ids[1], np.array(scores), np.array(scores), (), np.array([]))
         with pytest.raises(ValueError, match="not finite"):
-            trajectories.save_trajectories(session, run_id, [trajectory(ids[0]), bad])
+            save(store, run_id, trajectory(ids[0]), bad)
+    with store.reading() as session:
         assert trajectories.get_trajectory(session, ids[0]) is None
 
 
 def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     run_id = start_run(store, dataset_id)
-    known: dict[str, Any] = {
-        "kind": "score",
-        "dataset_id": dataset_id,
-        "scorer_kind": "clip",
-        "model": "some/model",
-        "revision": "1",
-        "explorer": "elimination",
-        "parameters": {"batch": 8},
-    }
+    wanted: dict[str, Any] = {
+        "kind": "score", "dataset_id": dataset_id, "scorer_kind": "clip", "model": "some/model",
+        "revision": "1", "explorer": "elimination", "parameters": {"batch": 8},
+    }  # fmt: skip
+    others: dict[str, Any] = {
+        "kind": "train", "dataset_id": None, "scorer_kind": "blip-itm", "model": "other",
+        "revision": "2", "explorer": "gcd", "parameters": {"batch": 9},
+    }  # fmt: skip
     with store.reading() as session:
-        run = runs.find_run(session, **known)
+        run = runs.find_run(session, **wanted)
         assert run is not None
         assert (run.id, run.status, run.finished_at) == (run_id, "running", None)
-        for name, other in [
-            ("kind", "train"),
-            ("dataset_id", None),
-            ("scorer_kind", "blip-itm"),
-            ("model", "other"),
-            ("revision", "2"),
-            ("explorer", "gcd"),
-            ("parameters", {"batch": 9}),
-        ]:
-            assert runs.find_run(session, **(known | {name: other})) is None, name
-        assert runs.find_run(session, **known, code_version="9.9") == run
+        for name, other in others.items():
+            assert runs.find_run(session, **(wanted | {name: other})) is None, name
+        assert runs.find_run(session, **wanted, code_version="9.9") == run
     with store.writing() as session:
         assert runs.finish_run(session, run_id).finished_at is not None
     newer = start_run(store, dataset_id)
@@ -157,13 +128,13 @@ def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Sto
 
 def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
-    run_id = start_run(store, dataset_id)
-    detection = DetectionRow(ids[0], 0.75, ((0, 5, 1.0), (6, 12, 0.0)), run_id)
+    detection = DetectionRow(
+        ids[0], 0.75, ((0, 5, 1.0), (6, 12, 0.0)), start_run(store, dataset_id)
+    )
     with store.writing() as session:
         detections.save_detections(session, [detection, DetectionRow(ids[1], None, ())])
         assert detections.get_detection(session, ids[0]) == detection
-        assert pairs.get_pair(session, ids[0]).p_error == 0.75
-        assert pairs.get_pair(session, ids[1]).p_error is None
+        assert [pairs.get_pair(session, i).p_error for i in ids] == [0.75, None]
         later = DetectionRow(ids[0], 0.25, ())
         detections.save_detections(session, [later])
         assert detections.get_detection(session, ids[0]) == later
@@ -177,101 +148,51 @@ def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
             with pytest.raises(ValueError, match=r"\[0, 1\]"):
                 rankings.write_next(session, dataset_id, {ids[0]: wrong})
         detections.save_detections(session, [])
-    with store.reading() as session:
         assert detections.get_detection(session, 999) is None
-
-
-def test_suggestions_are_sorted_best_first_and_keep_their_ids(store: Store) -> None:
-    _, (pair_id,) = add_dataset(store, 1)
-    long = "x" * 20_000
-    with store.writing() as session:
-        suggestions.save_suggestions(
-            session,
-            [
-                NewSuggestion(pair_id, "trajectory", "a dog", 0.1, 0.3),
-                NewSuggestion(pair_id, "infill", "a dog", 0.1, 0.4, 0.9, 0.2),
-                NewSuggestion(pair_id, "trajectory", long, 0.1, 0.2),
-            ],
-        )
-        offered = suggestions.list_suggestions(session, pair_id)
-        assert [(s.proposer, s.caption) for s in offered] == [
-            ("infill", "a dog"),
-            ("trajectory", "a dog"),
-            ("trajectory", long),
-        ]
-        again = NewSuggestion(pair_id, "trajectory", "a dog", 0.1, 0.9)
-        suggestions.save_suggestions(session, [again])
-        suggestions.save_suggestions(session, [])
-        best, *others = suggestions.list_suggestions(session, pair_id)
-        assert (best.id, best.s_after) == (offered[1].id, 0.9)
-        assert len(others) == 2
-        with pytest.raises(ValueError, match="finite"):
-            suggestions.save_suggestions(
-                session, [NewSuggestion(pair_id, "infill", "a", 0.1, float("nan"))]
-            )
 
 
 def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) -> None:
     size, words = 3000, 12
     store = open_store(f"sqlite:///{tmp_path}/size.db")
+    caption = "a man in a red jacket stands beside his brown dog on the beach"
+    names = [f"{i:012d}.jpg" for i in range(size)]
+    rows = [NewPair(name, f"images/{name}", caption, "train", "m.jsonl", i)
+            for i, name in enumerate(names)]  # fmt: skip
+    dataset_id, ids = add_pairs(store, "size", rows)
+    run_id = start_run(store, dataset_id)
+    save(store, run_id, *(trajectory(i, words) for i in ids))
+    suspects = tuple((5 * i, 5 * i + 4, 0.5) for i in range(words))
     with store.writing() as session:
-        dataset = dataset_queries.create_dataset(session, "size", "/data", "/data").id
-        caption = "a man in a red jacket stands beside his brown dog on the beach"
-        pairs.add_pairs(
-            session,
-            dataset,
-            [
-                pairs.NewPair(
-                    f"{i:012d}.jpg", f"images/{i:012d}.jpg", caption, "train", "m.jsonl", i
-                )
-                for i in range(size)
-            ],
-        )
-        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
-    run_id = start_run(store, dataset)
-    with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [trajectory(i, words) for i in ids])
-        suspects = tuple((5 * i, 5 * i + 4, 0.5) for i in range(words))
-        detections.save_detections(
-            session, [DetectionRow(i, i / (2 * max(ids)), suspects, run_id) for i in ids]
-        )
+        judged = [DetectionRow(i, i / (2 * max(ids)), suspects, run_id) for i in ids]
+        detections.save_detections(session, judged)
         signals.save_icc(session, {i: i / max(ids) for i in ids})
     store.close()
     assert (tmp_path / "size.db").stat().st_size / size < 2500
 
 
 def test_training_pairs_are_sampled_by_picture(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 60)
-    with store.writing() as session:
-        for number, pair_id in enumerate(ids):
-            session.execute(
-                update(Pair).where(Pair.id == pair_id).values(image_path=f"{number // 3}.png")
-            )
+    rows = [NewPair(f"photo-{n}", f"{n // 3}.png", "a text") for n in range(60)]
+    dataset_id, ids = add_pairs(store, "photos", rows)
     run_id = start_run(store, dataset_id)
-    with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids[:57]])
+    save(store, run_id, *(trajectory(i) for i in ids[:57]))
     with store.reading() as session:
-        drawn = trajectories.draw_scored(session, run_id, dataset_id, 20)
-        every = trajectories.draw_scored(session, run_id, dataset_id, 100)
-        part = trajectories.draw_scored(session, run_id, dataset_id, 2)
+        drawn, every, part = (
+            trajectories.draw_scored(session, run_id, dataset_id, most) for most in (20, 100, 2)
+        )
     assert every == ids[:57]
     assert drawn == sorted(drawn)
     assert len(drawn) == 18  # six pictures; a seventh would not fit
-    pictures = {(pair_id - ids[0]) // 3 for pair_id in drawn}
-    assert len(pictures) == 6
-    assert len({(pair_id - ids[0]) // 3 for pair_id in part}) == 1
+    assert len({(pair_id - ids[0]) // 3 for pair_id in drawn}) == 6
     assert len(part) == 2
+    assert len({(pair_id - ids[0]) // 3 for pair_id in part}) == 1
 
 
 def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
     first = [replace(trajectory(pair_id, 1), whole=False) for pair_id in ids[:2]]
-    with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [*first, trajectory(ids[2], 1)])
-        detections.save_detections(
-            session, [DetectionRow(pair_id, 0.2 * pair_id, ()) for pair_id in ids]
-        )
+    save(store, run_id, *first, trajectory(ids[2], 1))
+    set_probabilities(store, ids, [0.2, 0.4, 0.6])
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
         assert [stored[pair_id].whole for pair_id in ids] == [False, False, True]
@@ -287,23 +208,22 @@ def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store
         unjudged = detections.unjudged(session, run_id, 7, 0, 9, only_whole=True)
         assert unjudged == ids[2:]
     whole = trajectory(ids[0], 5)
-    with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [whole])
-        # A job that still has only the first step does not overwrite the later ones.
-        trajectories.save_trajectories(session, run_id, [first[0]])
+    save(store, run_id, whole)
+    # A job that still has only the first step does not overwrite the later ones.
+    save(store, run_id, first[0])
     with store.reading() as session:
         assert same(trajectories.get_trajectory(session, ids[0]), whole)
 
 
 def test_a_copys_first_step_is_replaced_only_by_its_whole_trajectory(store: Store) -> None:
-    dataset_id, ids = add_dataset(store, 1)
+    dataset_id, (pair_id,) = add_dataset(store, 1)
     run_id = start_run(store, dataset_id)
-    whole, other = trajectory(ids[0], 5), trajectory(ids[0], 5, seed=1)
-    for made in (replace(trajectory(ids[0], 1), whole=False), whole, other):
+    whole, other = trajectory(pair_id, 5), trajectory(pair_id, 5, seed=1)
+    for row in (replace(trajectory(pair_id, 1), whole=False), whole, other):
         with store.writing() as session:
-            trajectories.save_copies(session, run_id, ["A dog"], [made])
+            trajectories.save_copies(session, run_id, ["A dog"], [row])
     with store.reading() as session:
-        (stored,) = trajectories.copies_of(session, run_id, [(ids[0], "A dog")]).values()
+        (stored,) = trajectories.copies_of(session, run_id, [(pair_id, "A dog")]).values()
     assert same(stored, whole)
 
 
@@ -311,10 +231,31 @@ def test_pairs_without_a_trajectory_of_the_run_are_counted(store: Store) -> None
     dataset_id, ids = add_dataset(store, 3)
     add_dataset(store, 2, "others")
     first, second = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
-    with store.writing() as session:
-        trajectories.save_trajectories(session, first, [trajectory(i) for i in ids[:2]])
+    save(store, first, *(trajectory(i) for i in ids[:2]))
     with store.reading() as session:
         for run_id, left in ((first, 1), (second, 3), (0, 3)):
             assert pairs.count_unscored(session, dataset_id, run_id) == left
-            streamed = pairs.unscored_by_image(session, dataset_id, run_id)
-            assert len(list(streamed)) == left
+            assert len(list(pairs.unscored_by_image(session, dataset_id, run_id))) == left
+
+
+def test_suggestions_are_sorted_best_first_and_keep_their_ids(store: Store) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    long = "x" * 20_000
+    new = [
+        NewSuggestion(pair_id, "trajectory", "a dog", 0.1, 0.3),
+        NewSuggestion(pair_id, "infill", "a dog", 0.1, 0.4, 0.9, 0.2),
+        NewSuggestion(pair_id, "trajectory", long, 0.1, 0.2),
+    ]
+    with store.writing() as session:
+        suggestions.save_suggestions(session, new)
+        offered = suggestions.list_suggestions(session, pair_id)
+        assert [(s.proposer, s.caption) for s in offered] == [
+            ("infill", "a dog"), ("trajectory", "a dog"), ("trajectory", long),
+        ]  # fmt: skip
+        suggestions.save_suggestions(session, [replace(new[0], s_after=0.9)])
+        suggestions.save_suggestions(session, [])
+        best, *others = suggestions.list_suggestions(session, pair_id)
+        assert (best.id, best.s_after) == (offered[1].id, 0.9)
+        assert len(others) == 2
+        with pytest.raises(ValueError, match="finite"):
+            suggestions.save_suggestions(session, [replace(new[1], s_after=float("nan"))])

@@ -15,17 +15,12 @@ from tests.fixtures.sizes import Sizes
 
 
 def test_sqlite_is_configured_for_durability(sqlite_store: Store) -> None:
+    wanted = {
+        "journal_mode": "wal", "foreign_keys": 1, "synchronous": 2, "busy_timeout": 10_000,
+    }  # fmt: skip
     with sqlite_store.engine.connect() as connection:
-        values = {
-            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
-            for name in ("journal_mode", "foreign_keys", "synchronous", "busy_timeout")
-        }
-    assert values == {
-        "journal_mode": "wal",
-        "foreign_keys": 1,
-        "synchronous": 2,  # FULL
-        "busy_timeout": 10_000,
-    }
+        for name, value in wanted.items():
+            assert connection.exec_driver_sql(f"PRAGMA {name}").scalar() == value, name
 
 
 def test_a_reading_session_cannot_write(store: Store) -> None:
@@ -121,42 +116,29 @@ def test_a_full_disk_is_reported_and_no_committed_row_is_lost(sqlite_store: Stor
         assert pairs.counts(session, dataset_id).total == 50
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
+def test_a_url_that_cannot_work_is_refused_without_its_password() -> None:
+    for url, message in (
         ("nonsense", "is not a database URL"),
         ("postgresql://ada:secret@host:port/x", r"'postgresql://ada:\*\*\*@host:port/x' is not a"),
         ("postgresql://ada:secret@[::1/x", r"ada:\*\*\*@\[::1/x' is not a database URL"),
         ("mysql://host/name", "'mysql' are not supported"),
         ("sqlite://", "in memory would lose"),
         ("sqlite:///:memory:", "in memory would lose"),
-    ],
-)
-def test_a_url_that_cannot_work_is_refused(url: str, message: str) -> None:
-    with pytest.raises(StoreProblem, match=message):
-        open_store(url)
+        ("postgresql://ada:secret@127.0.0.1:1/traced", "no response from a PostgreSQL server"),
+    ):
+        with pytest.raises(StoreProblem, match=message) as caught:
+            open_store(url)
+        assert "secret" not in str(caught.value)
 
 
-def test_a_file_that_is_not_a_database_is_reported_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / "notes.db"
-    path.write_text("not a database at all, but long enough to be looked at closely\n" * 50)
-    before = path.read_bytes()
+def test_a_file_that_is_in_the_way_is_reported_and_kept(tmp_path: Path) -> None:
+    path, text = tmp_path / "notes.db", "no database, but long enough to be looked at\n" * 50
+    path.write_text(text)
     with pytest.raises(StoreProblem, match="is not a database"):
         open_store(f"sqlite:///{path}")
-    assert path.read_bytes() == before
-
-
-def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreProblem, match="folder"):
-        open_store(f"sqlite:///{tmp_path}/file/traced.db")
-
-
-def test_a_server_that_is_not_there_is_reported_without_the_password() -> None:
-    with pytest.raises(StoreProblem) as caught:
-        open_store("postgresql://ada:secret@127.0.0.1:1/traced")
-    assert "no response from a PostgreSQL server" in str(caught.value)
-    assert "secret" not in str(caught.value)
+        open_store(f"sqlite:///{path}/traced.db")
+    assert path.read_text() == text
 
 
 def test_a_missing_postgresql_database_is_reported(postgresql_server: str) -> None:
@@ -175,11 +157,9 @@ def test_a_missing_folder_is_not_reported_as_read_only(tmp_path: Path) -> None:
         raise error
 
 
-@pytest.mark.parametrize("number", [2**31, 2**40, 2**63, 2**70])
-def test_an_id_that_no_column_can_hold_is_a_missing_row(store: Store, number: int) -> None:
-    if store.dialect == "sqlite" and number < 2**63:
-        expected = "There is no pair"  # SQLite's integers are larger
-    else:
-        expected = "There is no such row: the number is larger"
-    with pytest.raises(MissingRow, match=expected), store.reading() as session:
-        dataset_queries.pair_and_dataset(session, number)
+def test_an_id_that_no_column_can_hold_is_a_missing_row(store: Store) -> None:
+    for number in (2**31, 2**40, 2**63, 2**70):
+        fits = store.dialect == "sqlite" and number < 2**63
+        expected = "There is no pair" if fits else "There is no such row: the number is larger"
+        with pytest.raises(MissingRow, match=expected), store.reading() as session:
+            dataset_queries.pair_and_dataset(session, number)

@@ -1,10 +1,11 @@
 """The captions of one picture, and the order in which they follow each other."""
 
 from db import Store
-from db.queries import blind_review, dataset_queries, pair_queue, pairs, verdict_queries
+from db.queries import blind_review, dataset_queries, pair_queue
 from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import NewPair
 from db.queries.sibling_captions import captions_of_picture
+from tests.db.building import add_pairs, decide
 
 #: Longer than what the index holds of an address.
 LONG = "images/" + "a" * 600
@@ -12,16 +13,9 @@ LONG = "images/" + "a" * 600
 
 def test_the_captions_of_a_picture_in_import_order(store: Store) -> None:
     addresses = ["b.jpg", "a.jpg", f"{LONG}1.jpg", "b.jpg", "a.jpg", f"{LONG}2.jpg"]
-    with store.writing() as session:
-        dataset, other = (
-            dataset_queries.create_dataset(session, name, f"/{name}", f"/{name}").id
-            for name in ("photos", "others")
-        )
-        for number in (dataset, other):
-            new = [NewPair(f"pair-{i}", name, f"text {i}") for i, name in enumerate(addresses)]
-            pairs.add_pairs(session, number, new)
-        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
-        verdict_queries.add_verdict(session, ids[3], 0, "drop", author="Ada")
+    rows = [NewPair(f"pair-{i}", name, f"text {i}") for i, name in enumerate(addresses)]
+    (dataset, ids), _ = (add_pairs(store, name, rows) for name in ("photos", "others"))
+    decide(store, ids[3])
 
     def of(address: str) -> list[int]:
         with store.reading() as session:
@@ -32,9 +26,10 @@ def test_the_captions_of_a_picture_in_import_order(store: Store) -> None:
     assert of(f"{LONG}2.jpg") == [ids[5]]
     assert of("c.jpg") == []
     with store.reading() as session:
-        rows = captions_of_picture(session, dataset, "b.jpg")
-        assert [row.caption for row in rows] == ["text 0", "text 3"]
-        assert [row.decision for row in rows] == [None, "drop"]
+        listed = captions_of_picture(session, dataset, "b.jpg")
+        assert [(row.caption, row.decision) for row in listed] == [
+            ("text 0", None), ("text 3", "drop"),
+        ]  # fmt: skip
         queue = QueueFilter(dataset, order="picture", descending=False)
         page = pair_queue.page(session, queue, limit=3)
         rest = pair_queue.page(session, queue, page.next_cursor, 9)
@@ -43,12 +38,11 @@ def test_the_captions_of_a_picture_in_import_order(store: Store) -> None:
 
 
 def test_a_verdict_that_is_hidden_from_the_reader_stays_hidden(store: Store) -> None:
+    rows = [NewPair(f"p-{i}", "a.jpg", "text") for i in range(2)]
+    dataset, (first, _) = add_pairs(store, "photos", rows)
     with store.writing() as session:
-        dataset = dataset_queries.create_dataset(session, "photos", "/photos", "/photos").id
-        pairs.add_pairs(session, dataset, [NewPair(f"p-{i}", "a.jpg", "text") for i in range(2)])
         dataset_queries.set_overlap(session, dataset, 1.0, 2)
-        (first, _) = (pair.id for pair in pairs.iterate_pairs(session, dataset))
-        verdict_queries.add_verdict(session, first, 0, "drop", author="Ada")
+    decide(store, first)
     decision_of = {}
     for reader in (None, "Ada", "Ben"):
         with store.reading() as session:

@@ -8,7 +8,7 @@ from db import Store
 from db.queries import dataset_queries, pairs, specificity_queries
 from db.queries.pairs import NewPair
 from db.queries.specificity_queries import RetrievalRow
-from tests.db.building import add_dataset, start_run
+from tests.db.building import add_dataset, add_pairs, start_run
 
 
 def test_values_that_are_not_finite_are_refused(store: Store) -> None:
@@ -40,10 +40,8 @@ def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> No
 
 
 def test_sampling_pictures_is_deterministic_and_without_repetition(store: Store) -> None:
-    with store.writing() as session:
-        dataset = dataset_queries.create_dataset(session, "captions", "/data", "/data").id
-        new = [NewPair(f"{n}-{k}", f"{n}.jpg", f"{n}") for n in range(30) for k in range(3)]
-        pairs.add_pairs(session, dataset, new)
+    rows = [NewPair(f"{n}-{k}", f"{n}.jpg", f"{n}") for n in range(30) for k in range(3)]
+    dataset, _ = add_pairs(store, "captions", rows)
     with store.reading() as session:
         assert specificity_queries.count_pictures(session, dataset) == 30
         every = specificity_queries.pictures(session, dataset, 100)

@@ -11,27 +11,22 @@ from tests.db.building import add_dataset, start_run
 def test_enrichments_are_sorted_by_worth(store: Store) -> None:
     """Those stored without a worth come last, best score first, as before."""
     _, (pair, _) = add_dataset(store, 2)
-    offered: list[tuple[str, float, dict[str, Any] | None]] = [
-        ("low", 0.9, {"worth": 0.1}),
-        ("old", 0.3, {"boost": "blend"}),
-        ("high", 0.1, {"worth": 2.0}),
-        ("older", 0.4, None),
+    worths: list[tuple[str, float, dict[str, Any] | None]] = [
+        ("low", 0.9, {"worth": 0.1}), ("old", 0.3, {"boost": "blend"}),
+        ("high", 0.1, {"worth": 2.0}), ("older", 0.4, None),
+    ]  # fmt: skip
+    new = [
+        NewSuggestion(pair, "m", caption, 0.1, s, provenance=provenance, kind="boost")
+        for caption, s, provenance in worths
     ]
     with store.writing() as session:
-        suggestions.save_suggestions(
-            session,
-            [
-                NewSuggestion(pair, "m", caption, 0.1, s, provenance=provenance, kind="boost")
-                for caption, s, provenance in offered
-            ]
-            + [NewSuggestion(pair, "m", "a correction", 0.1, 0.2)],
-        )
+        correction = NewSuggestion(pair, "m", "a correction", 0.1, 0.2)
+        suggestions.save_suggestions(session, [*new, correction])
     with store.reading() as session:
-        rows = suggestions.list_suggestions(session, pair, kind="boost")
-        assert [row.caption for row in rows] == ["high", "low", "older", "old"]
-        rows = suggestions.list_suggestions(session, pair, kind=None)
-        of_kind = [row.caption for row in rows if row.kind == "boost"]
-        assert of_kind == ["high", "low", "older", "old"]
+        for kind in ("boost", None):
+            rows = suggestions.list_suggestions(session, pair, kind=kind)
+            boosts = [row.caption for row in rows if row.kind == "boost"]
+            assert boosts == ["high", "low", "older", "old"]
         assert suggestions.open_enrichments(session, [pair], None)[pair].caption == "high"
 
 

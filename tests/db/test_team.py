@@ -16,19 +16,9 @@ from db.queries import (
     dataset_queries,
     opinions,
     pair_queue,
-    verdict_queries,
 )
 from db.queries.pair_queue import QueueFilter
-from tests.db.building import add_dataset
-
-
-def decide(store: Store, pair: int, decision: str, author: str, settles: bool = False) -> None:
-    with store.writing() as session:
-        version = verdict_queries.pair_state(session, pair).version
-        caption = "a better one" if decision == "correction" else None
-        verdict_queries.add_verdict(
-            session, pair, version, decision, caption, author=author, settles=settles
-        )
+from tests.db.building import add_dataset, decide, in_queue, redo, undo
 
 
 def opinions_of(store: Store, pair: int) -> dict[str, str]:
@@ -45,8 +35,9 @@ def test_an_account_is_added_changed_and_closed(store: Store) -> None:
         changed = curator_queries.change_curator(session, "Ada", role="adjudicator", active=False)
         assert (changed.role, changed.active) == ("adjudicator", False)
         assert curator_queries.count_active(session) == 0
-    with store.reading() as session, pytest.raises(MissingRow, match="Ben"):
-        curator_queries.get_curator(session, "Ben")
+    for name in ("Ben", "a\x00b", "Ada \ud800"):  # anyone can send a name at the login
+        with store.reading() as session, pytest.raises(MissingRow, match="no account"):
+            curator_queries.get_curator(session, name)
 
 
 def test_a_login_holds_until_it_expires_or_the_account_changes(store: Store) -> None:
@@ -91,16 +82,12 @@ def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:
     decide(store, pair, "drop", "Ben")
     decide(store, pair, "unsure", "Ada")
     assert opinions_of(store, pair) == {"Ada": "unsure", "Ben": "drop"}
-    with store.writing() as session:
-        verdict_queries.undo_last(session, dataset, "Ada")
+    undo(store, dataset)
     assert opinions_of(store, pair) == {"Ada": "correct", "Ben": "drop"}, "what Ada had said before"
-    with store.writing() as session:
-        verdict_queries.redo_last(session, dataset, "Ada")
+    redo(store, dataset)
     assert opinions_of(store, pair) == {"Ada": "unsure", "Ben": "drop"}
-    with store.writing() as session:
-        verdict_queries.undo_last(session, dataset, "Ada")
-    with store.writing() as session:
-        verdict_queries.undo_last(session, dataset, "Ben")
+    undo(store, dataset)
+    undo(store, dataset, "Ben")
     assert opinions_of(store, pair) == {"Ada": "correct"}
 
 
@@ -135,7 +122,6 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
         decide(store, pair, "drop", "Ada")
     decide(store, ids[0], "drop", "Ben")
     decide(store, ids[1], "correct", "Ben")
-    disputed = QueueFilter(dataset, "disputed", order="position", descending=False)
     with store.reading() as session:
         assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
         (dispute,) = opinions.disputed(session, dataset)
@@ -143,18 +129,17 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
         assert {(o.author, o.decision) for o in dispute.opinions} == {
             ("Ada", "drop"), ("Ben", "correct"),
         }  # fmt: skip
-        assert [row.pair_id for row in pair_queue.page(session, disputed).rows] == [ids[1]]
+    assert in_queue(store, dataset, review="disputed") == [ids[1]]
     decide(store, ids[1], "correct", "Eve", settles=True)
     with store.reading() as session:
         assert opinions.count_disputed(session, dataset) == 0
-        assert pair_queue.page(session, disputed).rows == ()
         assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
+    assert in_queue(store, dataset, review="disputed") == []
 
 
 def test_search_results_keep_their_order_across_pages(store: Store) -> None:
     dataset, ids = add_dataset(store, 6)
-    hits = (ids[4], ids[1], ids[3])
-    filter = QueueFilter(dataset, among=hits)
+    filter = QueueFilter(dataset, among=(ids[4], ids[1], ids[3]))
     with store.reading() as session:
         first = pair_queue.page(session, filter, None, 2)
         assert [row.pair_id for row in first.rows] == [ids[4], ids[1]]

@@ -12,7 +12,7 @@ from backend.datasets.reading import read_dataset
 from backend.errors import ExportError, ImageError
 from backend.jobs.reports import ExportChoice
 from backend.workspace import QueueFilter, Workspace
-from tests.datasets.test_shards import encoded, make_tar
+from tests.datasets.folders import encoded, make_tar
 
 
 def a_tar(folder: Path) -> Path:

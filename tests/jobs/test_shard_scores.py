@@ -29,7 +29,7 @@ from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
-from tests.datasets.test_shards import make_tar
+from tests.datasets.folders import make_tar
 from tests.fixtures.object_store import ObjectStore
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes

@@ -29,6 +29,8 @@ def test_fields_make_a_filter() -> None:
     assert from_fields(3, {}).order == "p_error"
     assert from_fields(3, {}).descending
     assert not from_fields(3, {"order": "icc"}).descending
+    assert from_fields(3, cleaned({"order": "-icc"})).descending
+    assert from_fields(3, cleaned({"order": "-extra:width"})).order == "extra:width"
 
 
 def test_any_source_column_can_be_filtered() -> None:
@@ -79,6 +81,9 @@ def test_generic_first_excludes_wrong_and_abstract_captions_by_default() -> None
         ({"onload": "alert(1)"}, "no field 'onload'. There are: review, order"),
         ({"order": "p_eror"}, "no order 'p_eror'.*Did you mean 'p_error'"),
         ({"order": "size"}, "no order 'size'. There are: p_error"),
+        ({"order": "-random"}, "no order '-random'"),
+        ({"order": "extra:"}, "no order 'extra:'"),
+        ({"order": 'extra:a"b'}, "no order"),
         ({"review": "undecided"}, "no review 'undecided'.*'decided'"),
         ({"decision": "corect"}, "no decision 'corect'.*Did you mean 'correct'"),
         ({"truncated": "perhaps"}, "no truncated 'perhaps'. There are: yes, no"),

@@ -351,7 +351,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "review/grid.html": lambda text: (
         review_page.grid([row(text, 1, None), row(text, 2, "drop")])
-        + review_page.table([row(text, 1, None)], {1: {text: text}}, "s_0")
+        + review_page.table([row(text, 1, None)], {1: {text: text}}, {1: [text]}, "s_0")
     ),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text)),

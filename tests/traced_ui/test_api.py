@@ -150,8 +150,9 @@ def test_an_invalid_cursor_is_refused(reading: TestClient, after: str) -> None:
     assert reading.get("datasets/1/queue", params={"after": after}).status_code == 422
 
 
-def test_a_queue_by_picture_is_read_page_by_page(reading: TestClient) -> None:
-    order = {"order": "picture", "review": "all"}
+@pytest.mark.parametrize("by", ["picture", "-caption", "-gain", "extra:split"])
+def test_a_queue_in_any_order_is_read_page_by_page(reading: TestClient, by: str) -> None:
+    order = {"order": by, "review": "all"}
     whole = reading.get("datasets/1/queue", params=order).json()["pairs"]
     after, read = "", list[int]()
     while True:
@@ -160,7 +161,9 @@ def test_a_queue_by_picture_is_read_page_by_page(reading: TestClient) -> None:
         if (after := page["next"]) is None:
             break
     assert read == [pair["id"] for pair in whole]
-    assert reading.get("datasets/1/queue", params={**order, "after": "[0.5, 1]"}).status_code == 422
+    of_another = {**order, "after": '["a", 1]' if by == "-gain" else "[0.5, 1]"}
+    if by != "extra:split":  # whose values may be of any kind
+        assert reading.get("datasets/1/queue", params=of_another).status_code == 422
 
 
 def test_jobs_and_exports(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
