@@ -219,9 +219,9 @@ def test_a_queue_without_an_order_begins_with_the_most_generic_captions(
 
 
 def test_a_dry_run_names_each_server_and_what_is_sent_to_it(workspace: Workspace) -> None:
-    one = ("--kinds", "visual", "--vlm", "v", "--vlm-url", SEES)
-    two = ("--kinds", "holistic", *one[2:], "--llm", "l", "--llm-url", JOINS)
-    for arguments, captions_to in ((one, None), (two, JOINS)):
+    visual = ("--kinds", "visual", "--vlm", "v", "--vlm-url", SEES)
+    holistic = ("--kinds", "holistic", *visual[2:], "--llm", "l", "--llm-url", JOINS)
+    for arguments, captions_to in ((visual, None), (holistic, JOINS)):
         preview = preview_of(workspace, *arguments)
         assert (preview["pictures_to"], preview["captions_to"]) == (SEES, captions_to)
 
