@@ -19,7 +19,7 @@ from research.scenes import demo
 from tests.fixtures.sizes import Sizes
 
 #: More pairs than an estimate measures in these tests.
-PAIRS, MEASURED = 20, 12
+PAIRS, MEASURED = 16, 8
 
 
 def test_an_estimate_is_close_to_the_cost_of_scoring(

@@ -24,7 +24,6 @@ from tests.checkpoints import drawn_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import VECTORS, OpenWorkspace, score_pairs
-from traced_ui.plane import plane_figure
 
 PAIRS = 28
 
@@ -147,9 +146,6 @@ def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace:
     for region in view.regions:
         filter = from_fields(1, cleaned(region.fields))
         assert workspace.review.queue_count(filter) == region.waiting
-    figure = plane_figure(view, "specificity", 0.5)
-    assert all(share <= 0.5 for share in figure.data[0].customdata)
-    assert plane_figure(view).layout.yaxis.title.text.startswith("generic")
 
 
 def test_missing_measurements_and_vectors_are_reported(workspace: Workspace) -> None:
