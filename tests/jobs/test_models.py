@@ -149,13 +149,6 @@ def test_a_model_unknown_to_the_hub_is_reported(hub: Hub) -> None:
         download("/some/folder")
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    yield opened
-    opened.store.close()
-
-
 def test_the_list_shows_installed_models_and_their_costs(
     hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

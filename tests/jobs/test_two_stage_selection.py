@@ -1,7 +1,6 @@
 """Two-stage selection of a dataset: exact counts, precedence of verdicts, saved view, losses."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
 from backend.review.queue_form import from_fields
 from backend.review.verdicts import edit_captions
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair, Run
 from db.queries import pairs as pair_queries
@@ -25,25 +23,32 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.probabilities import p_error_of
 from db.queries.trajectories import TrajectoryRow
 from tests.datasets.folders import image_folder
+from tests.jobs.opening import OpenWorkspace, opened
 
 COUNT = 100
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pairs with made-up scores: s_0 decreases with the number, support increases."""
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    base = tmp_path_factory.mktemp("selection")
+    workspace = opened(base / "state")
     rows = [
         {"id": f"p{i}", "file_name": "a.png",
          "caption": f"a dog left of word{i:03d}" if i else "a rare zebra",
          "split": "train" if i < 90 else "test"}
         for i in range(COUNT)
     ]  # fmt: skip
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    opened.find_or_import(str(tmp_path / "pairs"))
-    score(opened)
-    yield opened
-    opened.store.close()
+    image_folder(base / "pairs", rows, ("a.png",))
+    workspace.find_or_import(str(base / "pairs"))
+    score(workspace)
+    workspace.store.close()
+    return base
+
+
+@pytest.fixture
+def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
+    return open_workspace(copy_of=scored)
 
 
 def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
