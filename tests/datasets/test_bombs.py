@@ -152,23 +152,23 @@ def test_a_footer_that_understates_its_pages_is_refused(tmp_path: Path) -> None:
 def test_pages_of_all_kinds_are_read_unchanged(tmp_path: Path, version: Any, encoding: str) -> None:
     picture(tmp_path / "a.png")
     path = tmp_path / "t.parquet"
-    captions = [f"A dog and {n} cats." for n in range(2500)]
+    captions = [f"A dog and {n} cats." for n in range(1200)]
     table = pa.table({
-        "file_name": ["a.png"] * 2500, "caption": captions,
-        "tags": [["a", str(n)] for n in range(2500)], "score": [n / 7 for n in range(2500)],
-        "a.b": [[n] for n in range(2500)],
+        "file_name": ["a.png"] * 1200, "caption": captions,
+        "tags": [["a", str(n)] for n in range(1200)], "score": [n / 7 for n in range(1200)],
+        "a.b": [[n] for n in range(1200)],
     })  # fmt: skip
     dictionary = encoding == "dictionary"
     texts = dict.fromkeys(("file_name", "caption"), encoding) if not dictionary else None
     pq.write_table(
         table, path, data_page_version=version, use_dictionary=dictionary, column_encoding=texts,
-        data_page_size=1000, row_group_size=2100,
+        data_page_size=1000, row_group_size=1000,
     )  # fmt: skip
     reader = read_dataset(path)
     pairs = list(reader)
     assert reader.problems == []
     assert [pair.caption for pair in pairs] == captions
-    assert [pair.extra["a.b"] for pair in pairs] == [[n] for n in range(2500)]
+    assert [pair.extra["a.b"] for pair in pairs] == [[n] for n in range(1200)]
 
 
 @pytest.mark.parametrize("bad", [b"\xff" * 40, b"\x15" + b"\xff" * 12, b"\x1c" * 40, b"\x00"])

@@ -1,14 +1,12 @@
 """Daemon threads that an interrupted caller does not wait for."""
 
-import os
-import signal
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from backend.datasets.daemon_pool import DaemonPool, result_of
+from tests.fixtures.interrupting import Hanging
 
 
 def test_results_are_yielded_in_order_as_soon_as_available() -> None:
@@ -62,32 +60,11 @@ def test_an_error_of_any_type_reaches_the_caller(problem: type[BaseException]) -
         result_of(pool.submit(fail))
 
 
-def test_an_interrupted_caller_does_not_wait_for_running_work() -> None:
-    begun, hold, done = threading.Event(), threading.Event(), threading.Event()
-
-    def work(_: int) -> None:
-        begun.set()
-        hold.wait(250)
-        done.set()
-
-    def walk() -> Iterator[None]:
+def test_an_interrupted_caller_does_not_wait_for_running_work(hanging: Hanging) -> None:
+    def work() -> None:
         with DaemonPool(1) as pool:
-            yield
-            yield from pool.ordered(work, range(3))
+            list(pool.ordered(hanging, range(3)))
 
-    walked = walk()
-    next(walked)
-
-    def press() -> None:
-        assert begun.wait(250)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=press).start()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            next(walked)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert not done.is_set()
-    hold.set()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert not hanging.is_done

@@ -104,13 +104,12 @@ def test_a_json_file_is_refused_with_the_byte_that_is_not_utf8(tmp_path: Path) -
         read(path)
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_a_large_json_file_is_streamed(tmp_path: Path, encoding: str) -> None:
+def test_a_large_json_file_is_streamed(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": f"{n} grün", "more": "ü" * 20_000} for n in range(1_500)]
-    content = json.dumps(rows, ensure_ascii=False).encode(encoding)
+    content = json.dumps(rows, ensure_ascii=False).encode("latin-1")
     path = write(tmp_path / "l.json", content)
-    reader = read_dataset(path, ReadOptions(encoding=encoding), image_check="exists")
+    reader = read_dataset(path, ReadOptions(encoding="latin-1"), image_check="exists")
     reader.on_problem = lambda problem: pytest.fail(problem.message)
     del rows, content
     tracemalloc.start()

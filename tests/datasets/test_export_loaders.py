@@ -31,7 +31,7 @@ ODD = {
     "verdict": "theirs", "source_verdict": "older", "file_name": "elsewhere.png", "extra": "more",
     "Caption": "shouted", "mask_file_name": "m.png", 'a "b" c': 1, "ключ": "значение",
     "ratio": float("nan"), "deep": {"a": [1, float("inf")]}, "size": 3, "flag": True,
-    "labels": ["x", "y"],
+    "labels": ["x", "y"], "half \ud83d": "\udcff",
 }  # fmt: skip
 #: The same columns after a round trip: renamed, not overwritten; NaN is not valid JSON.
 BACK = {
@@ -39,6 +39,7 @@ BACK = {
     "source_file_name": "elsewhere.png", "source_extra": "more", "source_Caption": "shouted",
     "mask_file_name": "m.png", 'a "b" c': 1, "ключ": "значение", "ratio": None,
     "deep": {"a": [1, None]}, "size": 3, "flag": True, "labels": ["x", "y"],
+    "half \ufffd": "\ufffd",
 }  # fmt: skip
 
 
@@ -305,6 +306,7 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
     assert "The source's column `verdict` is called `source_verdict`." in text
     assert "NaN" in text
     assert "`ratio`" in text
+    assert "half \ufffd" in text
     assert ("`only_some`" in text) is (format not in UNPACKED), "packed, or unchanged"
     check_json(out)
 

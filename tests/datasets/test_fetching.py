@@ -2,8 +2,6 @@
 more; nothing inside a private network is reached."""
 
 import json
-import os
-import signal
 import socket
 import threading
 import time
@@ -11,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -22,7 +19,7 @@ from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.download_images import download
 from tests.datasets.folders import encoded, json_lines, write
 from tests.datasets.test_images import EPS
-from tests.fixtures import programs
+from tests.fixtures.interrupting import Hanging
 
 #: So long that a busy machine is no reason to give up.
 INSIDE = Limits(seconds=200, bytes=100_000, allow_private=True)
@@ -359,31 +356,12 @@ def test_a_disk_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
             download(table, tmp_path / "out", INSIDE)
 
 
-def test_ctrl_c_ends_a_download_at_once(tmp_path: Path) -> None:
-    """Even while every server is silent."""
-    rows = [{"url": f"http://example.com/{n}", "caption": "x"} for n in range(50)]
-    program = (
-        # A shell that starts tests in the background lets their processes ignore SIGINT.
-        "import os, signal, sys, time\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from backend.datasets.fetching import Fetcher\n"
-        "Fetcher.fetch = lambda *_: (os.write(1, b'fetching\\n'), time.sleep(600))\n"
-        "import app\n"
-        "sys.argv = ['app.py', 'download', *sys.argv[1:]]\n"
-        "app.app()\n"
-    )
-    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    arguments = ["-c", program, str(a_table(tmp_path, rows)), str(tmp_path / "out")]
-    started = programs.start(arguments, environment, PIPE, PIPE)
-    assert started.stdout is not None
-    assert started.stdout.readline() == "fetching\n"
-    started.send_signal(signal.SIGINT)
-    try:
-        _, err = started.communicate(timeout=250)  # the threads would sleep for 600 seconds
-    finally:
-        started.kill()
-    assert started.returncode == 130
-    assert "Stopped" in err
+def test_ctrl_c_ends_a_download_at_once(tmp_path: Path, hanging: Hanging) -> None:
+    with raw_server(hanging) as (address, _):  # every server is silent
+        rows = [{"url": f"{address}/{n}", "caption": "x"} for n in range(50)]
+        with pytest.raises(KeyboardInterrupt):
+            download(a_table(tmp_path, rows), tmp_path / "out", INSIDE)
+    assert not hanging.is_done
 
 
 def test_columns_of_the_source_do_not_shadow_ours(tmp_path: Path) -> None:

@@ -426,23 +426,20 @@ def damaged(content: bytes, damage: list[tuple[float, str, bytes]]) -> bytes:
     return bytes(changed)
 
 
-@given(damage=DAMAGE, form=st.sampled_from([*FORMS, "captions.csv"]))
-def test_a_damaged_file_is_imported_or_refused(
-    store: Store, tmp_path: Path, damage: list[tuple[float, str, bytes]], form: str
+LINES = json_lines(GOOD).encode().strip()
+
+
+@given(
+    lines=st.just(LINES) | st.binary(max_size=300),
+    damage=DAMAGE | st.just([]),
+    form=st.sampled_from([*FORMS, "captions.csv"]),
+)
+def test_a_damaged_or_random_file_is_imported_or_refused(
+    store: Store, tmp_path: Path, lines: bytes, damage: list[tuple[float, str, bytes]], form: str
 ) -> None:
     picture(tmp_path / "a.png")
-    lines = b"\n".join(json.dumps(row).encode() for row in GOOD)
     build = {
         **FORMS, "rows.parquet": as_parquet, "rows.arrow": as_arrow,
         "captions.csv": lambda _: b'file_name,caption\na.png,One.\na.png,"Two, three."\n',
     }[form]  # fmt: skip
     check(store, tmp_path, write(tmp_path / form, damaged(build(lines), damage)))
-
-
-@given(content=st.binary(max_size=300))
-def test_any_bytes_are_imported_or_refused_by_all_readers(
-    store: Store, tmp_path: Path, content: bytes
-) -> None:
-    picture(tmp_path / "a.png")
-    for name, form in FORMS.items():
-        check(store, tmp_path, write(tmp_path / name, form(content)))

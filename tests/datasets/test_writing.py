@@ -15,10 +15,10 @@ import pytest
 from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
 from backend.datasets.export_row import ExportRow
-from backend.datasets.writing import FORMATS, write_dataset
+from backend.datasets.writing import write_dataset
 from backend.errors import ExportError
 from backend.jobs.reports import ExportCounts
-from tests.datasets.folders import picture, read, write
+from tests.datasets.folders import picture, write
 from tests.fixtures.sizes import Sizes
 
 COUNTS = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
@@ -204,19 +204,6 @@ def test_folders_that_only_look_like_leftovers_are_kept(source: Path, tmp_path: 
     assert victim.is_file()
     assert notes.is_file()
     assert all(link.is_symlink() for link in links)
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_column_names_with_lone_surrogates_are_exported(
-    source: Path, tmp_path: Path, format: str
-) -> None:
-    every = [replace(row, extra={"half \ud83d": "\udcff", "width": 7}) for row in rows(source)]
-    out = tmp_path / "o"
-    export(source, out, format, every=every)
-    alone = next(out.glob("data.*"), None)
-    pairs, _ = read(alone or out, image_root=source if alone else None)
-    assert {str(pair.extra["half \ufffd"]) for pair in pairs} == {"\ufffd"}
-    assert "half \ufffd" in (out / "README.md").read_text()
 
 
 def test_a_killed_replacement_loses_no_foreign_files(source: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from db import Store
-from db.queries import phrase_scores, runs
+from db.queries import phrase_scores
 from db.queries.phrase_scores import PhraseRow
 from tests.db.building import add_dataset, start_run
 
@@ -45,15 +45,3 @@ def test_selection_columns_contain_every_pair_of_the_dataset(store: Store) -> No
         assert [columns.split_names[i] for i in columns.splits] == [columns.split_names[0]] * 5
         assert [row[0] for row in listed] == ids[2:4]
         assert (len(nothing.ids), nothing.split_names) == (0, ())
-
-
-def test_latest_runs_in_one_statement_equal_those_queried_separately(store: Store) -> None:
-    dataset, _ = add_dataset(store, 1)
-    for revision in ("1", "2"):
-        start_run(store, dataset, revision)
-    with store.reading() as session:
-        latest = runs.latest_runs(session, dataset, ("score", "support"))
-        kinds = ("score", "support")
-        wanted = {kind: runs.latest_run(session, dataset, kind) for kind in kinds}
-    assert latest == {kind: run for kind, run in wanted.items() if run is not None}
-    assert latest

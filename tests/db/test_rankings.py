@@ -1,13 +1,11 @@
 """Two columns for the probability of error: one is in use, the next ranking goes to the other."""
 
-import pytest
-
 from db import Store
 from db.queries import pair_queue, pairs, pictures, plots, progress_queries, rankings, signals
 from db.queries.pair_queue import QueueFilter, Range
 from db.queries.pictures import DuplicateRow
 from db.queries.plots import PlaceRow
-from tests.db.building import add_dataset, decide, plans, set_probabilities, watching
+from tests.db.building import add_dataset, decide, set_probabilities
 
 VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
 
@@ -83,34 +81,3 @@ def test_a_later_claim_replaces_the_earlier(store: Store) -> None:
         rankings.use_next(session, dataset_id)
         assert not rankings.is_current(session, dataset_id, second), "used once"
         assert rankings.is_current(session, other, elsewhere)
-
-
-@pytest.mark.parametrize(
-    ("filter", "index"),
-    [
-        (QueueFilter(1), "ix_pairs_p_error_odd"),
-        (QueueFilter(1, ranges=(Range("p_error", 0.5),)), "ix_pairs_p_error_odd"),
-        (QueueFilter(1, review="unreviewed"), "ix_pairs_unreviewed_odd"),
-        (QueueFilter(1, decision="drop", review="decided"), "ix_pairs_decided_odd"),
-        (QueueFilter(1, split="train"), "ix_pairs_split_odd"),
-        (QueueFilter(1, suspect_word="dog"), "ix_pairs_suspect_word_odd"),
-        (QueueFilter(1, suspect_kind="noun"), "ix_pairs_suspect_kind_odd"),
-    ],
-)
-def test_either_column_has_the_indexes_of_its_orders(
-    sqlite_store: Store, filter: QueueFilter, index: str
-) -> None:
-    dataset_id, _ = add_dataset(sqlite_store, 0)
-    assert dataset_id == filter.dataset_id
-    with sqlite_store.writing() as session:
-        rankings.use_next(session, dataset_id)
-    with sqlite_store.reading() as session:
-        # The first page after a change of rankings may assume the one before it.
-        pair_queue.page(session, filter, pair_queue.Cursor(0.5, 7))
-    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
-        pair_queue.page(session, filter, pair_queue.Cursor(0.5, 7))
-    steps = plans(sqlite_store, statements)
-    assert steps
-    for step in steps:
-        assert step.startswith(f"SEARCH pairs USING INDEX {index} "), step
-        assert "B-TREE" not in step, step

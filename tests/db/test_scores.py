@@ -122,6 +122,7 @@ def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Sto
         assert latest is not None
         assert latest.id == newer
         assert runs.latest_run(session, dataset_id, "train") is None
+        assert runs.latest_runs(session, dataset_id, ("score", "train")) == {"score": latest}
         with pytest.raises(MissingRow):
             runs.get_run(session, 999)
 

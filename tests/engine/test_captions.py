@@ -7,18 +7,9 @@ from hypothesis import strategies as st
 from backend.engine.captions import Caption
 
 HOSTILE = [
-    "",
-    " ",
-    "🙂🙂",
-    "${7*6}",
-    "<b>bold</b> <script>alert(1)</script>",
-    "مرحبا بالعالم",
-    "日本の犬 runs",
-    "a\u0000b",
-    "a" * 10_000,
-    "it's a well-known cat—no, dog!",
-    "one\ntwo\tthree",
-]
+    "", " ", "🙂🙂", "${7*6}", "<b>bold</b> <script>alert(1)</script>", "مرحبا بالعالم",
+    "日本の犬 runs", "a\u0000b", "a" * 10_000, "it's a well-known cat—no, dog!", "one\ntwo\tthree",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -29,18 +20,13 @@ def test_spans_cut_the_words_out_of_the_text(text: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_chunks_tile_the_text_and_removing_nothing_keeps_it(text: str) -> None:
+def test_chunks_tile_any_text_and_changing_nothing_keeps_it(text: str) -> None:
     caption = Caption.parse(text)
-    if len(caption):
-        assert "".join(caption.chunks) == text
-        assert caption.without([]) == text.strip()
+    whole = text if len(caption) else ""
+    assert "".join(caption.chunks) == whole
+    assert caption.without([]) == whole.strip()
     assert caption.without(range(len(caption))) == ""
-
-
-@given(st.text(max_size=80))
-def test_replacing_a_word_by_itself_changes_nothing(text: str) -> None:
-    caption = Caption.parse(text)
-    assert caption.replace(dict(enumerate(caption.words))) == (text.strip() if len(caption) else "")
+    assert caption.replace(dict(enumerate(caption.words))) == whole.strip()
 
 
 def test_deleting_a_word_takes_its_punctuation_along() -> None:

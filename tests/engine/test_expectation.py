@@ -89,12 +89,7 @@ def test_only_the_captioner_used_in_training_is_used() -> None:
         np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one"
     )
     plain = trajectory("dog", [0.1], 0.5)
-    with_it = replace(plain, expectation=expectation)
-    assert with_expectations_of([plain, with_it], "this one") == [plain, with_it]
-    assert [
-        trajectory.expectation for trajectory in with_expectations_of([plain, with_it], "another")
-    ] == [
-        None,
-        None,
-    ]
+    both = [plain, replace(plain, expectation=expectation)]
+    assert with_expectations_of(both, "this one") == both
+    assert [t.expectation for t in with_expectations_of(both, "another")] == [None, None]
     assert with_expectations(None, [drawn_pairs(1)[0][0]], [plain]) == [plain]

@@ -6,7 +6,6 @@ import pytest
 
 from backend.engine.picture_map import (
     MOST_CORNERS,
-    Region,
     drawn_region,
     parse_region,
     region_text,
@@ -58,8 +57,3 @@ def test_a_region_without_area_is_refused(line: list[tuple[float, float]]) -> No
 def test_invalid_region_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="region"):
         parse_region(text)
-
-
-def test_a_region_survives_a_round_trip_through_text() -> None:
-    region = Region(7, ((0.0, 1.0), (0.25, 0.125), (1.0, 0.5)))
-    assert parse_region(region_text(region)) == region

@@ -30,6 +30,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
+from tests.datasets.folders import csv_file
 
 COLOURS = {f"colour{n}": (n * 40 % 256, n * 90 % 256, n * 7) for n in range(30)}
 NAMES = {rgb: name for name, rgb in COLOURS.items()}
@@ -91,24 +92,17 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def cells(rows: Sequence[Mapping[str, Any]], mark: str) -> str:
-    return "".join(
-        f"{mark.join(map(str, row))}\n" for row in (rows[0], *(r.values() for r in rows))
-    )
+def image_folder(folder: Path, source: Source, has_ids: bool) -> Written:
+    pictures(folder, source)
+    rows = columns(source, has_ids)
+    (folder / "metadata.jsonl").write_text(lines(rows))
+    return folder, len(rows)
 
 
-def text_table(name: str) -> Writer:
-    def write(folder: Path, source: Source, has_ids: bool) -> Written:
-        pictures(folder, source)
-        rows = columns(source, has_ids)
-        if name.endswith(".json"):
-            text = json.dumps(rows)
-        else:
-            text = lines(rows) if name.endswith("l") else cells(rows, ",\t"[name.endswith("tsv")])
-        (folder / name).write_text(text)
-        return folder if name.startswith("metadata") else folder / name, len(rows)
-
-    return write
+def csv_table(folder: Path, source: Source, has_ids: bool) -> Written:
+    pictures(folder, source)
+    rows = columns(source, has_ids)
+    return csv_file(folder / "pairs.csv", rows), len(rows)
 
 
 def parquet(folder: Path, source: Source, has_ids: bool) -> Written:
@@ -139,23 +133,19 @@ def saved(folder: Path, source: Source, has_ids: bool) -> Written:
     return folder, len(rows)
 
 
-def webdataset(ending: str) -> Writer:
-    def write(folder: Path, source: Source, has_ids: bool) -> Written:
-        with tarfile.open(folder / "0.tar", "w") as archive:
-            for row, values in zip(source.rows, columns(source, has_ids), strict=True):
-                stem = row.picture.removesuffix(".png")
-                del values["file_name"]
-                text = source.caption(row) if ending == "txt" else json.dumps(values)
-                for name, data in (
-                    (f"{stem}.png", png(source.colours[row.picture])),
-                    (f"{stem}.{ending}", text.encode()),
-                ):
-                    about = tarfile.TarInfo(name)
-                    about.size = len(data)
-                    archive.addfile(about, io.BytesIO(data))
-        return folder, len(source.rows)
-
-    return write
+def webdataset(folder: Path, source: Source, has_ids: bool) -> Written:
+    with tarfile.open(folder / "0.tar", "w") as archive:
+        for row, values in zip(source.rows, columns(source, has_ids), strict=True):
+            stem = row.picture.removesuffix(".png")
+            del values["file_name"]
+            for name, data in (
+                (f"{stem}.png", png(source.colours[row.picture])),
+                (f"{stem}.json", json.dumps(values).encode()),
+            ):
+                about = tarfile.TarInfo(name)
+                about.size = len(data)
+                archive.addfile(about, io.BytesIO(data))
+    return folder, len(source.rows)
 
 
 def zipped(folder: Path, source: Source, has_ids: bool) -> Written:
@@ -192,35 +182,19 @@ def coco(folder: Path, source: Source, has_ids: bool) -> Written:
     return folder, len(annotations)
 
 
-def karpathy(folder: Path, source: Source, has_ids: bool) -> Written:
-    pictures(folder, source)
-    images = [
-        ({"cocoid": row.id} if has_ids else {})
-        | {"filename": row.picture, "split": row.split, "sentences": [{"raw": source.caption(row)}]}
-        for row in source.rows
-    ]
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    return folder / "dataset_coco.json", len(images)
-
-
 FORMS: dict[str, Writer] = {
-    "imagefolder jsonl": text_table("metadata.jsonl"),
-    "imagefolder csv": text_table("metadata.csv"),
-    "csv": text_table("pairs.csv"),
-    "tsv": text_table("pairs.tsv"),
-    "json": text_table("pairs.json"),
+    "image folder": image_folder,
+    "csv": csv_table,
     "parquet": parquet,
-    "parquet images": parquet_images,
-    "saved": saved,
-    "webdataset txt": webdataset("txt"),
-    "webdataset json": webdataset("json"),
-    "zip": zipped,
     "sidecars": sidecars,
     "coco": coco,
-    "karpathy": karpathy,
+    "parquet images": parquet_images,
+    "saved": saved,
+    "webdataset": webdataset,
+    "zip": zipped,
 }
 #: Forms whose pictures are files of their own.
-WITH_FILES = (*tuple(FORMS)[:6], "sidecars", "coco", "karpathy")
+WITH_FILES = tuple(FORMS)[:5]
 
 
 # Changes: each has two positions, drawn at random, and a fresh number.
@@ -278,14 +252,10 @@ def repeat(source: Source, at: int, other: int, fresh: int) -> Source:
     return Source((*source.rows[:place], row, *source.rows[place:]), source.colours)
 
 
-def insert_on_top(source: Source, at: int, other: int, fresh: int) -> Source:
-    return insert(source, 0, other, fresh)
-
-
 Change = Callable[[Source, int, int, int], Source]
 CHANGES: dict[str, Change] = {
     "insert": insert,
-    "insert on top": insert_on_top,
+    "insert on top": lambda source, at, other, fresh: insert(source, 0, other, fresh),
     "delete": delete,
     "edit the caption": changed_row(text=lambda row, other, fresh: f"edited {fresh}"),
     "same text": changed_row(text=lambda row, other, fresh: other.text),

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from backend.settings import MODELS, load_settings
-from backend.workspace import Workspace
-from research.scenes.labelled_scenes import DIRECTORIES
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.jobs.opening import CLIP, score_pairs
 
 #: The number of different drawn pictures.
 PAIRS = 16
@@ -34,13 +32,4 @@ def write_copies(folder: Path) -> None:
 def score_copies(base: Path) -> None:
     """Import and score them as the dataset *pairs*, with the workspace's state in `base`/state."""
     write_copies(base / "pairs")
-    workspace = opened(base / "state")
-    workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
-    workspace.store.close()
-
-
-def opened(state: Path) -> Workspace:
-    """A workspace with the embedded CLIP."""
-    given = {"data_directory": str(state), "kind": "clip",
-             "model": str(MODELS / DIRECTORIES["clip"]), "author": "Ada"}  # fmt: skip
-    return Workspace(load_settings(given, {}))
+    score_pairs(base, **CLIP, author="Ada")

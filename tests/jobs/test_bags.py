@@ -9,40 +9,29 @@ from pathlib import Path
 import pytest
 
 from backend.errors import DatasetError, NotScored, SettingsError
-from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from research.evaluation.specificity import evaluate_dataset
-from research.scenes.labelled_scenes import DIRECTORIES
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs
+from tests.jobs.opening import VECTORS, opened
 
 PAIRS = 30
-MODEL = str(MODELS / DIRECTORIES["clip"])
+MODEL = VECTORS["model"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bags") / "pairs"
-    pairs = drawn_pairs(PAIRS, seed=12)
-    rows = [
-        {"id": f"p{i}", "file_name": f"{i}.png", "caption": text}
-        for i, (_, text) in enumerate(pairs)
-    ]
-    rows.append({"id": "again", "file_name": "0.png", "caption": "<b>A & B</b>"})
-    image_folder(path, rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(path / f"{i}.png")
+    drawn_folder(path, PAIRS, 12, columns=lambda number, caption: {"id": f"p{number}"})
+    with (path / "metadata.jsonl").open("a") as table:
+        row = {"id": "again", "file_name": "0.png", "caption": "<b>A & B</b>"}
+        table.write(json.dumps(row) + "\n")
     return path
 
 
 @pytest.fixture(scope="module")
 def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     state = tmp_path_factory.mktemp("state")
-    made = Workspace(
-        load_settings(
-            {"data_directory": str(state), "kind": "clip", "model": MODEL, "detector": "logistic"}
-        )
-    )
+    made = opened(state, **VECTORS)
     dataset = made.find_or_import(str(folder))
     with pytest.raises(NotScored, match="not scored yet"):
         made.bags(dataset, [3], state / "bags")
@@ -115,13 +104,6 @@ def test_invalid_options_and_files_are_refused(
     unknown.write_text('[["p1", "zz"]]')
     with pytest.raises(DatasetError, match=r"'zz' \(bag 1\)"):
         evaluate_dataset(folder, None, MODEL, "clip", [3], bags=unknown)
-    captions = tmp_path / "captions.jsonl"
-    captions.write_text('{"id": "p1", "caption": "A dog."}\n{"id": "p2"}\n')
-    with pytest.raises(DatasetError, match="line 2"):
-        evaluate_dataset(folder, None, MODEL, "clip", [3], captions=captions)
-    captions.write_text('{"id": "p1", "caption": " "}\n')
-    with pytest.raises(DatasetError, match="line 1: the caption is empty"):
-        evaluate_dataset(folder, None, MODEL, "clip", [3], captions=captions)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +112,8 @@ def test_invalid_options_and_files_are_refused(
         ("", r"no caption of a picture here \(0 of others\)"),
         ('{"id": "x", "caption": "A dog."}', r"no caption of a picture here \(1 of others\)"),
         ("[1]", "line 1: expected"),
+        ('{"id": "p1", "caption": "A dog."}\n{"id": "p2"}', "line 2"),
+        ('{"id": "p1", "caption": " "}', "line 1: the caption is empty"),
         ("[" * 100_000, "line 1: expected"),
         ('{"id": "p1", "caption": "A \\ud800 dog."}', "line 1: the caption cannot be read"),
         (b"\xff\xff", "not text in UTF-8"),
@@ -153,9 +137,10 @@ def test_a_bad_file_of_captions_is_refused_before_pictures_are_read(
 def test_only_regular_files_are_read(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with pytest.raises(DatasetError, match="not a regular file"):
-        workspace.bags(1, [3], tmp_path / "out", fifo)
-    with pytest.raises(DatasetError, match="not a regular file"):
-        evaluate_dataset(folder, None, MODEL, "clip", [3], captions=fifo)
-    with pytest.raises(DatasetError, match="not a regular file"):
-        evaluate_dataset(folder, None, MODEL, "clip", [3], bags=fifo)
+    for read in (
+        lambda: workspace.bags(1, [3], tmp_path / "out", fifo),
+        lambda: evaluate_dataset(folder, None, MODEL, "clip", [3], captions=fifo),
+        lambda: evaluate_dataset(folder, None, MODEL, "clip", [3], bags=fifo),
+    ):
+        with pytest.raises(DatasetError, match="not a regular file"):
+            read()

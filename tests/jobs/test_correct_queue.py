@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +14,30 @@ from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs.correct_queue import Rule
 from backend.review.charts import progress_of
-from backend.settings import load_settings
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import QueueFilter
 from db.queries.suggestions import SuggestionRow
 from research.chat_server import chat_server
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.fixtures.interrupting import Hanging
+from tests.jobs.opening import OpenWorkspace, score_pairs
 
 PAIRS = 10
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Drawn pairs; every second picture has the caption of the one before."""
-    path = tmp_path_factory.mktemp("data") / "pairs"
-    pairs = drawn_pairs(PAIRS, seed=4)
-    rows = [{"file_name": f"{i}.png", "caption": pairs[i - i % 2][1]} for i, _ in enumerate(pairs)]
-    image_folder(path, rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(path / f"{i}.png")
-    return path
-
-
-@pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
-    """The state of a workspace that has scored them."""
-    state = tmp_path_factory.mktemp("scored")
-    workspace = Workspace(load_settings({"data_directory": str(state), "detector": "logistic"}, {}))
-    workspace.jobs.score(workspace.find_or_import(str(folder)), suggestions=False)
-    workspace.store.close()
-    return state
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Scored drawn pairs; every second picture has the caption of the one before."""
+    base = tmp_path_factory.mktemp("correct")
+    captions = [caption for _, caption in drawn_pairs(PAIRS, seed=4)]
+    drawn_folder(base / "pairs", PAIRS, 4, lambda number, _: {"caption": captions[number // 2 * 2]})
+    return score_pairs(base, detector="logistic")
 
 
 @pytest.fixture
-def opened(scored: Path, tmp_path: Path) -> Iterator[Any]:
+def opened(open_workspace: OpenWorkspace, scored: Path, tmp_path: Path) -> OpenWorkspace:
     """Opens a copy of that workspace, with settings."""
-    import shutil
-
-    shutil.copytree(scored, tmp_path / "state")
-    workspaces: list[Workspace] = []
-
-    def open_(**settings: object) -> Workspace:
-        given = {"data_directory": str(tmp_path / "state"), "detector": "logistic", **settings}
-        workspaces.append(Workspace(load_settings(given, {})))
-        return workspaces[-1]
-
-    yield open_
-    for workspace in workspaces:
-        workspace.store.close()
+    shutil.copytree(scored / "state", tmp_path / "state")
+    return partial(open_workspace, detector="logistic")
 
 
 def everything() -> QueueFilter:
@@ -75,7 +51,7 @@ def rewriting(body: dict[str, Any]) -> tuple[int, str]:
     return 200, json.dumps({"caption": caption.replace("A ", "One ", 1)})
 
 
-def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: Any) -> None:
+def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         first = workspace.jobs.correct(everything(), at_once=4)
@@ -99,7 +75,7 @@ def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: Any)
     )
 
 
-def test_a_budget_ends_a_run_and_says_so(opened: Any) -> None:
+def test_a_budget_ends_a_run_and_says_so(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         workspace.engine.spending.budget = Budget(requests=3)
@@ -112,11 +88,12 @@ def test_a_budget_ends_a_run_and_says_so(opened: Any) -> None:
     assert len(served.requests) == PAIRS
 
 
-def test_a_server_that_goes_away_loses_nothing(opened: Any) -> None:
+def test_a_server_that_goes_away_loses_nothing(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         workspace.jobs.correct(everything(), limit=2)
-    workspace.engine.corrector.model._client.max_retries = 0
+    corrector: Any = workspace.engine.corrector
+    corrector.model._client.max_retries = 0
     with pytest.raises(ModelUnavailable, match="Is the server running"):
         workspace.jobs.correct(everything())
     with chat_server(rewriting) as served:
@@ -124,7 +101,7 @@ def test_a_server_that_goes_away_loses_nothing(opened: Any) -> None:
         assert later.jobs.correct(everything()).outcomes["asked before"] == 2
 
 
-def test_ctrl_c_waits_for_no_answer(opened: Any, hanging: Hanging) -> None:
+def test_ctrl_c_waits_for_no_answer(opened: OpenWorkspace, hanging: Hanging) -> None:
     def silent(body: dict[str, Any]) -> tuple[int, str]:
         hanging()
         return rewriting(body)
@@ -138,7 +115,7 @@ def test_ctrl_c_waits_for_no_answer(opened: Any, hanging: Hanging) -> None:
         hanging.end()
 
 
-def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
+def test_only_a_rule_accepts_and_it_is_no_person(opened: OpenWorkspace) -> None:
     workspace = opened()
     before = progress_of(workspace.store, 1)
     report = workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6))
@@ -171,7 +148,7 @@ def test_a_rule_without_meaning_is_refused(p: float, gain: float) -> None:
         Rule(p, gain)
 
 
-def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
+def test_a_dry_run_shows_all_and_sends_nothing(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         preview = workspace.jobs.dry_run(everything(), count=2)
@@ -183,10 +160,10 @@ def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
         opened().jobs.dry_run(everything())
 
 
-def test_one_pair_can_be_corrected_on_the_page(opened: Any) -> None:
+def test_one_pair_can_be_corrected_on_the_page(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
-        pair = workspace.review.first_pair(everything())
+        pair = workspace.review.queue_page(everything()).rows[0].pair_id
         assert workspace.review.open_pair(pair).may_ask == "vlm"
         suggestions = workspace.review.suggest(pair)
         assert any(suggestion.proposer.startswith("vlm") for suggestion in suggestions)

@@ -2,7 +2,6 @@
 
 import json
 import tarfile
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -13,18 +12,10 @@ from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.export_dataset import ExportChoice
 from backend.review.queue_form import START, from_fields
 from backend.review.views import PairView
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from research.scenes import demo
 
 _ALSO_THESE = ReadOptions(uncaptioned=True)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    yield opened
-    opened.store.close()
 
 
 @pytest.fixture

@@ -6,28 +6,18 @@ import pytest
 
 from backend.jobs.expectations import Expectations
 from backend.jobs.stored_trajectories import scored_pairs
-from backend.settings import MODELS, load_settings
+from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import Workspace
 from db.queries import classifier_queries, detections, pairs, runs
 from research.scenes import demo
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import CLIP, OpenWorkspace, opened
 
 COUNT = 24
 
 
-def opened(folder: Path, captioner: str) -> Workspace:
-    return Workspace(
-        load_settings(
-            {
-                "data_directory": str(folder / "data"),
-                "model": str(MODELS / "scenes-clip"),
-                "detector": "nine signs",
-                "captioner": captioner,
-            },
-            {},
-        )
-    )
+SETTINGS = {"model": CLIP["model"], "detector": "nine signs"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +25,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """A dataset that was scored without a captioner."""
     folder = tmp_path_factory.mktemp("expectations")
     demo.write(folder / "pairs", COUNT, 0, 64, seed=4)
-    workspace = opened(folder, "none")
+    workspace = opened(folder / "state", captioner="none", **SETTINGS)
     dataset = workspace.jobs.import_dataset(folder / "pairs").dataset_id
     report = workspace.jobs.score(dataset, suggestions=False)
     assert report.detector["captioner"] == ""
@@ -56,10 +46,10 @@ def readers(workspace: Workspace, dataset: int) -> list[str]:
 
 
 def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_training(
-    scored: tuple[Path, int], sizes: Sizes
+    open_workspace: OpenWorkspace, scored: tuple[Path, int], sizes: Sizes
 ) -> None:
     folder, dataset = scored
-    workspace = opened(folder, str(MODELS / "scenes-blip-captioner"))
+    workspace = open_workspace(copy_of=folder, captioner=str(EMBEDDED_CAPTIONER), **SETTINGS)
     assert readers(workspace, dataset) == [""] * COUNT
     before = workspace.review.open_pair(1)
     assert before.reasons is not None
@@ -101,4 +91,3 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     read.clear()
     workspace.jobs.score(dataset, note, suggestions=False)
     assert read == []
-    workspace.store.close()

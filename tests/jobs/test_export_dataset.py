@@ -1,25 +1,23 @@
 """Exports from the store: what they replace and what they keep."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from backend.errors import ExportError
 from backend.jobs.reports import ExportChoice
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import csv_file, image_folder, picture
+from tests.jobs.opening import OpenWorkspace
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(3)]
     image_folder(tmp_path / "pairs", rows, ("a.png",))
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(tmp_path / "pairs")
-    yield opened
-    opened.store.close()
+    workspace = open_workspace()
+    workspace.jobs.import_dataset(tmp_path / "pairs")
+    return workspace
 
 
 def again(workspace: Workspace, out: Path, format: str = "csv") -> None:
@@ -48,13 +46,9 @@ def test_a_folder_with_images_of_another_dataset_is_not_replaced(
     out = tmp_path / "out"
     again(workspace, out)
     picture(out / "mine" / "b.png")
-    row = {"id": "1", "caption": "A cat."}
-    if where == "inside":
-        table = csv_file(out / "mine" / "t.csv", [{**row, "image": "b.png"}])
-        workspace.jobs.import_dataset(table, name="cats")
-    else:
-        table = csv_file(tmp_path / "t.csv", [{**row, "image": "out/mine/b.png"}])
-        workspace.jobs.import_dataset(table, name="cats")
+    place, image = {"inside": (out / "mine", "b.png"), "above": (tmp_path, "out/mine/b.png")}[where]
+    table = csv_file(place / "t.csv", [{"id": "1", "caption": "A cat.", "image": image}])
+    workspace.jobs.import_dataset(table, name="cats")
     before = listing(out)
     with pytest.raises(ExportError, match="contains the images of the dataset 'cats'"):
         again(workspace, out)

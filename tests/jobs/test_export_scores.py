@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from backend.jobs import export_scores
 from backend.store import Store, open_database
 from db.queries import detections
 from db.queries.detections import DetectionRow
-from tests.db.building import add_dataset
+from tests.db.building import add_dataset, watching
 
 
 def filled(folder: Path, size: int) -> tuple[Store, int]:
@@ -29,24 +28,14 @@ def filled(folder: Path, size: int) -> tuple[Store, int]:
     return store, dataset_id
 
 
-def statements(store: Store, dataset_id: int, out: Path) -> int:
-    executed: list[str] = []
-
-    def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        executed.append(statement)
-
-    event.listen(store.opened.engine, "before_cursor_execute", remember)
-    export_scores.write(store, dataset_id, out)
-    event.remove(store.opened.engine, "before_cursor_execute", remember)
-    return sum(statement.startswith("SELECT") for statement in executed)
-
-
 def test_the_number_of_statements_does_not_grow_with_the_batch(tmp_path: Path) -> None:
     counted = []
     for size in (30, 900):  # one batch each
         (tmp_path / str(size)).mkdir()
         store, dataset_id = filled(tmp_path / str(size), size)
-        counted.append(statements(store, dataset_id, tmp_path / f"{size}.jsonl"))
+        with watching(store.opened) as statements:
+            export_scores.write(store, dataset_id, tmp_path / f"{size}.jsonl")
+        counted.append(sum(text.startswith("SELECT") for text, _ in statements))
         store.close()
     assert counted[0] == counted[1] <= 6
 

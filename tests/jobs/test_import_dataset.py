@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 
 from backend.datasets.read_options import ReadOptions
 from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import dataset_queries, job_queries
 from db.queries import pairs as pair_queries
@@ -24,14 +22,12 @@ from tests.datasets.test_forms import gzipped_tar
 from tests.fixtures import programs
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import OpenWorkspace
 
 
 @pytest.fixture
-def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
-    state = {"data_directory": str(tmp_path / "state"), "database": url}
-    opened = Workspace(load_settings(state, {}))
-    yield opened
-    opened.store.close()
+def workspace(url: str, open_workspace: OpenWorkspace) -> Workspace:
+    return open_workspace(database=url)
 
 
 def folder(path: Path, pairs: int) -> Path:
@@ -102,28 +98,20 @@ def test_countless_empty_rows_do_not_fill_the_database(
     assert len(problems) == 1000
 
 
-def test_a_failed_import_keeps_existing_pairs(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = folder(tmp_path / "d", 3)
-    workspace.jobs.import_dataset(source)
-    (source / "metadata.jsonl").write_text("no JSON")
-    with pytest.raises(DatasetError):
-        workspace.jobs.import_dataset(source)
-    assert [summary.total for summary in workspace.datasets()] == [3]
-
-
-def test_an_interrupted_import_can_be_resumed(
+def test_a_failed_import_keeps_existing_pairs_and_an_interrupted_one_resumes(
     workspace: Workspace, tmp_path: Path, sizes: Sizes
 ) -> None:
     sizes(BATCH=2)
     source = folder(tmp_path / "d", 7)
-
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.import_dataset(source, progress=stop_at(4))
     assert [summary.total for summary in workspace.datasets()] == [4]
     report = workspace.jobs.import_dataset(source)
     assert (report.added, report.already_there) == (3, 4)
+    (source / "metadata.jsonl").write_text("no JSON")
+    with pytest.raises(DatasetError):
+        workspace.jobs.import_dataset(source)
+    assert [summary.total for summary in workspace.datasets()] == [7]
 
 
 def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from backend.jobs.reports import DrawReport
 from backend.jobs.shard_ranking import rank_shards, save_detector
 from backend.loaded_models import Engine
 from backend.review.charts import progress_of
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries.pairs import PairRow
@@ -34,11 +33,6 @@ from tests.jobs.test_shard_scores import (
 
 __all__ = ["engine", "scored", "shards", "source"]  # fixtures
 EVERY = SHARDS * PAIRS
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
 
 
 def draw(workspace: Workspace, out: Path | str, **choice: float) -> DrawReport:

@@ -1,7 +1,6 @@
 """If a program ends during a job, the next one reports and resumes it."""
 
 import socket
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from sqlalchemy import update
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
 from backend.jobs.workspace_jobs import MOST_ATTEMPTS
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.models import Job
 from db.queries import job_queries as queries
 from tests.datasets.folders import malformed
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import OpenWorkspace
 from tests.jobs.test_runner import MODELS, PATIENCE, Work
 
 ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # larger than any process id on Linux
@@ -27,17 +26,6 @@ ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # larger than any process id o
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return malformed(tmp_path / "pairs")
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = reopened(tmp_path)
-    yield opened
-    opened.store.close()
-
-
-def reopened(tmp_path: Path) -> Workspace:
-    return Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
 
 
 def interrupted(
@@ -52,10 +40,10 @@ def interrupted(
 
 
 def test_an_import_resumes_with_its_arguments(
-    workspace: Workspace, folder: Path, tmp_path: Path
+    workspace: Workspace, folder: Path, open_workspace: OpenWorkspace
 ) -> None:
     job = interrupted(workspace, "import", None, path=str(folder), name="mine")
-    again = reopened(tmp_path)
+    again = open_workspace()
     (message,) = again.jobs.resume()
     assert f"import (job {job}) was interrupted at 2 of 9" in message
     assert again.jobs.background.wait(250)
@@ -66,15 +54,17 @@ def test_an_import_resumes_with_its_arguments(
     assert f"Job {after.id} has taken it over." in before.message
     assert after.status == "done"
     assert after.result["name"] == "mine"
-    assert reopened(tmp_path).jobs.resume() == [], "once"
+    assert open_workspace().jobs.resume() == [], "once"
 
 
-def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_an_export_keeps_its_choice(
+    workspace: Workspace, folder: Path, tmp_path: Path, open_workspace: OpenWorkspace
+) -> None:
     workspace.jobs.import_dataset(folder)
     choice = asdict(ExportChoice(decided_only=True))
     out = str(tmp_path / "out")
     interrupted(workspace, "export", 1, choice=choice, out=out, format="jsonl")
-    again = reopened(tmp_path)
+    again = open_workspace()
     again.jobs.resume()
     assert again.jobs.background.wait(250)
     assert again.jobs.job(2).status == "failed"
@@ -82,7 +72,7 @@ def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path
 
 
 def test_a_rule_goes_on_under_its_batch(
-    workspace: Workspace, folder: Path, tmp_path: Path, sizes: Sizes
+    workspace: Workspace, folder: Path, sizes: Sizes, open_workspace: OpenWorkspace
 ) -> None:
     workspace.jobs.import_dataset(folder)
     number = workspace.review.counts(1).total
@@ -91,7 +81,7 @@ def test_a_rule_goes_on_under_its_batch(
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("rule", 1, stop_at(1), **given)
     interrupted(workspace, "rule", 1, **given)
-    again = reopened(tmp_path)
+    again = open_workspace()
     again.jobs.resume()
     assert again.jobs.background.wait(250)
     assert again.jobs.job(2).result["given"] == number > 1
@@ -101,19 +91,17 @@ def test_a_rule_goes_on_under_its_batch(
 
 
 def test_a_job_that_keeps_ending_the_program_is_not_restarted_forever(
-    workspace: Workspace, tmp_path: Path
+    workspace: Workspace, folder: Path, open_workspace: OpenWorkspace
 ) -> None:
-    interrupted(
-        workspace, "import", None, attempts=MOST_ATTEMPTS, path=str(malformed(tmp_path / "bomb"))
-    )
-    again = reopened(tmp_path)
+    interrupted(workspace, "import", None, attempts=MOST_ATTEMPTS, path=str(folder))
+    again = open_workspace()
     (message,) = again.jobs.resume()
     assert "will not be started again" in message
     assert again.jobs.running() == []
 
 
 def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
-    workspace: Workspace, folder: Path, tmp_path: Path
+    workspace: Workspace, folder: Path, open_workspace: OpenWorkspace
 ) -> None:
     work, background = Work(), workspace.jobs.background
     given = {"path": str(folder)}
@@ -123,7 +111,7 @@ def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
     assert [workspace.jobs.job(job_id).status for job_id in ids] == ["running", "queued"]
     with workspace.store.writing() as session:
         session.execute(update(Job).values(owner=ENDED))
-    again = reopened(tmp_path)
+    again = open_workspace()
     assert len(again.jobs.resume()) == 2
     assert again.jobs.background.wait(250)
     assert [again.jobs.job(job_id).status for job_id in (3, 4)] == ["done", "done"]

@@ -1,8 +1,7 @@
 """First steps for all pairs, whole trajectories where people look."""
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from backend.errors import SettingsError, TrainingError
 from backend.jobs.classifiers import classifier_in_use, steps_needed_by
 from backend.jobs.noisy_copies import STAGE
 from backend.jobs.trajectory_stages import Whole
-from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifier_queries, pairs, trajectories
+from db.queries import pairs, trajectories
 from tests.checkpoints import drawn_folder, random_clip
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import OpenWorkspace, opened
 
 COUNT = 16
 
@@ -40,31 +39,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def first_steps(tmp_path_factory: pytest.TempPathFactory, model: Path, folder: Path) -> Path:
     """The data of a workspace that has computed first steps, to copy."""
     path = tmp_path_factory.mktemp("first-steps")
-    opened = reopened(path, model)
-    score(opened, folder, "first-step")
-    opened.store.close()
+    workspace = opened(path / "state", model=str(model), captioner="none")
+    score(workspace, folder, "first-step")
+    workspace.store.close()
     return path
 
 
 @pytest.fixture
-def ranked(first_steps: Path, tmp_path: Path, model: Path) -> Iterator[Workspace]:
-    """A workspace that has computed first steps."""
-    shutil.copytree(first_steps / "state", tmp_path / "state")
-    opened = reopened(tmp_path, model)
-    yield opened
-    opened.store.close()
+def reopened(open_workspace: OpenWorkspace, model: Path) -> OpenWorkspace:
+    return partial(open_workspace, model=str(model), captioner="none")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, model: Path) -> Iterator[Workspace]:
-    opened = reopened(tmp_path, model)
-    yield opened
-    opened.store.close()
+def ranked(reopened: OpenWorkspace, first_steps: Path) -> Workspace:
+    """A workspace that has computed first steps."""
+    return reopened(copy_of=first_steps)
 
 
-def reopened(path: Path, model: Path, **settings: object) -> Workspace:
-    given = {"data_directory": str(path / "state"), "model": str(model), "captioner": "none"}
-    return Workspace(load_settings({**given, **settings}, {}))
+@pytest.fixture
+def workspace(reopened: OpenWorkspace) -> Workspace:
+    return reopened()
 
 
 def score(workspace: Workspace, folder: Path, which: str | None = None, **how: Any) -> Any:
@@ -84,25 +78,24 @@ def probabilities(workspace: Workspace) -> list[float | None]:
 
 
 def test_first_steps_rank_the_pairs_and_are_completed_in_the_same_run(
-    workspace: Workspace, folder: Path
+    ranked: Workspace, folder: Path
 ) -> None:
-    report = score(workspace, folder, "first-step")
-    assert (report.scored, report.completed, report.trajectories) == (COUNT, 0, "first-step")
+    workspace = ranked
+    # The dataset remembers the choice: nothing is left to do.
+    report = score(workspace, folder)
+    assert (report.scored, report.completed, report.trajectories) == (0, 0, "first-step")
     first = stored(workspace, report.run_id)
     assert not any(row.whole for row in first.values())
     assert {len(row.scores) for row in first.values()} == {2}
-    ranked = probabilities(workspace)
-    assert None not in ranked
-    assert report.detector["detector"] in ("eight signs", "s_0 alone")
+    before = probabilities(workspace)
+    assert None not in before
+    (classifier,) = workspace.jobs.classifiers(1)
+    assert classifier.kind in ("eight signs", "s_0 alone")
     view = workspace.review.open_pair(1)
     assert view.trajectory is not None
     assert not view.trajectory.whole
     assert view.reasons is not None
     assert "best gain" not in {reason.sign for reason in view.reasons.listed}
-
-    # The dataset remembers the choice: nothing is left to do.
-    again = score(workspace, folder)
-    assert (again.scored, again.completed, again.trajectories) == (0, 0, "first-step")
 
     whole = score(workspace, folder, "all")
     assert (whole.run_id, whole.scored, whole.completed) == (report.run_id, 0, COUNT)
@@ -112,21 +105,21 @@ def test_first_steps_rank_the_pairs_and_are_completed_in_the_same_run(
         assert len(row.scores) == len(row.first_step_scores) + 1
         np.testing.assert_allclose(row.scores[:2], first[number].scores, atol=1e-5)
     # The classifier stays, and reads the first step of whole trajectories too.
-    assert probabilities(workspace) == ranked
+    assert probabilities(workspace) == before
     # Another store, scored whole at once, gives the same first steps.
     assert [row.removed[0] for row in later.values()] == [row.removed[0] for row in first.values()]
 
 
-def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, folder: Path) -> None:
-    report = score(workspace, folder, "top:25%")
+def test_the_top_of_the_queue_gets_whole_trajectories(ranked: Workspace, folder: Path) -> None:
+    report = score(ranked, folder, "top:25%")
     assert report.completed == COUNT // 4
-    p_error = probabilities(workspace)
-    whole = [number for number, row in stored(workspace, report.run_id).items() if row.whole]
+    p_error = probabilities(ranked)
+    whole = [number for number, row in stored(ranked, report.run_id).items() if row.whole]
     worst = sorted(range(COUNT), key=lambda i: (-(p_error[i] or 0), i))[: COUNT // 4]
     assert sorted(whole) == sorted(number + 1 for number in worst)
     limit = sorted(p or 0 for p in p_error)[-COUNT // 4 - 3]
     above = sum((p or 0) >= limit for p in p_error)
-    assert score(workspace, folder, f"above:{limit}").completed == above - COUNT // 4
+    assert score(ranked, folder, f"above:{limit}").completed == above - COUNT // 4
 
 
 def test_a_killed_job_resumes_where_it_stopped(
@@ -151,46 +144,38 @@ def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
 
 
 def test_corrections_are_proposed_from_whole_trajectories(
-    workspace: Workspace, folder: Path, sizes: Sizes
+    ranked: Workspace, folder: Path, sizes: Sizes
 ) -> None:
-    score(workspace, folder, "first-step")
-    limit = sorted(p or 0 for p in probabilities(workspace))[-2]
+    limit = sorted(p or 0 for p in probabilities(ranked))[-2]
     sizes(SUGGEST_ABOVE=limit)
-    report = score(workspace, folder, suggestions=True)
-    wrong = {n for n, p in enumerate(probabilities(workspace), 1) if (p or 0) >= limit}
-    whole = {number for number, row in stored(workspace, report.run_id).items() if row.whole}
+    report = score(ranked, folder, suggestions=True)
+    wrong = {n for n, p in enumerate(probabilities(ranked), 1) if (p or 0) >= limit}
+    whole = {number for number, row in stored(ranked, report.run_id).items() if row.whole}
     assert wrong == whole
     assert report.completed == len(wrong)
 
 
 def test_large_datasets_get_first_steps_unless_already_scored(
-    tmp_path: Path, model: Path, folder: Path, sizes: Sizes
+    reopened: OpenWorkspace, tmp_path: Path, folder: Path, sizes: Sizes
 ) -> None:
-    sizes(FIRST_STEP_ABOVE=COUNT - 1)
-    for detector, which in (("best", "first-step"), ("logistic", "all")):
-        opened = reopened(tmp_path / detector, model, detector=detector)
-        assert score(opened, folder).trajectories == which
-        opened.store.close()
-    sizes(FIRST_STEP_ABOVE=COUNT)
-    opened = reopened(tmp_path / "small", model)
-    assert score(opened, folder).trajectories == "all"
-    sizes(FIRST_STEP_ABOVE=COUNT - 1)
-    assert score(opened, folder).trajectories == "all", "as before"
-    opened.store.close()
+    def trajectories_of(state: str, most: int, detector: str) -> str:
+        sizes(FIRST_STEP_ABOVE=most)
+        return str(score(reopened(tmp_path / state, detector=detector), folder).trajectories)
+
+    assert trajectories_of("large", COUNT - 1, "best") == "first-step"
+    assert trajectories_of("signs", COUNT - 1, "logistic") == "all", "as it needs"
+    assert trajectories_of("small", COUNT, "best") == "all"
+    assert trajectories_of("small", COUNT - 1, "best") == "all", "as before"
 
 
 def test_detectors_of_later_steps_are_not_trained_or_adopted_without_them(
-    workspace: Workspace, tmp_path: Path, model: Path, folder: Path
+    reopened: OpenWorkspace, folder: Path
 ) -> None:
-    opened = reopened(tmp_path, model, detector="logistic", trajectories="first-step")
     with pytest.raises(SettingsError, match="needs whole trajectories"):
-        score(opened, folder)
-    opened.store.close()
-    opened = reopened(tmp_path, model, detector="nine signs")
-    score(opened, folder, "all")
-    opened.store.close()
-    with workspace.store.reading() as session:
-        (earlier,) = classifier_queries.list_classifiers(session, 1)
+        score(reopened(detector="logistic", trajectories="first-step"), folder)
+    score(reopened(detector="nine signs"), folder, "all")
+    workspace = reopened()
+    (earlier,) = workspace.jobs.classifiers(1)
     with workspace.store.writing() as session:  # as if pairs had been added since
         session.connection().exec_driver_sql("UPDATE trajectories SET whole = 0 WHERE pair_id < 9")
     replaced = score(workspace, folder, "first-step").detector
@@ -200,67 +185,56 @@ def test_detectors_of_later_steps_are_not_trained_or_adopted_without_them(
             workspace.jobs.adopt(earlier.id)
 
 
-def copies_are_whole(workspace: Workspace) -> set[bool]:
-    with workspace.store.reading() as session:
-        rows = session.connection().exec_driver_sql("SELECT whole FROM copy_trajectories")
-        return {bool(whole) for (whole,) in rows}
-
-
 @pytest.mark.parametrize(("detector", "whole"), [("best", True), ("eight signs", False)])
 def test_noisy_copies_have_the_steps_that_the_detector_uses(
-    tmp_path: Path, model: Path, folder: Path, detector: str, whole: bool
+    reopened: OpenWorkspace, folder: Path, detector: str, whole: bool
 ) -> None:
-    opened = reopened(tmp_path, model, detector=detector)
-    report = score(opened, folder, "all")
-    assert all(row.whole for row in stored(opened, report.run_id).values())
-    assert copies_are_whole(opened) == {whole}
-    classifier = classifier_in_use(opened.store, 1)
+    workspace = reopened(detector=detector)
+    report = score(workspace, folder, "all")
+    assert all(row.whole for row in stored(workspace, report.run_id).values())
+    with workspace.store.reading() as session:
+        rows = session.connection().exec_driver_sql("SELECT whole FROM copy_trajectories")
+        assert {bool(row.whole) for row in rows} == {whole}
+    classifier = classifier_in_use(workspace.store, 1)
     assert classifier is not None
     assert classifier.first_step is not whole
-    opened.store.close()
 
 
 def test_a_detector_of_first_steps_is_trained_on_existing_whole_copies(
-    tmp_path: Path, model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    reopened: OpenWorkspace, folder: Path
 ) -> None:
-    earlier = reopened(tmp_path, model, detector="nine signs")
+    earlier = reopened(detector="nine signs")
     kind = score(earlier, folder, "all").detector["detector"]
-    ranked = probabilities(earlier)
-    earlier.store.close()
-
+    before = probabilities(earlier)
     copies: list[int] = []
 
     def note(done: int, total: int, message: str) -> None:
         if message == STAGE:
             copies.append(done)
 
-    workspace = reopened(tmp_path, model, detector="eight signs")
+    workspace = reopened(detector="eight signs")
     report = score(workspace, folder, progress=note)
     assert (report.scored, report.detector["detector"]) == (0, kind)
     assert set(copies) <= {0}, "no copy is computed again"
-    assert probabilities(workspace) == ranked, "the classifier in use stays"
+    assert probabilities(workspace) == before, "the classifier in use stays"
     for number in range(1, 9):
         workspace.review.decide(number, 0, "drop" if number % 2 else "correct")
-    candidate = workspace.jobs.run("train", 1)
-    with workspace.store.reading() as session:
-        payload = classifier_queries.get_payload(session, candidate.classifier_id)
-    assert Classifier.from_bytes(payload).first_step
-    workspace.jobs.adopt(candidate.classifier_id)
+    workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
+    learnt = classifier_in_use(workspace.store, 1)
+    assert learnt is not None
+    assert learnt.first_step
     assert None not in probabilities(workspace)
-    workspace.store.close()
 
 
 def test_an_estimate_distinguishes_first_steps_from_whole_trajectories(
-    workspace: Workspace, folder: Path, first_steps: Path, tmp_path: Path, model: Path
+    reopened: OpenWorkspace, ranked: Workspace, folder: Path, tmp_path: Path
 ) -> None:
+    workspace = reopened(tmp_path / "new")
     dataset = workspace.find_or_import(str(folder))
     planned = workspace.jobs.estimate(dataset, suggestions=False, trajectories="top:50%")
     assert (planned.trajectories, planned.whole) == ("top:50%", COUNT // 2)
     assert 0 < planned.whole_seconds < planned.seconds
-    shutil.copytree(first_steps / "state", tmp_path / "ranked" / "state")
-    ranked = reopened(tmp_path / "ranked", model)
     rest = ranked.jobs.estimate(dataset, suggestions=False, trajectories="all")
-    ranked.store.close()
     assert (rest.pairs, rest.whole) == (0, COUNT)
     assert rest.whole_seconds > 0
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from backend.engine import hub_cache
 from backend.engine.presets import PRESETS
 from backend.errors import SettingsError
 from backend.jobs.model_manager import MODEL_TYPES, licence_in
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import dataset_queries
 
@@ -20,12 +18,9 @@ NAME = "somebody/tiny-clip"
 COMMIT = "fedcba9876543210fedcba9876543210fedcba98"
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    yield opened
-    opened.store.close()
 
 
 def put_in_cache(name: str, **files: str) -> None:

@@ -1,6 +1,5 @@
 """The memory used by an import does not grow with the dataset, for good or bad rows."""
 
-import json
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -27,22 +26,6 @@ def table(folder: Path, rows: int, line: str) -> Path:
     return folder
 
 
-def annotations(folder: Path, rows: int) -> Path:
-    """One JSON file like COCO's, with an image for every five captions."""
-    Image.new("RGB", (8, 8), "red").save(folder / "a.png")
-    numbers = range(rows)
-    whole = {
-        "images": [{"id": number, "file_name": "a.png"} for number in numbers[::5]],
-        "annotations": [
-            {"id": number, "image_id": number // 5 * 5, "caption": f"A red square {number}"}
-            for number in numbers
-        ],
-    }
-    path = folder / "captions.json"
-    path.write_text(json.dumps(whole), encoding="utf-8")
-    return path
-
-
 def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
     """Peak MiB held by Python while that many rows were imported."""
     source = folder / f"pairs-{rows}"
@@ -64,9 +47,8 @@ def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
     [
         partial(table, line="a.png,row-{number},A red square number {number}\n"),
         pytest.param(partial(table, line="gone.png,row-{number},A\n"), marks=pytest.mark.nightly),
-        pytest.param(annotations, marks=pytest.mark.nightly),  # `test_json_stream.py` streams too
     ],
-    ids=["good rows", "bad rows", "one JSON"],
+    ids=["good rows", "bad rows"],
 )
 def test_importing_streams(tmp_path: Path, write: Callable[[Path, int], Path]) -> None:
     # The first import of a process fills caches and is not measured.

@@ -1,7 +1,5 @@
 """Near duplicates and the map of a whole dataset, from the vectors stored by scoring."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +15,14 @@ from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
-from tests.jobs.copied_pictures import PAIRS, opened, score_copies
-
-
-@pytest.fixture(scope="session")
-def scored(shared_folder: SharedFolder) -> Path:
-    return shared_folder("scored-copies", score_copies)
+from tests.jobs.copied_pictures import PAIRS, score_copies
+from tests.jobs.opening import CLIP, OpenWorkspace
 
 
 @pytest.fixture
-def workspace(scored: Path, tmp_path: Path) -> Iterator[Workspace]:
-    shutil.copytree(scored / "state", tmp_path / "state")
-    made = opened(tmp_path / "state")
-    yield made
-    made.store.close()
+def workspace(shared_folder: SharedFolder, open_workspace: OpenWorkspace) -> Workspace:
+    scored = shared_folder("scored-copies", score_copies)
+    return open_workspace(copy_of=scored, author="Ada", **CLIP)
 
 
 def listed(workspace: Workspace, query: str) -> list[str]:
@@ -193,12 +185,13 @@ def test_both_run_in_the_background_and_a_cancelled_map_keeps_the_old_one(
     assert pictures(workspace) != []
 
 
-def test_a_dataset_without_vectors_must_be_scored_first(tmp_path: Path) -> None:
+def test_a_dataset_without_vectors_must_be_scored_first(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
     image_folder(tmp_path / "pairs", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
-    workspace = opened(tmp_path / "state")
+    workspace = open_workspace()
     workspace.find_or_import(str(tmp_path / "pairs"))
     for kind in ("duplicates", "map"):
         with pytest.raises(SettingsError, match="not been scored") as raised:
             workspace.jobs.run(kind, 1)
         assert "score NAME" in raised.value.remedies["terminal"]
-    workspace.store.close()

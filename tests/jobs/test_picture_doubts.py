@@ -1,6 +1,5 @@
 """The guard is calibrated on people's captions, once for each model, dataset and classifier."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,25 +9,17 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.english.phrases import phrases_of
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import PictureDoubts
-from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import pair_queue as queue_queries
-from db.queries.pair_queue import QueueRow
 from research.scenes.labelled_bags import scene_bags
-from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, score_pairs
 
 SCENES = 16
 #: So few captions have fewer phrases than the default minimum for fitting a rule.
 LEAST = 10
-
-
-def opened(state: Path) -> Workspace:
-    given = {"data_directory": str(state), "kind": "clip", "detector": "logistic",
-             "model": str(MODELS / DIRECTORIES["clip"])}  # fmt: skip
-    return Workspace(load_settings(given, {}))
 
 
 @pytest.fixture(scope="module")
@@ -40,26 +31,18 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     image_folder(base / "pairs", rows, ())
     for i, scene in enumerate(made.scenes):
         render(scene, 128).save(base / "pairs" / f"{i}.png")
-    workspace = opened(base / "state")
-    workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
-    workspace.store.close()
-    return base / "state"
+    return score_pairs(base, **QUICK_CLIP)
 
 
 @pytest.fixture
-def workspace(scored: Path, tmp_path: Path, sizes: Sizes) -> Workspace:
+def workspace(open_workspace: OpenWorkspace, scored: Path, sizes: Sizes) -> Workspace:
     sizes(LEAST_PHRASES=LEAST)
-    shutil.copytree(scored, tmp_path / "state")
-    return opened(tmp_path / "state")
+    return open_workspace(copy_of=scored, **QUICK_CLIP)
 
 
 def doubts_of(workspace: Workspace) -> PictureDoubts:
     corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
     return PictureDoubts(workspace.store, workspace.engine, corrector, 1, scale=20.0)
-
-
-def own_caption(row: QueueRow) -> list[str]:
-    return [row.caption]
 
 
 def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
@@ -73,16 +56,13 @@ def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
     ]
 
 
-def test_the_rule_is_stored_with_the_run_and_fitted_once(
-    workspace: Workspace,
-) -> None:
+def test_the_rule_is_stored_with_the_run_and_fitted_once(workspace: Workspace) -> None:
     first = doubts_of(workspace)
     assert first.rule == DEFAULT
-    rule = first.calibrate(own_caption)
+    rule = first.calibrate(lambda row: [row.caption])
     assert isinstance(rule, Weighed)
     assert rule.phrases >= 2 * LEAST
-    resumed = doubts_of(workspace)
-    assert resumed.rule == rule
+    assert doubts_of(workspace).rule == rule
 
 
 def test_evidence_is_the_same_for_captions_in_a_batch_and_alone(workspace: Workspace) -> None:

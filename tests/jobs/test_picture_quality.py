@@ -1,7 +1,6 @@
 """Dark, blurry, odd or duplicate pictures: measured once, stored, and available as queues."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,10 @@ from PIL import Image
 
 from backend.errors import SettingsError
 from backend.review.queue_form import from_fields, from_text
-from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import OpenWorkspace
 
 
 def noise(seed: int, size: tuple[int, int] = (96, 96)) -> Image.Image:
@@ -23,7 +22,7 @@ def noise(seed: int, size: tuple[int, int] = (96, 96)) -> Image.Image:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     folder = tmp_path / "pictures"
     folder.mkdir()
     plain = {f"plain-{n}": noise(n, (96 + n, 96)) for n in range(8)}
@@ -46,10 +45,9 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     # A second caption of a picture is not a duplicate.
     rows.append({"id": "second", "file_name": "plain-5.png", "caption": "A second caption."})
     (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(folder)
-    yield opened
-    opened.store.close()
+    workspace = open_workspace()
+    workspace.jobs.import_dataset(folder)
+    return workspace
 
 
 def listed(workspace: Workspace, query: str) -> set[str]:

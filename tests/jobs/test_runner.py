@@ -1,7 +1,6 @@
 """Jobs run in parallel or, if they share a resource, in order; they are cancelled and retried."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,11 @@ import pytest
 from backend.errors import NotFound, SettingsError, TracedError
 from backend.jobs.runner import MOST_AT_ONCE, JobRunner
 from backend.progress import Progress
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import job_queries as queries
 
 PATIENCE = 200
 MODELS = frozenset({"models"})
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    yield opened
-    opened.store.close()
 
 
 @pytest.fixture

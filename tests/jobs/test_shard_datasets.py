@@ -1,7 +1,6 @@
 """Datasets whose images are in shards, through import, pictures, verdicts and export."""
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,16 +11,8 @@ from PIL import Image
 from backend.datasets.reading import read_dataset
 from backend.errors import ExportError, ImageError
 from backend.jobs.reports import ExportChoice
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import encoded, make_tar
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    yield opened
-    opened.store.close()
 
 
 def a_tar(folder: Path) -> Path:

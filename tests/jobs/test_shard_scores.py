@@ -33,6 +33,7 @@ from tests.datasets.folders import make_tar
 from tests.fixtures.object_store import ObjectStore
 from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import OpenWorkspace
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARDS, PAIRS = 3, 16
@@ -110,44 +111,22 @@ def test_every_pair_has_its_row_and_nothing_else_remains(scored: Path, source: P
 
 
 def test_a_shard_has_the_scores_of_a_dataset(
-    scored: Path, source: Path, engine: Engine, tmp_path: Path
+    scored: Path, source: Path, open_workspace: OpenWorkspace
 ) -> None:
-    settings = {"data_directory": str(tmp_path), "trajectories": "first-step"}
-    workspace = Workspace(load_settings(settings, {}))
+    workspace = open_workspace(trajectories="first-step")
     dataset = workspace.jobs.import_dataset(source / "00002.tar").dataset_id
     workspace.jobs.score(dataset, suggestions=False)
     expected = {r.caption: r.s_0 for r in workspace.review.queue_page(QueueFilter(dataset)).rows}
-    workspace.store.close()
     in_shard = {row["caption"]: row["s_0"] for row in rows(scored, 2)}
     assert in_shard == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_same_command_has_nothing_left_to_do(
+def test_the_same_command_has_nothing_left_to_do_and_others_are_refused(
     scored: Path, source: Path, engine: Engine
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in scored.iterdir()}
     report = shard_scores.score_shards(engine, source, scored, devices=HERE)
     assert (report.scored_now, report.pairs) == (0, SHARDS * PAIRS)
-    assert {path: path.stat().st_mtime_ns for path in scored.iterdir()} == before
-
-
-def test_a_changed_shard_is_scored_again_and_a_broken_one_is_named(
-    engine: Engine, tmp_path: Path
-) -> None:
-    source, out = write_shards(tmp_path / "source", 4), tmp_path / "out"
-    shard_scores.score_shards(engine, source, out, devices=HERE)
-    (source / "00000.tar").replace(source / "00002.tar")
-    (source / "00001.tar").write_bytes(b"no tar")
-    report = shard_scores.score_shards(engine, source, out, devices=HERE)
-    assert (report.shards, report.scored_now) == (2, 1)
-    assert len(report.failed) == 1
-    assert report.failed[0].startswith("00001.tar")
-    assert [row["caption"] for row in rows(out, 2)] == [
-        caption for _, caption in drawn_pairs(4, seed=0)
-    ]
-
-
-def test_results_of_another_run_are_refused(scored: Path, source: Path, engine: Engine) -> None:
     with pytest.raises(SettingsError, match="another run"):
         shard_scores.score_shards(engine, source, scored, devices=HERE, seed=7)
     with pytest.raises(SettingsError, match="lies in the source"):
@@ -156,6 +135,7 @@ def test_results_of_another_run_are_refused(scored: Path, source: Path, engine: 
         shard_scores.score_shards(engine, scored, source, devices=HERE)
     with pytest.raises(DatasetNotFound):
         shard_scores.score_shards(engine, source / "nowhere", scored, devices=HERE)
+    assert {path: path.stat().st_mtime_ns for path in scored.iterdir()} == before
 
 
 def test_tables_with_different_columns_are_named_before_work_begins(
@@ -203,8 +183,6 @@ def test_addresses_serve_as_source_and_destination(
             assert_same(pq.read_table(content).to_pylist(), scored, number)
     written = [request for request in object_store.requests if request.startswith("PUT")]
     assert sum(".parquet" in request for request in written) == SHARDS
-    with pytest.raises(SettingsError, match="another run"):
-        shard_scores.score_shards(engine, source, "s3://shop/out", devices=HERE)
     with pytest.raises(SettingsError, match="lies in the source"):
         shard_scores.score_shards(engine, "s3://shop/in", "s3://shop/in/out", devices=HERE)
     with pytest.raises(DatasetNotFound, match="no tar shards"):
@@ -212,10 +190,9 @@ def test_addresses_serve_as_source_and_destination(
 
 
 def test_a_dataset_comes_from_an_address_and_goes_to_one(
-    source: Path, object_store: ObjectStore, tmp_path: Path
+    source: Path, object_store: ObjectStore, workspace: Workspace, tmp_path: Path
 ) -> None:
     object_store.upload(source, "s3://shop/pairs")
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
     report = workspace.jobs.import_dataset("s3://shop/pairs")
     assert (report.name, report.added, report.problems) == ("pairs", SHARDS * PAIRS, 0)
     again = workspace.jobs.import_dataset("s3://shop/pairs")
@@ -231,7 +208,6 @@ def test_a_dataset_comes_from_an_address_and_goes_to_one(
         workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
     cleaned = workspace.jobs.import_dataset(target, name="again")
     assert (cleaned.added, cleaned.problems) == (SHARDS * PAIRS, 0)
-    workspace.store.close()
 
 
 def test_what_is_scored_is_ranked_again_without_a_model(

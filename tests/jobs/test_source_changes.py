@@ -4,7 +4,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,6 @@ from backend.datasets.cells import split_proof
 from backend.errors import ExportError, ImageError, SettingsError
 from backend.jobs.export_dataset import UNREADABLE, remaining
 from backend.jobs.reports import ExportChoice, ImportReport
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
 from db.queries import (
@@ -32,6 +31,7 @@ from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from tests.datasets.folders import image_folder, picture
 from tests.db.building import decided_pairs
+from tests.jobs.opening import OpenWorkspace, opened
 from tests.tree import ROOT
 
 PICTURES = ("a.png", "b.png", "c.png", "d.png")
@@ -39,11 +39,8 @@ IDS, NO_IDS = True, False
 
 
 @pytest.fixture
-def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
-    state = {"data_directory": str(tmp_path / "state"), "database": url}
-    opened = Workspace(load_settings(state, {}))
-    yield opened
-    opened.store.close()
+def workspace(url: str, open_workspace: OpenWorkspace) -> Workspace:
+    return open_workspace(database=url)
 
 
 def write(path: Path, captions: Mapping[str, str], has_ids: bool, **more: Any) -> Path:
@@ -319,11 +316,6 @@ def test_an_export_leaves_out_what_cannot_be_decoded(
     assert not (tmp_path / "none").exists()
 
 
-def moved(source: Path, target: Path) -> Path:
-    source.rename(target)
-    return target
-
-
 @pytest.mark.parametrize("by_import", [True, False])
 def test_a_moved_folder_is_found_again(
     workspace: Workspace, tmp_path: Path, by_import: bool
@@ -331,7 +323,7 @@ def test_a_moved_folder_is_found_again(
     first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, NO_IDS))
     dataset, dog = first.dataset_id, pairs(workspace, first)["a.png"]
     workspace.review.decide(dog.id, 0, "correct")
-    place = moved(tmp_path / "d", tmp_path / "there")
+    place = (tmp_path / "d").rename(tmp_path / "there")
     assert workspace.jobs.score(dataset, anyway=True).unreadable == 3
     if by_import:
         again = workspace.jobs.import_dataset(place, name="d")
@@ -348,7 +340,7 @@ def test_a_folder_with_other_pictures_is_not_the_moved_one(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
-    other = moved(tmp_path / "d", tmp_path / "other")
+    other = (tmp_path / "d").rename(tmp_path / "other")
     picture(other / "a.png", (33, 10))
     with pytest.raises(SettingsError, match="Nothing was changed"):
         workspace.relocate_dataset(first.dataset_id, other)
@@ -376,11 +368,10 @@ def test_import_asks_on_a_terminal_whether_to_take_changes(tmp_path: Path) -> No
         return done.stdout + done.stderr
 
     def caption() -> str:
-        opened = Workspace(load_settings({"data_directory": str(state)}, {}))
-        with opened.store.reading() as session:
-            dataset = opened.find("d")
-            rows = {p.external_id: p for p in pair_queries.iterate_pairs(session, dataset)}
-        opened.store.close()
+        workspace = opened(state)
+        with workspace.store.reading() as session:
+            rows = {p.external_id: p for p in pair_queries.iterate_pairs(session, 1)}
+        workspace.store.close()
         return rows["a"].caption
 
     write(tmp_path / "d", FIRST, IDS)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +17,13 @@ from backend.jobs import specificity as job
 from backend.jobs.reports import ExportChoice
 from backend.review.charts import plane_of
 from backend.review.queue_form import cleaned, from_fields
-from backend.settings import EMBEDDED_SCORER, MODELS, load_settings
+from backend.settings import EMBEDDED_SCORER
 from backend.workspace import QueueFilter, Workspace
 from db.queries import specificity_queries as queries
-from research.scenes.labelled_scenes import DIRECTORIES
-from tests.checkpoints import drawn_pairs
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
-from traced_ui.plane import plane_figure
+from tests.jobs.opening import VECTORS, OpenWorkspace, score_pairs
 
 PAIRS = 28
 
@@ -36,31 +33,18 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state of a workspace that has scored drawn pairs with CLIP: each picture has a caption,
     the first ones two, and the last picture is a copy of the first."""
     base = tmp_path_factory.mktemp("specificity")
-    pairs = drawn_pairs(PAIRS, seed=8)
-    pairs[-1] = (pairs[0][0], pairs[-1][1])
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
-    rows += [{"file_name": f"{i}.png", "caption": "A picture of a thing."} for i in range(3)]
-    image_folder(base / "pairs", rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(base / "pairs" / f"{i}.png")
-    workspace = opened(base / "state")
-    workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
-    workspace.store.close()
-    return base
-
-
-def opened(state: Path, **settings: object) -> Workspace:
-    given = {"data_directory": str(state), "kind": "clip", "detector": "logistic",
-             "model": str(MODELS / DIRECTORIES["clip"]), **settings}  # fmt: skip
-    return Workspace(load_settings(given, {}))
+    folder = drawn_folder(base / "pairs", PAIRS, seed=8)
+    shutil.copy(folder / "0.png", folder / f"{PAIRS - 1}.png")
+    with (folder / "metadata.jsonl").open("a") as table:
+        for number in range(3):
+            row = {"file_name": f"{number}.png", "caption": "A picture of a thing."}
+            table.write(json.dumps(row) + "\n")
+    return score_pairs(base, **VECTORS)
 
 
 @pytest.fixture
-def workspace(scored: Path, tmp_path: Path) -> Iterator[Workspace]:
-    shutil.copytree(scored / "state", tmp_path / "state")
-    made = opened(tmp_path / "state")
-    yield made
-    made.store.close()
+def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
+    return open_workspace(copy_of=scored, **VECTORS)
 
 
 def rows_of(workspace: Workspace) -> dict[int, queries.RetrievalRow]:
@@ -138,10 +122,8 @@ def test_specificity_is_used_by_queue_search_and_export(
     worst = min(rows.values(), key=lambda row: (row.specificity, row.pair_id))
     page = workspace.review.queue_page(QueueFilter(1, order="specificity", descending=False))
     assert page.rows[0].pair_id == worst.pair_id
-    assert workspace.review.search(1, like=f"confused:{worst.pair_id}") == (
-        worst.pair_id,
-        *worst.better,
-    )
+    confused = workspace.review.search(1, like=f"confused:{worst.pair_id}")
+    assert confused == (worst.pair_id, *worst.better)
     export_scores.write(workspace.store, 1, tmp_path / "scores.jsonl")
     exported = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert [item["specificity"] for item in exported] == [row.specificity for row in rows.values()]
@@ -154,11 +136,8 @@ def test_specificity_is_used_by_queue_search_and_export(
 
 
 def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace: Workspace) -> None:
-    assert [region.name for region in plane_of(workspace.store, 1).regions] == [
-        "wrong",
-        "abstract",
-        "good",
-    ]
+    before = plane_of(workspace.store, 1).regions
+    assert [region.name for region in before] == ["wrong", "abstract", "good"]
     workspace.jobs.run("specificity", 1)
     view = plane_of(workspace.store, 1, "specificity")
     assert [region.name for region in view.regions] == ["wrong", "abstract", "generic", "good"]
@@ -167,14 +146,9 @@ def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace:
     for region in view.regions:
         filter = from_fields(1, cleaned(region.fields))
         assert workspace.review.queue_count(filter) == region.waiting
-    figure = plane_figure(view, "specificity", 0.5)
-    assert all(share <= 0.5 for share in figure.data[0].customdata)
-    assert plane_figure(view).layout.yaxis.title.text.startswith("generic")
 
 
-def test_missing_measurements_and_vectors_are_reported(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_missing_measurements_and_vectors_are_reported(workspace: Workspace) -> None:
     assert workspace.review.open_pair(1).specificity is None
     with pytest.raises(SettingsError, match="has not been measured"):
         workspace.review.search(1, like="confused:1")
@@ -184,36 +158,24 @@ def test_missing_measurements_and_vectors_are_reported(
         workspace.jobs.run("specificity", 1)
 
 
-def test_a_model_other_than_the_scoring_model_is_refused(scored: Path, tmp_path: Path) -> None:
-    shutil.copytree(scored / "state", tmp_path / "state")
-    other = opened(tmp_path / "state", kind="blip-itm", model=str(EMBEDDED_SCORER))
-    with pytest.raises(NotScored, match="was scored with clip"):
-        other.jobs.run("specificity", 1)
-    other.store.close()
-
-
 def test_after_scoring_by_itm_specificity_uses_itc_and_says_so(
-    scored: Path, tmp_path: Path
+    open_workspace: OpenWorkspace, scored: Path
 ) -> None:
-    made = opened(
-        tmp_path / "state", kind="blip-itm", model=str(MODELS / DIRECTORIES["blip-itm"]),
-        detector="s_0 alone",
-    )  # fmt: skip
-    dataset = made.find_or_import(str(scored / "pairs"))
-    made.jobs.score(dataset, suggestions=False, trajectories="first-step")
-    report = made.jobs.run("specificity", dataset)
+    workspace = open_workspace(
+        copy_of=scored, kind="blip-itm", model=str(EMBEDDED_SCORER), detector="s_0 alone"
+    )
+    with pytest.raises(NotScored, match="was scored with clip"):
+        workspace.jobs.run("specificity", 1)
+    workspace.jobs.score(1, suggestions=False, trajectories="first-step")
+    report = workspace.jobs.run("specificity", 1)
     assert report.measured == PAIRS + 3
-    scorer = made.engine.scorer
-    assert (scorer.info.kind, report.by) == ("blip-itm", "ITC")
-    row = rows_of(made)[1]
-    view = made.review.open_pair(1)
+    assert (workspace.engine.scorer.info.kind, report.by) == ("blip-itm", "ITC")
+    row = rows_of(workspace)[1]
+    view = workspace.review.open_pair(1)
     assert view.specificity is not None
     assert view.specificity.by == "ITC"
     # The share among neighbours is computed from the vectors of ITC with their scale.
-    images_seen = job.picture_vectors(made.store, made.engine, dataset)
-    text = job.texts_of(made.engine, [view.caption])[0]
-    better = images_seen.of(list(row.better))
-    picture = images_seen.of([1])
-    cosines = job.unit(np.concatenate([picture, better])) @ text
+    pictures = job.picture_vectors(workspace.store, workspace.engine, 1)
+    text = job.texts_of(workspace.engine, [view.caption])[0]
+    cosines = job.unit(np.concatenate([pictures.of([1]), pictures.of(list(row.better))])) @ text
     assert (cosines[1:] > cosines[0] - 2e-3).all()
-    made.store.close()

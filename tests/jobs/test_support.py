@@ -13,8 +13,7 @@ from backend.engine.english.phrases import is_spaced
 from backend.engine.phrases.nonce import NoncePools
 from backend.errors import SettingsError
 from backend.jobs import export_scores, support
-from backend.jobs.reports import TwoStage
-from backend.settings import MODELS, load_settings
+from backend.jobs.reports import SupportReport, TwoStage
 from backend.workspace import QueueFilter, Workspace
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
@@ -22,11 +21,13 @@ from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
+from db.queries.pairs import PairRow
 from db.queries.trajectories import TrajectoryRow
-from tests.checkpoints import drawn_folder, drawn_pairs
+from tests.checkpoints import drawn_folder
 from tests.datasets.folders import image_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, opened
 from traced_ui.api import Caller, open_pair, queue
 from traced_ui.dataset_settings import overview_html
 
@@ -35,26 +36,29 @@ COUNT = 40
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "pairs"
-    pairs = drawn_pairs(COUNT, seed=9)
-    captions = [text for _, text in pairs]
-    captions[3:6] = ["!?", "Simply forever", "犬が走っている"]
-    rows = [
-        {"file_name": f"{i}.png", "caption": text, "split": "train" if i < 33 else "test"}
-        for i, text in enumerate(captions)
-    ]
-    image_folder(path, rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(path / f"{i}.png")
-    return path
+    captions = {3: "!?", 4: "Simply forever", 5: "犬が走っている"}
+
+    def columns(number: int, caption: str) -> dict[str, object]:
+        split = "train" if number < 33 else "test"
+        return {"caption": captions.get(number, caption), "split": split}
+
+    return drawn_folder(tmp_path_factory.mktemp("data") / "pairs", COUNT, 9, columns)
 
 
-def open_workspace(state: Path, **settings: object) -> Workspace:
-    given = {
-        "data_directory": str(state), "model": str(MODELS / "scenes-clip"), "captioner": "none",
-        "detector": "logistic", **settings,
-    }  # fmt: skip
-    return Workspace(load_settings(given, {}))
+SETTINGS = {**QUICK_CLIP, "captioner": "none"}
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
+    """A workspace before support is measured, to copy."""
+    base = tmp_path_factory.mktemp("scored")
+    workspace = opened(base / "state", **SETTINGS)
+    dataset = workspace.find_or_import(str(folder))
+    with pytest.raises(SettingsError, match="no scores yet"):
+        workspace.jobs.run("support", dataset)
+    workspace.jobs.score(dataset, suggestions=False)
+    workspace.store.close()
+    return base
 
 
 @pytest.fixture(scope="module")
@@ -63,43 +67,45 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
-    """The data of a workspace before support is measured, to copy."""
-    state = tmp_path_factory.mktemp("scored") / "state"
-    opened = open_workspace(state)
-    dataset = opened.find_or_import(str(folder))
-    with pytest.raises(SettingsError, match="no scores yet"):
-        opened.jobs.run("support", dataset)
-    opened.jobs.score(dataset, suggestions=False)
-    opened.store.close()
-    return state
+def measured(state: Path, scored: Path) -> Iterator[tuple[Workspace, SupportReport]]:
+    """The same after support was measured; tests change nothing."""
+    shutil.copytree(scored / "state", state)
+    made = opened(state, **SETTINGS)
+    yield made, made.jobs.run("support", 1)
+    made.store.close()
 
 
-@pytest.fixture(scope="module")
-def workspace(state: Path, scored: Path) -> Iterator[Workspace]:
-    shutil.copytree(scored, state)
-    opened = open_workspace(state)
-    yield opened
-    opened.store.close()
+@pytest.fixture
+def workspace(measured: tuple[Workspace, SupportReport]) -> Workspace:
+    return measured[0]
 
 
-def stored(workspace: Workspace, dataset: int) -> list[tuple[float | None, float | None]]:
+def stored(workspace: Workspace) -> list[tuple[float | None, float | None]]:
     with workspace.store.reading() as session:
-        return [(row.support, row.weakest) for row in pair_queries.iterate_pairs(session, dataset)]
+        return [(row.support, row.weakest) for row in pair_queries.iterate_pairs(session, 1)]
 
 
-def test_support_is_the_mean_normalised_over_the_pool(workspace: Workspace) -> None:
+def pairs_and_phrases(
+    workspace: Workspace,
+) -> tuple[list[PairRow], list[PairRow], dict[int, list[phrase_queries.PhraseRow]]]:
+    """All pairs, the pool by whose phrases support is normalised, and the phrases of each."""
+    with workspace.store.reading() as session:
+        rows = list(pair_queries.iterate_pairs(session, 1))
+        phrases = {row.id: phrase_queries.phrases_of(session, row.id) or [] for row in rows}
+    pool = sorted(rows, key=lambda row: (-(row.s_0 or 0), row.id))[: int(0.7 * COUNT)]
+    return rows, pool, phrases
+
+
+def test_support_is_the_mean_normalised_over_the_pool(
+    measured: tuple[Workspace, SupportReport],
+) -> None:
     """Recomputed from the stored phrases with plain loops."""
-    dataset = workspace.find("pairs")
-    report = workspace.jobs.run("support", dataset)
+    workspace, report = measured
     assert report.computed == COUNT
     assert report.phrases >= report.covered > 3 * COUNT
     assert "this model maps all nonces to one unknown token" in report.notes
     assert any("script without spaces" in note for note in report.notes)
-    with workspace.store.reading() as session:
-        rows = list(pair_queries.iterate_pairs(session, dataset))
-        phrases = {row.id: phrase_queries.phrases_of(session, row.id) or [] for row in rows}
-    pool = sorted(rows, key=lambda row: (-(row.s_0 or 0), row.id))[: int(0.7 * COUNT)]
+    rows, pool, phrases = pairs_and_phrases(workspace)
     by_kind: dict[int, list[float]] = {}
     for row in pool:
         for score in phrases[row.id]:
@@ -123,47 +129,29 @@ def test_support_is_the_mean_normalised_over_the_pool(workspace: Workspace) -> N
     assert report.untested == len(untested)
 
 
-def test_a_second_run_computes_nothing_and_changes_nothing(workspace: Workspace) -> None:
-    dataset = workspace.find("pairs")
-    workspace.jobs.run("support", dataset)
-    before = stored(workspace, dataset)
-    again = workspace.jobs.run("support", dataset)
-    assert again.computed == 0
-    assert stored(workspace, dataset) == before
-
-
-def test_a_stopped_run_resumes_after_the_last_pair(
-    workspace: Workspace,
-    tmp_path: Path,
-    scored: Path,
-    sizes: Sizes,
+def test_a_stopped_run_resumes_after_the_last_pair_and_a_second_computes_nothing(
+    workspace: Workspace, open_workspace: OpenWorkspace, scored: Path, sizes: Sizes
 ) -> None:
-    whole = workspace.find("pairs")
-    workspace.jobs.run("support", whole)
-    shutil.copytree(scored, tmp_path / "state")
-    other = open_workspace(tmp_path / "state")
-    dataset = other.find("pairs")
+    other = open_workspace(copy_of=scored, **SETTINGS)
     sizes(BATCH=7)
     with pytest.raises(KeyboardInterrupt):
-        other.jobs.run("support", dataset, stop_at(21))
-    assert stored(other, dataset) == [(None, None)] * COUNT
-    report = other.jobs.run("support", dataset)
-    assert report.computed == COUNT - 3 * 7
-    for (a, b), (c, d) in zip(stored(other, dataset), stored(workspace, whole), strict=True):
-        assert (a is None) == (c is None)
-        if a is not None and b is not None:
-            assert (a, b) == (pytest.approx(c, abs=1e-5), pytest.approx(d, abs=1e-5))
-    other.store.close()
+        other.jobs.run("support", 1, stop_at(21))
+    assert stored(other) == [(None, None)] * COUNT
+    assert other.jobs.run("support", 1).computed == COUNT - 3 * 7
+    for resumed, whole in zip(stored(other), stored(workspace), strict=True):
+        assert resumed == (whole if whole[0] is None else pytest.approx(whole, abs=1e-5))
+    before = stored(other)
+    assert other.jobs.run("support", 1).computed == 0
+    assert stored(other) == before
 
 
 def test_damaged_nonces_are_created_again(
     workspace: Workspace, state: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    workspace.jobs.run("support", workspace.find("pairs"))
     (file,) = (state / "nonces").glob("clip-*.json")
     whole = file.read_text(encoding="utf-8")
     file.write_text(whole[:100], encoding="utf-8")
-    assert workspace.jobs.run("support", workspace.find("pairs")).computed == 0  # the same digest
+    assert workspace.jobs.run("support", 1).computed == 0  # the same digest
     assert "created again" in caplog.text
     assert NoncePools.from_json(file.read_text(encoding="utf-8")).to_json() == whole
 
@@ -171,14 +159,12 @@ def test_damaged_nonces_are_created_again(
 def test_the_api_and_files_contain_the_measured_values(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    dataset = workspace.find("pairs")
-    workspace.jobs.run("support", dataset)
-    in_store = stored(workspace, dataset)
+    in_store = stored(workspace)
     assert any(support is not None for support, _ in in_store)
     caller = Caller(workspace)
-    queued = {row.id: row.model_dump() for row in queue(caller, dataset, limit=100).pairs}
+    queued = {row.id: row.model_dump() for row in queue(caller, 1, limit=100).pairs}
     file = tmp_path / "scores.jsonl"
-    export_scores.write(workspace.store, dataset, file)
+    export_scores.write(workspace.store, 1, file)
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for pair_id, line, (whole, worst) in zip(sorted(queued), lines, in_store, strict=True):
         pair = open_pair(caller, pair_id).model_dump()
@@ -193,22 +179,21 @@ def test_the_api_and_files_contain_the_measured_values(
             assert phrase["phrase"] == pair["caption"][phrase["start"] : phrase["end"]]
 
 
-def test_support_with_lemon_is_refused(tmp_path: Path) -> None:
-    opened = open_workspace(tmp_path / "state", kind="lemon")
-    dataset = opened.find_or_import(str(drawn_folder(tmp_path / "few", 6)))
-    opened.jobs.score(dataset, suggestions=False)
+def test_support_with_lemon_is_refused(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
+    workspace = open_workspace(**{**SETTINGS, "kind": "lemon"})
+    dataset = workspace.find_or_import(str(drawn_folder(tmp_path / "few", 6)))
+    workspace.jobs.score(dataset, suggestions=False)
     with pytest.raises(SettingsError, match="LEMoN compares pairs; phrases need a scorer"):
-        opened.jobs.run("support", dataset)
-    opened.store.close()
+        workspace.jobs.run("support", dataset)
 
 
-def scored_without_a_model(opened: Workspace, path: Path, captions: list[str]) -> int:
+def scored_without_a_model(workspace: Workspace, path: Path, captions: list[str]) -> int:
     """Import pairs of one picture with made-up match scores; returns the dataset."""
     rows = [{"file_name": "a.png", "caption": text} for text in captions]
     image_folder(path, rows, ("a.png",))
-    dataset = opened.find_or_import(str(path))
-    info = opened.engine.scorer.info
-    with opened.store.writing() as session:
+    dataset = workspace.find_or_import(str(path))
+    info = workspace.engine.scorer.info
+    with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
         run = run_queries.start_run(
             session, kind="score", dataset_id=dataset, scorer_kind=info.kind, model=info.model,
@@ -222,10 +207,8 @@ def scored_without_a_model(opened: Workspace, path: Path, captions: list[str]) -
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Iterator[Workspace]:
-    opened = open_workspace(tmp_path / "state")
-    yield opened
-    opened.store.close()
+def bare(open_workspace: OpenWorkspace) -> Workspace:
+    return open_workspace(**SETTINGS)
 
 
 def test_a_missing_image_is_listed_once(bare: Workspace, tmp_path: Path) -> None:
@@ -277,17 +260,11 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
     assert shown() == (not is_shown, not is_shown or not spaced)
 
 
-def test_a_suspect_word_that_the_picture_supports_is_marked(
-    workspace: Workspace,
-) -> None:
+def test_a_suspect_word_that_the_picture_supports_is_marked(workspace: Workspace) -> None:
     """A word suspect by 0.5 or more whose phrase is above the mean of its kind over the pool."""
-    dataset = workspace.find("pairs")
-    workspace.jobs.run("support", dataset)
+    rows, pool, phrases = pairs_and_phrases(workspace)
     with workspace.store.reading() as session:
-        rows = list(pair_queries.iterate_pairs(session, dataset))
-        phrases = {row.id: phrase_queries.phrases_of(session, row.id) or [] for row in rows}
         before = detection_queries.detections_of(session, [row.id for row in rows])
-    pool = sorted(rows, key=lambda row: (-(row.s_0 or 0), row.id))[: int(0.7 * COUNT)]
     objects = [p.basis for row in pool for p in phrases[row.id] if p.kind == 0 and p.basis]
     mean = float(np.mean(objects))
     hints = set()

@@ -1,21 +1,17 @@
 """Two-stage selection of a dataset: exact counts, precedence of verdicts, saved view, losses."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import update
-from typer.testing import CliRunner
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
 from backend.review.queue_form import from_fields
 from backend.review.verdicts import edit_captions
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair, Run
 from db.queries import pairs as pair_queries
@@ -24,26 +20,34 @@ from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.probabilities import p_error_of
 from db.queries.trajectories import TrajectoryRow
+from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
+from tests.jobs.opening import OpenWorkspace, opened
 
 COUNT = 100
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pairs with made-up scores: s_0 decreases with the number, support increases."""
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    base = tmp_path_factory.mktemp("selection")
+    workspace = opened(base / "state")
     rows = [
         {"id": f"p{i}", "file_name": "a.png",
          "caption": f"a dog left of word{i:03d}" if i else "a rare zebra",
          "split": "train" if i < 90 else "test"}
         for i in range(COUNT)
     ]  # fmt: skip
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    opened.find_or_import(str(tmp_path / "pairs"))
-    score(opened)
-    yield opened
-    opened.store.close()
+    image_folder(base / "pairs", rows, ("a.png",))
+    workspace.find_or_import(str(base / "pairs"))
+    score(workspace)
+    workspace.store.close()
+    return base
+
+
+@pytest.fixture
+def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
+    return open_workspace(copy_of=scored)
 
 
 def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
@@ -76,6 +80,11 @@ def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
             run_queries.finish_run(session, run_id)
 
 
+def ids_of(workspace: Workspace) -> list[int]:
+    with workspace.store.reading() as session:
+        return [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+
+
 def selected(workspace: Workspace, choice: TwoStage) -> set[int]:
     """Numbers of the pairs that stay, by the rule of an export."""
     from backend.jobs.two_stage_selection import choose
@@ -97,8 +106,7 @@ def test_counts_are_exact_and_stages_nest(workspace: Workspace) -> None:
 
 def shown(workspace: Workspace, fields: dict[str, str]) -> list[int]:
     """The numbers of the pairs in a queue."""
-    with workspace.store.reading() as session:
-        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    ids = ids_of(workspace)
     rows = workspace.review.queue_page(from_fields(1, fields), None, COUNT).rows
     return [ids.index(row.pair_id) for row in rows]
 
@@ -129,12 +137,11 @@ def test_queues_contain_the_selected_and_the_other_pairs(
 
 
 def test_queues_contain_undecided_pairs_and_say_so(workspace: Workspace) -> None:
-    rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
-    ordered = sorted(rows.values(), key=lambda row: row.pair_id)
+    ids = ids_of(workspace)
     before = workspace.review.two_stage(1, TwoStage())
     assert not any("verdict" in note for note in before.notes)
-    workspace.review.decide(ordered[95].pair_id, 0, "correct")  # below the lines
-    workspace.review.decide(ordered[60].pair_id, 0, "drop")  # above them
+    workspace.review.decide(ids[95], 0, "correct")  # below the lines
+    workspace.review.decide(ids[60], 0, "drop")  # above them
     report = workspace.review.two_stage(1, TwoStage(), "for training")
     (view,) = workspace.review.saved_views(1)
     assert set(shown(workspace, view.fields)) == selected(workspace, TwoStage())
@@ -145,10 +152,9 @@ def test_queues_contain_undecided_pairs_and_say_so(workspace: Workspace) -> None
 
 
 def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: Workspace) -> None:
-    rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
-    ordered = sorted(rows.values(), key=lambda row: row.pair_id)
-    for row, verdict in zip(ordered[90:94], ("correct", "drop", "unsure", "abstract"), strict=True):
-        workspace.review.decide(row.pair_id, 0, verdict)
+    verdicts = ("correct", "drop", "unsure", "abstract")
+    for pair_id, verdict in zip(ids_of(workspace)[90:94], verdicts, strict=True):
+        workspace.review.decide(pair_id, 0, verdict)
     report = workspace.review.two_stage(1, TwoStage())
     assert (report.taking_part, report.pool, report.kept, report.decided) == (96, 67, 48, 4)
     counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage()))
@@ -179,23 +185,16 @@ def test_only_the_training_split_is_thinned(workspace: Workspace) -> None:
 def test_an_export_thins_every_split_that_is_named(
     workspace: Workspace, tmp_path: Path, splits: tuple[str, ...], kept: int
 ) -> None:
-    import app as program
-
     named = [part for split in splits for part in ("--split", split)]
-    done = CliRunner().invoke(
-        program.app,
-        ["export", "pairs", str(tmp_path / "out"), *named, "--align", "0.7", "--dry-run", "--json"],
-        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-    )
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["kept"] == kept
+    command = ("export", "pairs", str(tmp_path / "out"), *named, "--align", "0.7", "--dry-run")
+    environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory)}
+    assert as_json(environment, *command)["kept"] == kept
 
 
 def test_edited_captions_stay_because_their_scores_are_those_of_the_old_text(
     workspace: Workspace,
 ) -> None:
-    with workspace.store.reading() as session:
-        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    ids = ids_of(workspace)
     assert not any("edited" in note for note in workspace.review.two_stage(1, TwoStage()).notes)
     three = QueueFilter(1, among=(ids[3], ids[88], ids[97]))
     edited = edit_captions(workspace.store, three, BulkEdit(suffix=" today"), "Ada")

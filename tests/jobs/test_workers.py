@@ -15,7 +15,7 @@ import pytest
 
 from backend.cli.score import _where
 from backend.engine.scoring.loading import choose_devices
-from backend.errors import OutOfMemory, SettingsError
+from backend.errors import SettingsError
 from backend.jobs import workers
 from backend.jobs.workers import AUTOMATIC, Devices, Opened, Workers
 from backend.loaded_models import Engine
@@ -26,18 +26,10 @@ from db.queries.pairs import PairCaption
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import QUICK_CLIP, OpenWorkspace
 
 PAIRS = 16
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def opened(state: Path, source: Path) -> Workspace:
-    settings = {
-        "data_directory": str(state), "model": str(MODELS / "scenes-clip"), "detector": "logistic",
-    }  # fmt: skip
-    workspace = Workspace(load_settings(settings, {}))
-    workspace.jobs.import_dataset(source)
-    return workspace
 
 
 def stored(workspace: Workspace) -> list[Any]:
@@ -62,10 +54,14 @@ def stored(workspace: Workspace) -> list[Any]:
         ]
 
 
-def test_two_processes_store_the_same_scores_as_one(tmp_path: Path, sizes: Sizes) -> None:
+def test_two_processes_store_the_same_scores_as_one(
+    open_workspace: OpenWorkspace, tmp_path: Path, sizes: Sizes
+) -> None:
     demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=6)
     broken = sorted((tmp_path / "pairs" / "images").iterdir())[5]
-    workspaces = [opened(tmp_path / name, tmp_path / "pairs") for name in ("one", "two")]
+    workspaces = [open_workspace(tmp_path / name, **QUICK_CLIP) for name in ("one", "two")]
+    for workspace in workspaces:
+        workspace.jobs.import_dataset(tmp_path / "pairs")
     broken.write_bytes(broken.read_bytes()[:40])
     sizes(BATCH=3, TOGETHER_IF_SMALL=2, SUGGEST_ABOVE=0.0)
     results = []
@@ -73,7 +69,6 @@ def test_two_processes_store_the_same_scores_as_one(tmp_path: Path, sizes: Sizes
         report = workspace.jobs.score(1, devices=devices)
         assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
         results.append(stored(workspace))
-        workspace.store.close()
     alone, together = results
     assert alone[3], "no corrections to compare"
     assert alone == together
@@ -112,15 +107,6 @@ def _batches(count: int) -> list[list[PairCaption]]:
 def _without_models() -> Any:
     settings = load_settings({"model": str(MODELS / "scenes-clip")}, {})
     return SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
-
-
-def test_a_requested_process_that_was_killed_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
-    asked_for = Workers(_without_models(), tmp_path, Devices(("cuda:0",)))
-    with pytest.raises(OutOfMemory, match="Finished work is kept"):
-        list(asked_for.map(_named, _batches(1)))
 
 
 def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(

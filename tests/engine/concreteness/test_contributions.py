@@ -26,19 +26,13 @@ def test_every_caption_has_contributions() -> None:
         assert icc == pytest.approx(score_captions([caption])[0], abs=1e-4)
         assert len(words) <= MOST_WORDS
         assert all(caption[word.start : word.end].strip() for word in words)
-
-
-def test_contributions_differ_even_if_the_score_is_0() -> None:
+    assert contributions("  ") == (0.0, ())
     icc, words = contributions("Best day ever, no doubt about it.")
     assert icc == 0
-    assert min(word.gain for word in words) < -0.02
+    assert min(word.gain for word in words) < -0.02, "they differ even if the score is 0"
 
 
-def test_an_empty_caption_has_no_contributions() -> None:
-    assert contributions("  ") == (0.0, ())
-
-
-@pytest.mark.nightly  # `test_transformers_is_imported_after_our_own_module` reads the order
+@pytest.mark.nightly
 def test_it_works_in_a_process_that_has_imported_nothing_else() -> None:
     """The order of imports matters to transformers: see `backend.engine.torchvision_compat`."""
     module = "backend.engine.concreteness.scoring"

@@ -13,7 +13,6 @@ from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.chat_captioner import ChatCaptioner
 from backend.engine.correction.decoding import AskLikeliest, Beginning
 from backend.engine.expectation import expectations
-from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.vqa.caption_question import Description
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs
@@ -99,11 +98,3 @@ def test_a_description_continues_its_prefix(captioner: ChatCaptioner) -> None:
     image = drawn_pairs(1)[0][0]
     assert captioner.describe(image, "A red dog", 4).startswith("A red dog")
     assert isinstance(captioner.describe(image, "", 4), str)
-
-
-def test_the_scorers_own_model_is_shared(tmp_path: Path) -> None:
-    model = f"vqa:{families.qwen2_5_vl(tmp_path)}"
-    scorer = load_scorer(model, None, "cpu")
-    captioner = load_captioner(model, "cpu", scorer)
-    assert captioner.model is scorer.model  # pyrefly: ignore[missing-attribute]
-    assert load_captioner(model).identity == captioner.identity

@@ -7,9 +7,7 @@ import torch
 
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, Beginning, Ranked
-from backend.engine.correction.packed_decoding import PackedDecoding
-from backend.settings import EMBEDDED_CAPTIONER
+from backend.engine.correction.decoding import AskLikeliest, Beginning, Ranked
 from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
 
 CAPTIONS = [
@@ -77,27 +75,3 @@ def test_batched_descriptions_equal_single_ones(captioner: Captioner) -> None:
     together = captioner.describe_all(captioner.encode(images), max_new_tokens=12)
     assert together == [captioner.describe(image, max_new_tokens=12) for image in images]
     assert captioner.describe_all([]) == []
-
-
-def test_captions_that_cannot_be_among_the_likeliest_are_not_read() -> None:
-    """The embedded captioner has preferences, unlike one with random weights."""
-    captioner = load_captioner(str(EMBEDDED_CAPTIONER))
-    image = drawn_pairs(1)[0][0]
-    memory = captioner.see(image)
-    prefix = captioner.describe(image).rpartition(" ")[0]
-    prefixes = [prefix, "Snow the on picture a two desert"]
-    likely, unlikely = captioner.next_words(memory, prefixes, 40)
-    words = [*likely, *unlikely]
-    captions = [f"{prefixes[0]} {word.word}" for word in likely]
-    captions += [f"{prefixes[1]} {word.word}" for word in unlikely]
-    values = captioner.log_likelihoods(memory, captions)
-    best = sorted(range(len(captions)), key=lambda i: -values[i])[:3]
-    request = AskLikeliest(captions, [word.beginning for word in words], 3)
-    decoding = captioner.decoding([memory])
-    assert isinstance(decoding, PackedDecoding)
-    likeliest = decoding.likeliest([(0, request)])[0]
-    assert [i for i, _ in likeliest] == best
-    every = captioner.decoding([memory])
-    assert isinstance(every, PackedDecoding)
-    every.log_likelihoods([(0, AskLikelihoods(captions))])
-    assert decoding.session.computed < 0.7 * every.session.computed

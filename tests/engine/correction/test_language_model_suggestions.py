@@ -2,7 +2,6 @@
 
 import base64
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Budget, Prices, Spending
-from backend.errors import BudgetSpent, ModelUnavailable
+from backend.errors import BudgetSpent
 from research.chat_server import CUT, chat_server
 from tests.engine.correction.contexts import context
 
@@ -61,17 +60,6 @@ def test_without_a_correction_there_is_an_outcome(answers: list[str], outcome: s
         proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
     assert (proposal.outcome, proposal.caption) == (outcome, None)
     assert len(served.requests) == len(answers)
-
-
-def test_a_slow_server_times_out() -> None:
-    def slow(body: dict[str, Any]) -> tuple[int, str]:
-        time.sleep(1.0)
-        return 200, GOOD
-
-    with chat_server(slow) as served:
-        endpoint = ChatEndpoint(served.url, "m", timeout=0.2, retries=0)
-        with pytest.raises(ModelUnavailable, match="does not answer"):
-            propose(context(), Corrector(endpoint))
 
 
 def test_a_spent_budget_stops_requests_and_cached_answers_cost_nothing(tmp_path: Path) -> None:

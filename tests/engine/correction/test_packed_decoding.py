@@ -151,8 +151,8 @@ def _context(number: int, suspects: int) -> CorrectionContext:
 
 
 def test_batched_pairs_get_the_same_proposals_as_alone(captioner: Captioner) -> None:
-    """With one, two and three suspect words."""
-    contexts = [_context(number, 1 + number) for number in range(3)]
+    """With one and with two suspect words."""
+    contexts = [_context(number, 1 + number) for number in range(2)]
     together = proposals_of(contexts, captioner)
     for context, proposals in zip(contexts, together, strict=True):
         assert list(proposals.items()) == list(proposals_of([context], plain(captioner))[0].items())

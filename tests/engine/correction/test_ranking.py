@@ -1,6 +1,7 @@
 """Which correction is offered first: the highest gain for the words that it changes."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,61 +18,54 @@ EDIT = "A brown dog on a beach by the sea."
 REWRITTEN = "Two boats on a lake."
 
 
-def first(*suggestions: tuple[float, str]) -> str:
-    return order(*suggestions)[0]
-
-
 def order(*suggestions: tuple[float, str]) -> list[str]:
-    in_order = ranked(
-        suggestions,
-        WRONG,
-        0.2,
-        text_of=lambda suggestion: suggestion[1],
-        s_of=lambda suggestion: suggestion[0],
-    )
+    """The texts of (s, text), ranked."""
+    in_order = ranked(suggestions, WRONG, 0.2, text_of=itemgetter(1), s_of=itemgetter(0))
     return [text for _, text in in_order]
 
 
-def test_an_edit_ranks_above_a_new_caption_that_matches_slightly_better() -> None:
-    assert first((0.9, REWRITTEN), (0.85, EDIT)) == EDIT
+BLACK = EDIT.replace("brown", "black")
+SHORTER = "A dog on a beach by the sea."
+BOTH = "A brown cat on a beach by the sea."
 
 
-def test_a_new_caption_ranks_first_if_an_edit_helps_little() -> None:
-    assert first((0.9, REWRITTEN), (0.25, EDIT)) == REWRITTEN
+@pytest.mark.parametrize(
+    ("suggestions", "expected"),
+    [
+        pytest.param([(0.9, REWRITTEN), (0.85, EDIT)], [EDIT, REWRITTEN],
+                     id="an edit ranks above a new caption that matches slightly better"),
+        pytest.param([(0.9, REWRITTEN), (0.25, EDIT)], [REWRITTEN, EDIT],
+                     id="a new caption ranks first if an edit helps little"),
+        pytest.param([(0.5, EDIT), (0.6, BLACK)], [BLACK, EDIT],
+                     id="among edits of the same words the score decides"),
+        pytest.param([(0.80, BOTH), (0.8, EDIT)], [EDIT, BOTH],
+                     id="ties go to the smallest edit"),
+        pytest.param([(0.1, SHORTER), (0.2, BOTH), (0.5, EDIT)], [EDIT, BOTH, SHORTER],
+                     id="captions without gain rank last"),
+        pytest.param([], [], id="nothing"),
+    ],
+)  # fmt: skip
+def test_the_highest_gain_for_the_words_that_it_changes_comes_first(
+    suggestions: list[tuple[float, str]], expected: list[str]
+) -> None:
+    assert order(*suggestions) == expected
 
 
-def test_among_edits_of_the_same_words_the_score_decides() -> None:
-    assert first((0.5, EDIT), (0.6, EDIT.replace("brown", "black"))).startswith("A black")
-    assert order() == []
-
-
-def test_ties_go_to_the_smallest_edit_and_captions_without_gain_rank_last() -> None:
-    shorter = "A dog on a beach by the sea."
-    both = "A brown cat on a beach by the sea."
-    assert order((0.80, both), (0.8, EDIT)) == [EDIT, both]
-    assert order((0.1, shorter), (0.2, both), (0.5, EDIT)) == [EDIT, both, shorter]
-    assert words_changed(WRONG, shorter) == 1
+def test_the_words_that_a_caption_changes_or_loses() -> None:
+    assert words_changed(WRONG, SHORTER) == 1
     assert words_changed(WRONG, REWRITTEN) > 4
-
-
-def test_the_share_of_words_lost() -> None:
     assert share_lost(WRONG, WRONG.text) == 0
     assert share_lost(WRONG, EDIT.upper()) == pytest.approx(1 / 9)
     assert share_lost(WRONG, "") == 1
 
 
 def test_captions_of_one_proposer_keep_its_order_within_their_ranks() -> None:
-    black, brown = EDIT.replace("brown", "black"), EDIT
-    made = [(0.9, black, 1), (0.85, REWRITTEN, None), (0.5, brown, 0), (0.1, EDIT.upper(), 2)]
+    made = [(0.9, BLACK, 1), (0.85, REWRITTEN, None), (0.5, EDIT, 0), (0.1, EDIT.upper(), 2)]
     in_order = ranked(
-        made,
-        WRONG,
-        0.2,
-        text_of=lambda entry: entry[1],
-        s_of=lambda entry: entry[0],
+        made, WRONG, 0.2, text_of=itemgetter(1), s_of=itemgetter(0),
         preference_of=lambda entry: None if entry[2] is None else ("guided infill", entry[2]),
-    )
-    assert [text for _, text, _ in in_order] == [brown, black, REWRITTEN, EDIT.upper()]
+    )  # fmt: skip
+    assert [text for _, text, _ in in_order] == [EDIT, BLACK, REWRITTEN, EDIT.upper()]
 
 
 class Scores:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Calibration, Classifier, choose, fold_of
@@ -111,6 +112,7 @@ def test_captions_without_captioner_evidence_are_judged_by_the_other_signs() -> 
     assert again.captioner == READER
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_having_captioner_evidence_is_not_itself_a_sign() -> None:
     """If only wrong captions have captioner evidence, nothing may be learnt from it."""
     trajectories = [

@@ -36,9 +36,8 @@ def made(count: int, seed: int) -> Made:
     return trajectories, changed
 
 
-def hits(
-    weights: WordWeights, examples: tuple[list[Trajectory], list[list[tuple[int, int]]]]
-) -> float:
+def hits(weights: WordWeights, examples: Made) -> float:
+    """The share of captions whose most suspect word is a changed one."""
     return float(
         np.mean(
             [

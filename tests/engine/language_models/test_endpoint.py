@@ -51,7 +51,7 @@ def test_an_error_status_says_what_to_do(status: int, message: str) -> None:
             endpoint.ask(Question("", "x"))
 
 
-def test_a_missing_server_and_an_invalid_address_are_reported(tmp_path: Path) -> None:
+def test_a_missing_server_and_an_invalid_address_are_reported() -> None:
     endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m", retries=0)
     with pytest.raises(ModelUnavailable, match="Is the server running"):
         endpoint.ask(Question("", "x"))

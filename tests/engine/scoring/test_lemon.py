@@ -23,7 +23,7 @@ from backend.engine.scoring.lemon_fit import (
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
-from backend.errors import ModelMismatch, SettingsError, TrainingError
+from backend.errors import ModelMismatch, TrainingError
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 
 PARAMETERS = LemonParameters(4, 5, 3, 0.1, 5, 0.2, 4)
@@ -79,6 +79,11 @@ def by_hand(
     return -(distance(image, caption) + near)
 
 
+def values_of(parameters: LemonParameters) -> np.ndarray:
+    """In the order that `Distances.of` takes them."""
+    return np.array([getattr(parameters, name) for name in lemon_fit._NAMES])
+
+
 def made_bank(count: int, seed: int) -> tuple[NeighbourBank, np.ndarray]:
     """Random unit vectors of related images and captions, and which captions are wrong."""
     rng = np.random.default_rng(seed)
@@ -104,7 +109,6 @@ def test_scores_agree_with_the_authors_code_on_random_vectors(parameters: LemonP
     rows = [0, 9, 31]
     images, captions = bank.images[rows], bank.captions[rows]
     keys = np.array(rows)
-    values = np.array([getattr(parameters, name) for name in lemon_fit._NAMES])
     labelled = Labelled(keys, images, captions, wrong[rows])
     distances = Distances(bank, labelled, parameters.neighbours, parameters.euclidean)
     wanted = [
@@ -112,7 +116,7 @@ def test_scores_agree_with_the_authors_code_on_random_vectors(parameters: LemonP
         for image, caption, row in zip(images, captions, rows, strict=True)
     ]
     # Relative where weights of exp(5) and more multiply the rounding of float32 inputs.
-    np.testing.assert_allclose(-distances.of(values), wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(-distances.of(values_of(parameters)), wanted, rtol=1e-6, atol=1e-6)
     near_x = bank.near_images(images, parameters.neighbours, rows)
     near_y = bank.near_captions(captions, parameters.neighbours, rows)
     for at, row in enumerate(rows):
@@ -154,12 +158,6 @@ def test_trajectories_and_gradients_work_with_lemon(scorer: LemonScorer, pairs: 
     assert tried[-20:].mean() > tried[:20].mean()
 
 
-def test_a_missing_dataset_is_reported_with_what_to_do(scorer: LemonScorer) -> None:
-    with pytest.raises(SettingsError, match="compares") as raised:
-        LemonScorer(scorer.base, PARAMETERS).open_session()
-    assert "score DATASET" in raised.value.remedies["terminal"]
-
-
 def test_a_scorer_without_embeddings_is_refused(tmp_path: Path) -> None:
     base = load_scorer(str(random_blip(tmp_path)), "blip-itm", "cpu")
     with pytest.raises(ModelMismatch, match="blip-itc"):
@@ -174,8 +172,7 @@ def test_fitted_weights_are_never_worse_than_the_fixed_ones() -> None:
     assert fitted == fit_to_auc(bank, labelled, start)
 
     def auc(p: LemonParameters) -> float:
-        values = np.array([getattr(p, name) for name in lemon_fit._NAMES])
-        return float(roc_auc_score(wrong, Distances(bank, labelled, 10, False).of(values)))
+        return float(roc_auc_score(wrong, Distances(bank, labelled, 10, False).of(values_of(p))))
 
     assert auc(fitted) > auc(start)
     few = Labelled(np.arange(12), bank.images[:12], bank.captions[:12], wrong[:12])
@@ -195,8 +192,7 @@ def test_the_published_fit_has_the_highest_f1_of_grid_and_searches(
     assert fitted.neighbours in (2, 5, 59)
 
     def f1(p: LemonParameters) -> float:
-        values = np.array([getattr(p, name) for name in lemon_fit._NAMES])
-        scores = Distances(bank, labelled, p.neighbours, p.euclidean).of(values)
+        scores = Distances(bank, labelled, p.neighbours, p.euclidean).of(values_of(p))
         return max(f1_score(labelled.wrong, scores >= threshold) for threshold in scores)
 
     reached = f1(fitted)

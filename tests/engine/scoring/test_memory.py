@@ -46,20 +46,21 @@ def test_a_shortage_halves_the_parts_and_loses_nothing(shortage: Exception) -> N
     assert budget.tokens <= 40
 
 
-def test_it_is_an_error_if_not_even_one_item_fits() -> None:
+@pytest.mark.parametrize(
+    ("problem", "error", "message"),
+    [
+        (torch.OutOfMemoryError("out of memory"), ModelUnavailable, "not enough memory"),
+        (RuntimeError("shapes do not match"), RuntimeError, "shapes"),
+    ],
+)
+def test_what_no_smaller_part_avoids_is_an_error(
+    problem: Exception, error: type[Exception], message: str
+) -> None:
     def compute(part: range) -> None:
-        raise torch.OutOfMemoryError("out of memory")
+        raise problem
 
-    with pytest.raises(ModelUnavailable, match="not enough memory"):
+    with pytest.raises(error, match=message):
         TokenBudget(1, "cpu").each([10, 10], compute)
-
-
-def test_other_errors_are_not_taken_for_a_shortage() -> None:
-    def compute(part: range) -> None:
-        raise RuntimeError("shapes do not match")
-
-    with pytest.raises(RuntimeError, match="shapes"):
-        TokenBudget(1, "cpu").each([10], compute)
 
 
 def test_the_number_that_fits_is_between_one_and_the_maximum() -> None:

@@ -53,9 +53,8 @@ def test_estimates_agree_with_cases_computed_by_hand() -> None:
     remaining = remaining_errors(0.4, 1000, 100, 5, 5)
     assert remaining is not None
     assert remaining.errors == pytest.approx(45)
-    assert remaining.low == pytest.approx(
-        1000 * 0.01643 - 5, abs=0.1
-    )  # Clopper and Pearson, 5 of 100
+    # Clopper and Pearson, 5 of 100.
+    assert remaining.low == pytest.approx(1000 * 0.01643 - 5, abs=0.1)
     assert remaining.high == pytest.approx(1000 * 0.11283 - 5, abs=0.1)
     assert remaining.is_enough
     nothing = remaining_errors(0.4, 1000, 50, 0, 0)

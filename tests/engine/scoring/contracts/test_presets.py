@@ -1,5 +1,5 @@
-"""What a user does with each preset: download it from a hub, score six photographs, look at a
-correction on the page. The hub serves the published layouts over HTTP."""
+"""What a user does with each preset: download it from a hub, score six photographs, get
+corrections. The hub serves the published layouts over HTTP."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,6 @@ from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
 from tests.fixtures.sizes import Sizes
-from tests.traced_ui.pages import Page
 
 #: The layout of each model that a preset downloads, by its name on the hub.
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
@@ -90,8 +89,5 @@ def test_a_preset_is_downloaded_scores_photographs_and_corrects(
     settings = workspace.engines.of_dataset(dataset).settings
     assert settings.captioner_model == (preset.captioner.name if preset.captioner else None)
     rows = workspace.review.queue_page(QueueFilter(dataset)).rows
-    suggested = [row for row in rows if workspace.review.suggestions(row.pair_id)]
-    assert suggested
-    page = Page(workspace, dataset, pair=str(suggested[0].pair_id))
-    assert 'aria-label="Suggested corrections"' in page.shown["stage"]
+    assert any(workspace.review.suggestions(row.pair_id) for row in rows)
     workspace.store.close()

@@ -32,19 +32,8 @@ needs_lavis = pytest.mark.skipif(not PYTHON.is_file(), reason="make lavis has no
 
 
 def vocabulary(folder: Path, size: int) -> None:
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "a",
-        "red",
-        "dog",
-        "under",
-        "the",
-        "tree",
-    ]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+             "a", "red", "dog", "under", "the", "tree"]  # fmt: skip
     letters = [*string.ascii_lowercase[1:], *(f"##{c}" for c in string.ascii_lowercase), "."]
     filler = [f"[unused{i}]" for i in range(size - len(words) - len(letters) - 2)]
     (folder / "vocab.txt").write_text("\n".join([*words, *letters, *filler]) + "\n")
