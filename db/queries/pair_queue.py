@@ -359,7 +359,8 @@ def _segments(
     values_descend = filter.descending != backwards
     ties_ascend = values_descend == (filter.order in _TIES_ASCEND)
     unknown_ascend = not backwards
-    has_value = (column.is_not(None),)
+    limits = tuple(_limits(filter.where, filter.order, column)) if filter.where else ()
+    has_value = (column.is_not(None), *limits)
     # A range over the ordering column excludes unknown values: skip their segment.
     bounded = filter.order in _COMPLETE or _bounded(filter, filter.order)
     by_value = (
@@ -379,9 +380,26 @@ def _segments(
         value = literal(place.value, column.type)
         yield _by_id((column == value,), ties_ascend, place)
         beyond = column < value if values_descend else column > value
-        yield _Segment((beyond,), by_value)
+        yield _Segment((beyond, *limits), by_value)
         if not backwards and not bounded:
             yield _by_id((column.is_(None),), unknown_ascend, None)
+
+
+def _limits(
+    group: Group[QueueFilter], order: str, column: ColumnElement[Any]
+) -> Iterator[ColumnElement[bool]]:
+    """What a group without some values says of all others, so that the index of an order is read
+    from there: a condition that is not true of a value cannot be looked up in it."""
+    for part in group.parts:
+        if isinstance(part, Group):
+            if group.how == "all":
+                yield from _limits(part, order, column)
+        elif group.how == "none" and part == QueueFilter(part.dataset_id, ranges=part.ranges[:1]):
+            for range in part.ranges:
+                if range.column == order and range.maximum is None:
+                    yield column < range.minimum
+                elif range.column == order and range.minimum is None:
+                    yield column > range.maximum
 
 
 def _bounded(filter: QueueFilter, name: str) -> bool:

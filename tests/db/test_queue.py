@@ -22,7 +22,7 @@ from db.queries import (
     specificity_queries,
     trajectories,
 )
-from db.queries.pair_queue import Cursor, QueueFilter, QueueRow, Range
+from db.queries.pair_queue import Cursor, Group, QueueFilter, QueueRow, Range
 from db.queries.pairs import PairRow
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.trajectories import TrajectoryRow
@@ -350,6 +350,20 @@ def test_pictures_without_an_accepted_caption_can_be_filtered(store: Store) -> N
     decide(store, removed)
     assert in_queue(store, made, captioned=True) == [written, described]
     assert in_queue(store, made, captioned=False) == [empty, removed]
+
+
+def test_what_a_group_excludes_is_not_read(sqlite_store: Store) -> None:
+    high = QueueFilter(1, ranges=(Range("p_error", 0.5),))
+    filter = QueueFilter(1, where=Group("all", (QueueFilter(1), Group("none", (high,)))))
+    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+        pair_queue.page(session, filter)
+        pair_queue.page(session, filter, Cursor(0.4, 7))
+        pair_queue.count(session, filter)
+    *pages, count = plans(sqlite_store, statements)
+    assert any("p_error_even<?" in page for page in pages)
+    whole = [page for page in pages if "p_error_even>?" in page and "p_error_even<?" not in page]
+    assert not whole, "from the highest value on"
+    assert "ix_pairs_position" in count, "reads pairs as they lie"
 
 
 def test_pictures_without_a_caption_are_read_from_their_index(sqlite_store: Store) -> None:
