@@ -14,6 +14,7 @@ from backend.workspace import Cursor
 
 #: Rows of a table at first and at each approach to its end, and at most on one page.
 ROWS, MOST_ROWS = 30, 600
+LONGEST_DRAFT = 4000
 #: Pairs to go back through, and undo steps to return from.
 MOST_VISITED = 200
 #: Pairs whose tags the page can take back.
@@ -50,6 +51,8 @@ class PageState(BaseModel):
     rows: int = Field(ROWS, ge=1, le=MOST_ROWS)
     #: The drawer of filters is open.
     is_filtering: bool = False
+    #: Groups as typed that could not be read: they stay in their field.
+    groups_draft: str = Field("", max_length=LONGEST_DRAFT)
     #: The pair has no scores yet.
     waiting: bool = False
     #: Claimed with login: the pair on the page and the prefetched ones.

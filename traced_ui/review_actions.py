@@ -27,6 +27,7 @@ from backend.review.queue_form import (
     from_fields,
     groups_of,
     id_in,
+    with_value,
 )
 from backend.review.queue_groups import Condition, add, text_of
 from backend.review.queue_rules import RuleReport
@@ -45,6 +46,7 @@ from traced_ui import review_page
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.messages import explained, note
 from traced_ui.page_state import (
+    LONGEST_DRAFT,
     MOST_ROWS,
     MOST_TAGGED,
     MOST_VISITED,
@@ -561,8 +563,12 @@ class OpenPage:
     def _rename_tag(self, act: Act) -> Parts:
         """Rename a tag, or merge it into another. What Z cannot take back is asked for first."""
         dataset, entries = int(self.state.dataset or 0), act.edit
-        name, new = (tag_name(str(entries.get(key, ""))) for key in ("name", "new"))
         counts, pair_ids = self.review.tags(dataset), ids_in(str(entries.get("of", "")))
+        tags = set(chain.from_iterable(self.review.tags_of(pair_ids).values()))
+        old = str(entries.get("name", "")) or (tags.pop() if len(tags) == 1 else "")
+        if not old:
+            raise SettingsError("Which tag? Click it, or type it into the field Tag.")
+        name, new = tag_name(old), tag_name(str(entries.get("new", "")))
         is_large = counts.get(name, 0) > MOST_TAGGED
         if is_large and entries.get("meant") != f"{name};{new}":
             question = f"{counts[name]:,} pairs have the tag “{name}”: Z cannot take this back."
@@ -574,6 +580,7 @@ class OpenPage:
         ]  # fmt: skip
         undo = " Press Z to undo." if self.state.tagging else ""
         self._say(f"{len(moved_ids):,} pairs have the tag “{new}” now.{undo}", "good")
+        self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
@@ -676,7 +683,9 @@ class OpenPage:
             self.filter()
         except SettingsError as problem:
             self.state.filter = before
+            self.state.groups_draft = values.get("where", "")[:LONGEST_DRAFT]
             return _message(note(str(problem), "warning"))
+        self.state.groups_draft = ""
         self.state.after, self.state.visited = None, []
         self.state.pair = self._first()
         return None
@@ -870,7 +879,7 @@ class OpenPage:
             page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, state.after is None, self._views(), self._like(),
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
-            self.review.queue_values(filter) if state.is_filtering else None,
+            self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
         )  # fmt: skip
         return left, page, counts
 

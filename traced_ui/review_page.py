@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
 
 from markupsafe import Markup
 
@@ -169,11 +170,12 @@ def queue(
     left: ErrorsLeft | None = None,
     is_mixed: bool = True,
     values: QueueValues | None = None,
+    draft: str = "",
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
     scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
-    `values`: what the queue contains, if the drawer is open."""
+    `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused."""
     return render(
         "review/queue.html",
         rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
@@ -187,6 +189,7 @@ def queue(
         hint=_HINTS.get(filter.get("order", "").removeprefix(REVERSED)),
         link=as_query(filter),
         filter=filter,
+        draft=draft,
         shows=SHOWS,
         orders={filter["order"]: _order_label(filter["order"])} | ORDERS,
         alike=_in_common(filter, like),
@@ -452,7 +455,8 @@ def beside(view: PairView) -> Markup:
             verdict.author,
             _after(verdict),
             verdict.corrected_caption or "",
-            verdict.note,
+            # A rule's note is the address of its queue.
+            unquote_plus(verdict.note) if verdict.note.startswith("rule: ") else verdict.note,
         ]
         for verdict in view.history
     ]

@@ -133,6 +133,22 @@ def groups_of(fields: Mapping[str, str]) -> Group[Condition]:
     return parse(fields.get("where", ""), _check_condition)
 
 
+def with_value(fields: Mapping[str, str], key: str, old: str, new: str) -> dict[str, str]:
+    """The same queue with another value of a field, also in its groups.
+
+    >>> with_value({"where": "tag = a or text = a"}, "tag", "a", "b")
+    {'where': '(tag = b or text = a)'}
+    """
+    changed = dict(fields)
+    if fields.get(key) == old:
+        changed[key] = new
+    if fields.get("where"):
+        before = Condition(key, old)
+        groups = groups_of(fields).translate(lambda c: Condition(key, new) if c == before else c)
+        changed["where"] = text_of(groups)
+    return changed
+
+
 def _where(dataset_id: int, fields: Mapping[str, str]) -> Group[QueueFilter] | None:
     def leaf(condition: Condition) -> QueueFilter:
         return from_fields(dataset_id, {"review": "all", **condition.fields})

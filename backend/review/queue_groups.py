@@ -2,7 +2,8 @@
 
     (split = val or tag = "to do") and not decision = drop and p_error = 0.5..1
 
-A condition is a field of a queue's address with its value; of a number there are also >= and <=.
+A condition is a field of a queue's address with its value; of a number there are also >= and <=, as
+which > and < are read: numbers are not equal to the last digit.
 "not" binds most, "or" least. A value with blanks or marks stands in double quotes, in which \\ goes
 before a quote or another \\.
 """
@@ -17,10 +18,15 @@ from db.queries.pair_queue import RANGES, Group
 
 MOST_CHARACTERS, DEEPEST = 2000, 20
 _TOKEN = re.compile(
-    r'(?P<mark>>=|<=|[()=])|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<word>[^\s()"=<>]+)', re.DOTALL
+    r'(?P<mark>[<>]=?|[()=])|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<word>[^\s()"=<>]+)', re.DOTALL
 )
 _KEYWORDS = ("and", "or", "not")
-_ENDS = {">=": "from", "<=": "to"}
+_ENDS = {">=": "from", "<=": "to", ">": "from", "<": "to"}
+#: What pages call fields.
+_NAMES = {
+    "word": "text", "words": "text", "chance": "p_error", "error": "p_error", "match": "s_0",
+    "verdict": "decision", "id": "external_id",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,8 @@ class _Parser:
         if kind != "word" or name.lower() in _KEYWORDS:
             self._place = start
             self._refuse("expected a condition like split = val")
-        sign = next((mark for mark in ("=", ">=", "<=") if self._take(mark)), None)
+        name = _NAMES.get(name.lower(), name)
+        sign = next((mark for mark in ("=", *_ENDS) if self._take(mark)), None)
         if sign is None:
             self._refuse("expected = after the field" if name not in RANGES else "use =, >= or <=")
         kind, value, end = self._peek()

@@ -44,6 +44,7 @@ def test_groups_are_made_by_clicks_and_typed(page: Page) -> None:
     groups.fill(f"not {names[0]} and splt = x")
     page.keyboard.press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("“splt = x” (character")
+    expect(groups).to_have_value(re.compile("splt = x"))
     groups.fill(f"{names[0]} and not {names[1]}")
     page.keyboard.press("Enter")
     expect(size).to_have_text(f"{counts[0]} pairs in this queue")
@@ -54,15 +55,24 @@ def test_tags_are_given_by_key_shown_filtered_and_undone(page: Page) -> None:
     name, toast = page.locator("#traced-edit [data-edit=name]"), page.locator("#traced-toast")
 
     def tag(text: str) -> None:
-        page.keyboard.press("t")
+        # At once: what is typed before the form is there gives no verdict.
+        page.keyboard.type(f"t{text}")
         expect(name).to_be_focused()
-        page.keyboard.type(text)
+        expect(name).to_have_value(text)
         page.keyboard.press("Enter")
 
     expect(stage.locator("[data-pair]")).to_be_visible()
+    reviewed = queue.locator(".progress").first.inner_text()
     tag("<b>odd</b>")
     expect(stage.locator(".chip.tag")).to_have_text("<b>odd</b>")
-    page.locator("#traced-edit [data-bulk=close]").click()
+    tag_form = page.locator("#traced-edit form")
+    tag_form.locator("h3").click()
+    page.keyboard.press("Escape")  # from outside of its fields
+    expect(tag_form).to_have_count(0)
+    page.keyboard.press("t")
+    expect(name).to_be_focused()
+    page.keyboard.press("Escape")
+    assert queue.locator(".progress").first.inner_text() == reviewed
     page.keyboard.press("z")
     expect(toast).to_contain_text("Undone")
     expect(stage.locator(".chip.tag")).to_have_count(0)
@@ -81,4 +91,24 @@ def test_tags_are_given_by_key_shown_filtered_and_undone(page: Page) -> None:
     expect(toast).to_contain_text("Undone")
     expect(toast).to_contain_text("The filters were cleared")
     expect(stage.locator(".pick").nth(2)).to_be_visible()
+    expect(stage.locator(".chip.tag")).to_have_count(0)
+
+    # A tag is renamed by a click on it, and the filter by it follows.
+    for card in (0, 1):
+        stage.locator(".pick input").nth(card).check()
+    tag("twice")
+    page.keyboard.press("Escape")
+    queue.locator(".drawer [data-name='tag = twice']").click()
+    expect(stage.locator(".pick")).to_have_count(2)
+    page.keyboard.press("t")
+    tag_form.locator("[data-fill=twice]").click()
+    expect(name).to_have_value("twice")
+    tag_form.locator("summary").click()
+    tag_form.locator("[data-edit=new]").fill("two times")
+    tag_form.locator("[data-bulk=rename]").click()
+    expect(stage.locator(".pick .chip.tag")).to_have_text(["two times", "two times"])
+    expect(queue.locator(".pager span")).to_have_text("2 pairs in this queue")
+    tag_form.locator("[data-fill='two times']").click()
+    tag_form.locator("[data-bulk=remove]").click()
+    expect(toast).to_contain_text("The filters were cleared")
     expect(stage.locator(".chip.tag")).to_have_count(0)

@@ -54,6 +54,7 @@ def holds(node: Any, leaf: Callable[[Any], bool]) -> bool:
     [
         ("split=val", "split = val"),
         ("NOT (split = a OR tag = b) and icc>=.5", "not (split = a or tag = b) and icc >= .5"),
+        ("Chance > 0.5 and word = dog and gain<1", "p_error >= 0.5 and text = dog and gain <= 1"),
         ("split = a and (tag = b and tag = c)", "split = a and tag = b and tag = c"),
         ("split = a or tag = b and tag = c", "(split = a or tag = b and tag = c)"),
         (r'text = "a \"b\" \\"', r'text = "a \"b\" \\"'),
@@ -81,7 +82,7 @@ def test_addresses_without_groups_mean_what_they_meant() -> None:
     [
         ("split val", 7), ("split = val tag = x", 13), ("(split = val", 0), ("split =", 0),
         ('split = "val', 9), ("split = val and", 0), ("and", 1), ("splt = val", 1),
-        ("tag = a or p_error = 0.5", 12), ("p_error = 0.5..7", 1), ("p_error > 1", 9),
+        ("tag = a or p_error = 0.5", 12), ("p_error = 0.5..7", 1), ("p_error ! 1", 9),
         ("tag = a and order = icc", 13), ("meaning = dog", 1), ("where = x", 1), ("((" * 20, 22),
         ("tag = a) or tag = b", 8), ("s_0 <= much", 1), ("decision = maybe", 1),
     ],

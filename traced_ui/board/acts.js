@@ -96,6 +96,8 @@ function seen() {
   return s ? { pair: Number(s.pair), version: Number(s.version), fingerprint: s.fingerprint, name: s.name, note: one(NOTE)?.value ?? "" } : {};
 }
 
+/** @param {string[]} actions */
+export const isUnderWay = (actions) => outbox.acts.some(({ action }) => actions.includes(action));
 /** Let the server do something and show the result. */
 export function send(action, more = {}) { outbox.send({ action, ...seen(), ...more }); }
 

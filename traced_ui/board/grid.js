@@ -1,5 +1,5 @@
 // Many pairs at once: cards to select, one verdict for all of them, and the forms for many pairs.
-import { decide, send } from "./acts.js";
+import { decide, isUnderWay, send } from "./acts.js";
 import { all, listen, one, onPaint, paint } from "./page.js";
 
 const CARD_SIZE = "traced-card-size";
@@ -31,6 +31,13 @@ export function decideMany(decision) {
   const note = one("[data-note-for-many]")?.value ?? "";
   if (pairs().length) send("many", { decision, pairs: pairs(), note });
   else decide(decision);
+}
+
+/** Take a tag of the pairs into the field. */
+export function fill(tag) {
+  const field = one("#traced-edit [data-edit=name]");
+  field.value = tag;
+  field.focus();
 }
 
 export function bulk(what) {
@@ -123,8 +130,22 @@ listen("click", ({ target }) => {
   navigator.clipboard.writeText(rows.map((row) => cells(row).join(",")).join("\r\n"));
   one("#traced-stage [data-copy]").textContent = `${rows.length - 1} rows copied`;
 });
+const FORMS = ["tag", "replace", "rule"];
+let typed = "";
+/** Keep what is typed while a form is on its way: no key of it gives a verdict. */
+export function typeAhead(key) {
+  const isComing = isUnderWay(FORMS);
+  if (isComing && key.length === 1) typed += key;
+  return isComing;
+}
 onPaint("edit", () => {
   const form = one("#traced-edit [data-bulk-edit]");
-  if (form && !one(".counts", form)) one("input:not([type=hidden]), select", form).focus();
+  if (form) all("#traced-queue .more[open]").forEach((drawer) => { drawer.open = false; });  // it would cover the form
+  if (form && !one(".counts", form)) {
+    const field = one("input:not([type=hidden]), select", form);
+    field.focus();
+    if (field.type === "text") field.value += typed;
+  }
+  typed = "";
   form?.scrollIntoView({ block: "nearest" });
 });

@@ -2,7 +2,7 @@
 import { ask, confirm, decide, leaveIt, redraw, send } from "./acts.js";
 import { edit, isEditing, save, stopEditing, writeNote } from "./editor.js";
 import { isOpen, showQueue } from "./filters.js";
-import { bulk, decideMany, editRow, isGrid, pairs, selectAll } from "./grid.js";
+import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
 import { all, board, isShown, isVerdict, listen, one, onPaint, paint } from "./page.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
@@ -98,6 +98,7 @@ listen("keydown", (event) => {
     return;
   }
   if (!isShown()) return;
+  if (!withControl && !event.altKey && typeAhead(key)) { event.preventDefault(); return; }
   if (withControl && key === "a" && isGrid()) { event.preventDefault(); selectAll(); return; }
   if (withControl || event.altKey) return;
   const word = target.closest?.(WORD);
@@ -115,7 +116,7 @@ function escape(isWriting) {
   else if (isOpen()) { isWriting?.blur(); showQueue(false); }
   else if (!isWriting && one("#traced-toast [data-question]")) leaveIt();
   else if (!isWriting && one(OPEN)) one(OPEN).open = false;
-  else if (isWriting?.closest("[data-bulk-edit]")) bulk("close");
+  else if (isWriting ? isWriting.closest("[data-bulk-edit]") : one("#traced-edit [data-bulk-edit]")) bulk("close");
   else if (isEditing()) stopEditing();
   else {
     (isWriting ?? document.activeElement)?.blur?.();
@@ -144,6 +145,8 @@ listen("click", (event) => {
   if (here) { if (here.matches("a")) event.preventDefault(); act(here.dataset.local); return; }
   const word = target.closest(WORD);
   if (word) { mark(word); return; }
+  const tag = target.closest("[data-fill]");
+  if (tag) { fill(tag.dataset.fill); return; }
   const edits = target.closest("[data-bulk]");
   if (edits) { bulk(edits.dataset.bulk); return; }
   const many = target.closest("[data-many]");

@@ -39,7 +39,11 @@ export function paint(parts) {
   const before = subjectOf(one("#traced-stage"));
   const fresh = parts.stage === undefined ? before : subjectIn(parts.stage);
   const isSame = before !== undefined && before === fresh;
-  if (!isSame && parts.stage !== undefined) parts = { abstract: "", ...parts };
+  if (!isSame && parts.stage !== undefined) {
+    // The form names the pairs that were shown.
+    const isTagging = one("#traced-edit [data-bulk-edit=tag]");
+    parts = { abstract: "", ...(isTagging ? { edit: "" } : {}), ...parts };
+  }
   /** @type {HTMLElement | null | undefined} */
   const button = document.activeElement?.closest("#traced-stage [data-action]"), focused = button?.dataset.action;
   for (const [part, html] of Object.entries(parts)) {
