@@ -98,6 +98,7 @@ def test_tags_are_given_by_key_shown_filtered_and_undone(page: Page) -> None:
         stage.locator(".pick input").nth(card).check()
     tag("twice")
     page.keyboard.press("Escape")
+    queue.locator("details.more summary").click()  # the form has closed it
     queue.locator(".drawer [data-name='tag = twice']").click()
     expect(stage.locator(".pick")).to_have_count(2)
     page.keyboard.press("t")
