@@ -39,7 +39,9 @@ def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
     match.locator("button").click()
     expect(page.locator("#traced-stage th[aria-sort]")).to_have_attribute("data-cell", "s_0")
     expect(match.locator("button")).to_be_focused()
-    place = page.locator("#traced-stage .rows").evaluate("({scrollLeft: x, scrollTop: y}) => [x, y]")
+    place = page.locator("#traced-stage .rows").evaluate(
+        "({scrollLeft: x, scrollTop: y}) => [x, y]"
+    )
     assert place[0] > 0
     assert place[1] == 0
     page.set_viewport_size({"width": 1440, "height": 900})
