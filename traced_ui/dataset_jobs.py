@@ -17,13 +17,14 @@ from traced_ui.jobs import Started, begin, followed, job_html
 
 class Update(NamedTuple):
     """What following a job changes on the page; `gr.skip()` for what stays. `report`: what an
-    import says; `status`: what any other job says."""
+    import says; `status`: what any other job says; `unusual`: the fold of an import's options."""
 
     report: Any = gr.skip()
     status: Any = gr.skip()
     timer: Any = gr.skip()
     dataset: Any = gr.skip()
     model: Any = gr.skip()
+    unusual: Any = gr.skip()
 
 
 class DatasetJobs:
@@ -33,7 +34,7 @@ class DatasetJobs:
         self.workspace = workspace
 
     def begin_import(self, path: str | None, *values: str | bool | None) -> Started:
-        """`given`: the import options, in the order of `FIELDS`."""
+        """`values`: the import options, in the order of `FIELDS`."""
         source = (path or "").strip()
         if not source:
             raise SettingsError("Enter a folder or a file first.")
@@ -91,6 +92,9 @@ class DatasetJobs:
             dataset=gr.Dropdown(choices=choices(self.workspace), **selected),
             model=models_offered(self.workspace, dataset_id, asks, model or "")
             if asks or selected
+            else gr.skip(),
+            unusual=gr.Accordion(open=True)
+            if job.kind == "import" and job.status == "failed"
             else gr.skip(),
         )
 

@@ -57,10 +57,12 @@ MEASUREMENTS = (
 
 
 class ImportForm(NamedTuple):
-    """`fields`: the path, then the options in the order of `FIELDS`."""
+    """`fields`: the path, then the options in the order of `FIELDS`. `unusual`: the fold with the
+    options that an import that failed may ask for."""
 
     upload: gr.HTML
     fields: list[Any]
+    unusual: gr.Accordion
     start: gr.Button
 
 
@@ -112,7 +114,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     scoring.start.click(guarded(jobs.begin_scoring), scoring_inputs, scoring_job, **options)
     for kind, button in measurements.items():
         button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **options)
-    updated = [report, status, timer, dataset, model]
+    updated = [report, status, timer, dataset, model, importing.unusual]
     timer.tick(guarded(jobs.watch), [job_id, model], updated, **options)
     dataset.input(jobs.models, [dataset], [model], **options)
     gr.on(None, shown, [dataset, page], [problems, page], **options)
@@ -142,7 +144,7 @@ def _import_form(workspace: Workspace) -> ImportForm:
             for name in ("name", "image_column", "caption_column", "id_column",
                          "split_column", "image_root")
         ]  # fmt: skip
-    with gr.Accordion("If the file is unusual", open=False, elem_id="import-unusual"):
+    with gr.Accordion("If the file is unusual", open=False, elem_id="import-unusual") as fold:
         unusual = [
             _field("encoding", "Of a CSV, TSV or JSONL file that is not UTF-8.", "cp1252"),
             _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
@@ -160,7 +162,8 @@ def _import_form(workspace: Workspace) -> ImportForm:
             _tick(HIDE, "From queue and export, until their rows come back. Nothing is deleted."),
         ]  # fmt: skip
     start = gr.Button("Read it", variant="primary", elem_id="import-start")
-    return ImportForm(upload, [path, *usual, *unusual, *again], start)
+    by_id = {field.elem_id: field for field in (*usual, *unusual, *again)}
+    return ImportForm(upload, [path, *(by_id[element(name)] for name in FIELDS)], fold, start)
 
 
 def _scoring_form(workspace: Workspace) -> ScoringForm:

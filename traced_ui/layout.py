@@ -74,12 +74,13 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
         gr.HTML(help_overlay())
         build_drawer(workspace, blocks, jobs_button)
 
-        def named(current: int | None, request: gr.Request) -> Any:
-            """The dataset named in the page's URL; the review page opens its queue and pair."""
-            wanted = str(dict(request.query_params).get("dataset", ""))
-            known_ids = {summary.id for summary in workspace.datasets()}
-            dataset_id = id_in(wanted)
-            return dataset_id if dataset_id in known_ids - {current} else gr.skip()
+        def named(current: int | None, request: gr.Request) -> gr.Dropdown:
+            """The datasets as they are now, and the one named in the page's URL selected; the
+            review page opens its queue and pair."""
+            wanted = id_in(str(dict(request.query_params).get("dataset", "")))
+            entries = dataset_jobs.choices(workspace)
+            ids = {id for _, id in entries}
+            return gr.Dropdown(choices=entries, value=wanted if wanted in ids else current)
 
         def greeted(request: gr.Request) -> str:
             """The logged-in user and the logout link; empty without login."""

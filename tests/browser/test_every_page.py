@@ -147,6 +147,14 @@ def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> No
     page.keyboard.press("Escape")
     go_to(page, "review")
     problems["cut off"] = page.evaluate(CUT)
+    drawer = page.locator("#traced-queue details.more")
+    drawer.locator("summary").click()
+    value = drawer.locator(".word [data-action=narrow]").first
+    for pressed in ("true", "false"):
+        value.click()
+        expect(value).to_have_attribute("aria-pressed", pressed)
+        problems[f"drawer, pressed {pressed}"] = violations(page)
+    drawer.locator("summary").click()
     page.keyboard.press("g")
     page.wait_for_selector("#traced-stage .pick")
     problems["grid"] = violations(page)

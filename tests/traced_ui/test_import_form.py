@@ -13,8 +13,9 @@ from PIL import Image
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
 from traced_ui import dataset_settings, datasets, transfers
+from traced_ui.dataset_jobs import DatasetJobs
 from traced_ui.dataset_messages import imported_note
-from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, element, import_options
+from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, UNCAPTIONED, element, import_options
 from traced_ui.jobs import job_html
 
 #: A table from Windows that could be in any of several encodings.
@@ -144,6 +145,19 @@ def test_captions_inside_images_and_subsets_can_be_imported(
     assert "Choose one: en, de. State it under “Subset”." in str(job_html(refused))
     done = ended(workspace, begin_on_page(workspace, str(folder), subset="de"))
     assert captions(workspace, done.result["dataset_id"]) == ["A dog"]
+
+
+def test_pictures_without_captions_are_imported_where_that_is_ticked(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path / "d", b"image,caption\na.png,\n")
+    done = ended(workspace, begin_on_page(workspace, str(folder), uncaptioned=True))
+    assert captions(workspace, done.result["dataset_id"]) == [""]
+    (folder / "captions.csv").unlink()
+    refused = ended(workspace, begin_on_page(workspace, str(folder)))
+    assert f"“{TICKS[UNCAPTIONED]}”" in str(job_html(refused))
+    update = DatasetJobs(workspace).watch(refused.id)
+    assert update.unusual.open  # the fold with the tick
 
 
 def test_a_moved_dataset_is_given_its_new_folder(workspace: Workspace, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import { toggleZoom } from "./zoom.js";
 const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back"];
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
-const OPEN = "#traced-queue .more[open], #traced-stage .weak[open]";  // over the pair
+const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
 const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
 /** @type {Record<string, string>} action by key */
 let keys = {}, standard = {};
@@ -115,7 +115,11 @@ function escape(isWriting) {
   if (!help.hidden) help.hidden = true;
   else if (isOpen()) { isWriting?.blur(); showQueue(false); }
   else if (!isWriting && one("#traced-toast [data-question]")) leaveIt();
-  else if (!isWriting && one(OPEN)) one(OPEN).open = false;
+  else if (!isWriting && one(OPEN)) {
+    const over = one(OPEN);
+    if (over.contains(document.activeElement)) one("summary", over).focus();
+    over.open = false;
+  }
   else if (isWriting ? isWriting.closest("[data-bulk-edit]") : one("#traced-edit [data-bulk-edit]")) bulk("close");
   else if (isEditing()) stopEditing();
   else {
