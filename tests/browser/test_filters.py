@@ -97,6 +97,7 @@ def test_tags_are_given_by_key_shown_filtered_and_undone(page: Page) -> None:
     for card in (0, 1):
         stage.locator(".pick input").nth(card).check()
     tag("twice")
+    expect(stage.locator(".pick .chip.tag")).to_have_text(["twice", "twice"])
     page.keyboard.press("Escape")
     queue.locator("details.more summary").click()  # the form has closed it
     queue.locator(".drawer [data-name='tag = twice']").click()
