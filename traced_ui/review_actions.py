@@ -77,6 +77,10 @@ _SIMILAR = {
 OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 _VERDICTS = (*DECISIONS, "suggestion", "enrich")
+_IS_NOT_DESCRIBED = (
+    "Nothing has suggested a caption yet: find errors under Add data, “With a captioner” ticked if "
+    "the model has none of its own."
+)
 _IS_LATE = "That was meant for the previous pair; nothing was written."
 
 #: Parts of the page as HTML, by the names of their places; those left out are unchanged.
@@ -731,8 +735,12 @@ class OpenPage:
 
     @on("suggest")
     def _suggest(self, act: Act) -> Parts:
-        offered = self.review.suggest(self._pair_of(act))
-        return _message("" if offered else note("No known edit improves the match."))
+        pair = self._pair_of(act)
+        if self.review.suggest(pair):
+            return _message("")
+        if not self.review.open_pair(pair).caption:
+            return _message(note(_IS_NOT_DESCRIBED))
+        return _message(note("No known edit improves the match."))
 
     @on("richer")
     def _richer(self, act: Act) -> Parts:
