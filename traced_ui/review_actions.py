@@ -276,7 +276,7 @@ class OpenPage:
         """Show many pairs as cards or as a table, or go back to one pair."""
         state, is_table = self.state, act.action == "table"
         state.grid = not state.grid or state.is_table != is_table
-        state.is_table, state.rows = is_table, ROWS
+        state.is_table = is_table
 
     @on("more-rows")
     def _more_rows(self, act: Act) -> None:
@@ -682,7 +682,7 @@ class OpenPage:
         except SettingsError as problem:
             self.state.filter = before
             return _message(note(str(problem), "warning"))
-        self.state.after, self.state.visited = None, []
+        self.state.after, self.state.rows, self.state.visited = None, ROWS, []
         self.state.pair = self._first()
         return None
 

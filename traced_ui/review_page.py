@@ -396,9 +396,11 @@ def grid(
     )  # fmt: skip
 
 
-#: Columns of the table beside caption, numbers and columns of the source. Each sorts the queue.
+#: The first columns of the table after the caption, before numbers and columns of the source. Each
+#: sorts the queue.
 _TABLE = {
-    "external_id": "Id", "decision": "Verdict", "split": "Split", "note": "Note", "tag": "Tags",
+    "p_error": _PLAIN["p_error"], "external_id": "Id", "decision": "Verdict", "split": "Split",
+    "tag": "Tags", "note": "Note",
 }  # fmt: skip
 #: Most columns of a source in the table.
 MOST_COLUMNS = 40
@@ -418,7 +420,7 @@ def table(
     `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
     whether rows follow on this page."""
     named = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
-    columns = {**_PLAIN, **_TABLE, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
+    columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
     lines = []
     for row in rows:
         decision = judgement(row.decision, row.enriches)

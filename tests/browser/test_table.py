@@ -34,8 +34,17 @@ def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
         texts = [captions.nth(i).input_value() for i in range(ROWS)]
         assert texts == sorted(texts, reverse=direction == "descending")
     expect(page.locator("#traced-queue [data-filter=order]")).to_have_value("-caption")
-    page.locator("#traced-stage th[data-cell=s_0] button").click()
+    page.set_viewport_size({"width": 1000, "height": 700})  # the table is wider
+    match = page.locator("#traced-stage th[data-cell=s_0]")
+    match.locator("button").click()
     expect(page.locator("#traced-stage th[aria-sort]")).to_have_attribute("data-cell", "s_0")
+    expect(match.locator("button")).to_be_focused()
+    place = page.locator("#traced-stage .rows").evaluate(
+        "({scrollLeft: x, scrollTop: y}) => [x, y]"
+    )
+    assert place[0] > 0
+    assert place[1] == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
     # Which pairs other files have decided does not matter.
     show.select_option("unreviewed")
     pair = rows.nth(1).get_attribute("data-pick")
@@ -73,10 +82,14 @@ def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
     expect(page.locator("#traced-stage [data-copy]")).to_have_text(re.compile("1 rows? copied"))
     copied = page.evaluate("navigator.clipboard.readText()").splitlines()
     assert len(copied) == 2
-    assert copied[0].startswith('"Caption","Chance of error","Match (s)","Concrete')
+    assert copied[0].startswith('"Caption","Chance of error","Id","Verdict","Split","Tags","Note"')
+    assert '"Match (s)","Concrete' in copied[0]
     assert copied[1].startswith('"\'=a dog <b>runs</b>"')
     edited.locator("input").focus()
     page.keyboard.press("Enter")
     expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_be_visible()
+    page.locator("#traced-toolbar [data-action=table]").click()
+    expect(edited.locator("input[type=checkbox]")).to_be_focused()
+    expect(edited).to_be_in_viewport()
     page.keyboard.press("z")
     expect(page.locator("#traced-toast")).to_contain_text("Undone")

@@ -1,5 +1,5 @@
 // Many pairs at once: cards to select, one verdict for all of them, and the forms for many pairs.
-import { decide, send } from "./acts.js";
+import { decide, send, state } from "./acts.js";
 import { all, listen, one, onPaint, paint } from "./page.js";
 
 const CARD_SIZE = "traced-card-size";
@@ -83,6 +83,12 @@ function showColumns() {
   for (const box of all("#traced-stage [data-column]")) box.checked = !names.has(box.dataset.column);
 }
 onPaint("stage", showColumns);
+let wasTable = false;
+onPaint("stage", () => {  // the row of the pair that was open
+  const row = one(`#traced-stage tr#pick-${state.pair}`);
+  if (row && !wasTable) { row.scrollIntoView({ block: "center" }); box(row).focus({ preventScroll: true }); }
+  wasTable = Boolean(one("#traced-stage tr.pick"));
+});
 /** @type {IntersectionObserver | null} near its end the table gets more rows */
 let end = null;
 onPaint("stage", () => {

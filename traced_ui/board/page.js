@@ -41,7 +41,9 @@ export function paint(parts) {
   const isSame = before !== undefined && before === fresh;
   if (!isSame && parts.stage !== undefined) parts = { abstract: "", ...parts };
   /** @type {HTMLElement | null | undefined} */
-  const button = document.activeElement?.closest("#traced-stage [data-action]"), focused = button?.dataset.action;
+  const button = document.activeElement?.closest("#traced-stage [data-action]"), column = button?.closest("th")?.dataset.cell;
+  const focused = button && `${column ? `[data-cell="${CSS.escape(column)}"] ` : ""}[data-action="${button.dataset.action}"]`;
+  const left = one("#traced-stage .rows")?.scrollLeft;
   for (const [part, html] of Object.entries(parts)) {
     const place = one(PLACES[part]);
     if (!place) continue;
@@ -50,8 +52,10 @@ export function paint(parts) {
     else place.innerHTML = html;
   }
   // A verdict by Enter on its button: the next pair's button has the focus.
-  if (focused && document.activeElement === document.body) one(`#traced-stage [data-action="${focused}"]`)?.focus({ preventScroll: true });
+  if (focused && document.activeElement === document.body) one(`#traced-stage ${focused}`)?.focus({ preventScroll: true });
   for (const part of Object.keys(parts)) (painted.get(part) ?? []).forEach((act) => act(isSame));
+  // The column that was clicked stays on the screen.
+  if (left) one("#traced-stage .rows")?.scrollTo({ left });
 }
 
 /** The pair on the stage, or the part of the queue in a table. */
