@@ -12,7 +12,7 @@ def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Pag
     page.locator("#upload [data-files]").first.set_input_files(
         {"name": "from-a-browser.zip", "mimeType": "application/zip", "buffer": zipped_pairs()}
     )
-    expect(page.locator("#import-status")).to_contain_text("'from-a-browser': 1 pairs added")
+    expect(page.locator("#import-status")).to_contain_text("'from-a-browser': 1 pair added")
     with page.expect_download() as download:
         page.locator("#problems").get_by_role("link", name="Download as CSV").click()
     assert "2.png" in download.value.path().read_text(encoding="utf-8")
