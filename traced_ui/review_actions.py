@@ -55,7 +55,7 @@ from traced_ui.page_state import (
     TagChange,
 )
 from traced_ui.steps import steps_list
-from traced_ui.templates import render
+from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import trajectory_chart
 
 PAGE = 30
@@ -848,7 +848,9 @@ class OpenPage:
             if counts.total and counts.reviewed == counts.total:
                 stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
-                stage = review_page.empty("Nothing to show", "No pair fits these filters.")
+                clear = part("button", "view", "Clear the filters")
+                text = Markup("No pair fits these filters.") + clear
+                stage = review_page.empty("Nothing to show", text)
             parts["stage"] = stage
         elif state.grid:
             ids = [row.pair_id for row in page.rows]
