@@ -13,6 +13,7 @@ from traced_ui.dataset_messages import ended_html
 from traced_ui.events import event_value
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, followed, job_html
+from traced_ui.markup import pairs_text
 
 
 class Update(NamedTuple):
@@ -118,7 +119,8 @@ class DatasetJobs:
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
     """The datasets, as choices of a dropdown."""
     return [
-        (f"{summary.name} ({summary.total} pairs)", summary.id) for summary in workspace.datasets()
+        (f"{summary.name} ({pairs_text(summary.total)})", summary.id)
+        for summary in workspace.datasets()
     ]
 
 

@@ -9,6 +9,7 @@ from backend.engine.trajectories.depth import ALL
 from backend.jobs.reports import JobView
 from backend.progress import duration
 from traced_ui.jobs import job_html
+from traced_ui.markup import pairs_text
 from traced_ui.messages import note
 
 
@@ -76,8 +77,8 @@ def imported_note(imported: dict[str, Any]) -> Markup:
     changes = imported.get("changes") or {}
     counts = ", ".join(f"{n:,} {kind}" for kind, n in changes.items() if any(changes.values()))
     message = (
-        f"'{imported['name']}': {imported['added']} pairs added, {imported['already_there']} were "
-        f"there already, {imported['problems']} rows were left out. Find its errors next."
+        f"'{imported['name']}': {pairs_text(imported['added'])} added, {imported['already_there']} "
+        f"were there already, {imported['problems']} rows were left out. Find its errors next."
         + (f" Compared with the last import: {counts}." if counts else "")
     )
     notes = [*imported["notes"], *_advice(imported)]

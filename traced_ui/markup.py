@@ -20,3 +20,11 @@ def percent(value: float | None) -> str:
 def many(count: int) -> str:
     """A count for display; counts are capped at 1000."""
     return f"{count:,}+" if count >= 1000 else str(count)
+
+
+def pairs_text(count: int) -> str:
+    """
+    >>> pairs_text(1), pairs_text(2000)
+    ('1 pair', '2,000 pairs')
+    """
+    return f"{count:,} pair" + ("" if count == 1 else "s")

@@ -18,6 +18,7 @@ from backend.workspace import VerdictRow, Workspace
 from traced_ui.events import event_value
 from traced_ui.job_button import start_by
 from traced_ui.login import seen_by
+from traced_ui.markup import pairs_text
 from traced_ui.messages import explained, note
 from traced_ui.review_page import LISTED
 from traced_ui.templates import part, render
@@ -108,7 +109,8 @@ def _done(
 
 def kept_message(done: KeptView) -> str:
     """A report on the other pictures of a group."""
-    message = f"Kept. {_pairs(done.dropped)} dropped." if done.dropped else "Nothing was dropped."
+    dropped_text = f"Kept. {pairs_text(done.dropped)} dropped."
+    message = dropped_text if done.dropped else "Nothing was dropped."
     if done.left_alone:
         message += f" {done.left_alone} with another verdict were not changed."
     if done.passed_over:
@@ -120,11 +122,7 @@ def _taken(verdict: VerdictRow | None, action: str) -> str:
     if verdict is None:
         return note(f"There is nothing to {action}.")
     verb = "Undone" if action == "undo" else "Redone"
-    return note(f"{verb}: {_pairs(verdict.together)}.", "good")
-
-
-def _pairs(count: int) -> str:
-    return f"{count:,} pair" + ("" if count == 1 else "s")
+    return note(f"{verb}: {pairs_text(verdict.together)}.", "good")
 
 
 def page_html(

@@ -44,6 +44,7 @@ from backend.workspace import (
 )
 from traced_ui import review_page
 from traced_ui.abstractness import explained_abstractness
+from traced_ui.markup import pairs_text
 from traced_ui.messages import explained, note
 from traced_ui.page_state import (
     LONGEST_DRAFT,
@@ -56,7 +57,7 @@ from traced_ui.page_state import (
     TagChange,
 )
 from traced_ui.steps import steps_list
-from traced_ui.templates import render
+from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import trajectory_chart
 
 PAGE = 30
@@ -79,6 +80,10 @@ _SIMILAR = {
 OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 _VERDICTS = (*DECISIONS, "suggestion", "enrich")
+_IS_NOT_DESCRIBED = (
+    "Nothing has suggested a caption yet: find errors under Add data, “With a captioner” ticked if "
+    "the model has none of its own."
+)
 _IS_LATE = "That was meant for the previous pair; nothing was written."
 
 #: Parts of the page as HTML, by the names of their places; those left out are unchanged.
@@ -381,7 +386,7 @@ class OpenPage:
             note=act.note,
             fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
         )
-        message = f"{saved_text(act.decision, False, None)} {len(done.written)} pairs saved."
+        message = f"{saved_text(act.decision, False, None)} {pairs_text(len(done.written))} saved."
         self._say(
             f"{message} Press Z to undo them all.{_passed_over(len(done.passed_over))}", "good"
         )
@@ -424,7 +429,7 @@ class OpenPage:
                 self.review.tag(
                     self._pairs_here(change.pairs), change.name, self.author, change.remove
                 )
-            self._say(f"Undone: the tags of {len(change.pairs):,} pairs.", "good")
+            self._say(f"Undone: the tags of {pairs_text(len(change.pairs))}.", "good")
             self.state.tagging = []
             self._clear_outdated_filter()
             return None
@@ -554,8 +559,8 @@ class OpenPage:
             self.state.tagging = [
                 TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             ]
-        verb = "no longer have" if is_removal else "now have"
-        self._say(f"{len(changed_ids):,} pairs {verb} the tag. Press Z to undo.", "good")
+        verb = "taken from" if is_removal else "given to"
+        self._say(f"The tag was {verb} {pairs_text(len(changed_ids))}. Press Z to undo.", "good")
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
@@ -579,7 +584,7 @@ class OpenPage:
             TagChange(name=name, pairs=moved_ids, remove=False),
         ]  # fmt: skip
         undo = " Press Z to undo." if self.state.tagging else ""
-        self._say(f"{len(moved_ids):,} pairs have the tag “{new}” now.{undo}", "good")
+        self._say(f"The tag of {pairs_text(len(moved_ids))} is “{new}” now.{undo}", "good")
         self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
@@ -740,8 +745,12 @@ class OpenPage:
 
     @on("suggest")
     def _suggest(self, act: Act) -> Parts:
-        offered = self.review.suggest(self._pair_of(act))
-        return _message("" if offered else note("No known edit improves the match."))
+        pair = self._pair_of(act)
+        if self.review.suggest(pair):
+            return _message("")
+        if not self.review.open_pair(pair).caption:
+            return _message(note(_IS_NOT_DESCRIBED))
+        return _message(note("No known edit improves the match."))
 
     @on("richer")
     def _richer(self, act: Act) -> Parts:
@@ -848,7 +857,9 @@ class OpenPage:
             if counts.total and counts.reviewed == counts.total:
                 stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
-                stage = review_page.empty("Nothing to show", "No pair fits these filters.")
+                clear = part("button", "view", "Clear the filters")
+                text = Markup("No pair fits these filters.") + clear
+                stage = review_page.empty("Nothing to show", text)
             parts["stage"] = stage
         elif state.grid:
             ids = [row.pair_id for row in page.rows]
@@ -961,7 +972,7 @@ def _decided_all(done: RuleReport | JobView) -> str:
     if done.left_alone:
         left += f" {done.left_alone:,} had a verdict, no caption, or were changed meanwhile."
     text = saved_text(done.decision, False, None)
-    return f"{text} {done.given:,} pairs decided by a rule. Press Z to undo them all.{left}"
+    return f"{text} {pairs_text(done.given)} decided by a rule. Press Z to undo them all.{left}"
 
 
 def _many(verdict: VerdictRow) -> str:

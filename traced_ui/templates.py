@@ -12,7 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from backend.templating import template_environment
-from traced_ui.markup import many, number, percent
+from traced_ui.markup import many, number, pairs_text, percent
 
 FOLDER = Path(__file__).with_name("templates")
 #: Gradio's HTML component has its own template language, which would evaluate `${…}` and `{{…}}`.
@@ -49,8 +49,8 @@ def environment() -> Environment:
     """The Jinja environment, with the templates' filters."""
     environment_of_pages = template_environment(FOLDER)
     environment_of_pages.filters.update(
-        number=number, percent=percent, many=many, picture=picture_source, signed=_signed,
-        width=_width,
+        number=number, percent=percent, many=many, pairs=pairs_text, picture=picture_source,
+        signed=_signed, width=_width,
     )  # fmt: skip
     return environment_of_pages
 

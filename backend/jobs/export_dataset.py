@@ -121,7 +121,8 @@ def decide_export(
     ExportDecision(caption='A dog', kind='human', tags=('wrong',), left_out_because='')
     """
     if not caption and not edited and decision != "correction":
-        return ExportDecision(caption, left_out_because="no caption accepted yet")
+        reason = "decided: wrong, drop" if decision == "drop" else "no caption accepted yet"
+        return ExportDecision(caption, left_out_because=reason)
     if edited is not None and decision != "correction":
         # Without enrichments: they are based on another text.
         plain = decide_export(choice, edited, decision, None, p_error, specificity, not_selected)

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -149,8 +150,8 @@ class Recognition:
 
 
 def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
-    """Examine a sample of the pictures that have no trajectory of the run (0: of all pictures) and
-    have not been left out before.
+    """Examine a sample of the pictures that have no trajectory of the run (0: of all pictures), or
+    neither caption nor suggestion, and have not been left out before.
 
     Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
@@ -163,7 +164,10 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
             return Recognition(model, 0, 0)
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
-        waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
+        waiting = chain(
+            pair_queries.unscored_by_image(session, dataset_id, run_id),
+            pair_queries.without_description(session, dataset_id),
+        )
         names = sampled(name for _, name in waiting if name not in left_out)
     opened = open_pictures(root, names).values()
     images = [image for image in opened if isinstance(image, Image.Image)]

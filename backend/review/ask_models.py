@@ -54,10 +54,14 @@ PATIENCE = 5.0
 
 def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView, ...]:
     """Corrections for one pair: read from the store, or computed now and stored; including
-    those of a vision-language model, if this session has one."""
+    those of a vision-language model, if this session has one. Raises UnknownPictures for a picture
+    without a caption that the model does not know."""
     view = view_of(store, pair_id)
     with store.reading() as session:
+        pair = pair_queries.get_pair(session, pair_id)
         run = run_queries.latest_run(session, view.dataset_id, "score")
+    if not view.caption and not view.suggestions:
+        check_picture_of(store, engine, pair, _opened(store, pair_id))
     if run is None or view.trajectory is None:
         return view.suggestions
     if view.suggestions:

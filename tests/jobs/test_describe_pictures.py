@@ -5,15 +5,18 @@ import tarfile
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from backend.datasets.read_options import ReadOptions
-from backend.errors import DatasetFormatError, SettingsError
+from backend.errors import DatasetFormatError, SettingsError, UnknownPictures
 from backend.jobs.export_dataset import ExportChoice
 from backend.review.queue_form import START, from_fields
 from backend.review.views import PairView
 from backend.workspace import Workspace
 from research.scenes import demo
+from tests.traced_ui.pages import Page
 
 _ALSO_THESE = ReadOptions(uncaptioned=True)
 
@@ -66,6 +69,8 @@ def test_they_are_described_and_exported_once_accepted(
     assert workspace.review.first_pair(lacking) == removed.pair_id
     counts = workspace.review.counts(dataset)
     assert (counts.reviewed, counts.errors_found) == (3, 0)
+    left_out = workspace.jobs.export_counts(dataset, ExportChoice()).left_out
+    assert left_out == {"decided: wrong, drop": 1}
     out = tmp_path / "clean"
     workspace.jobs.export(dataset, ExportChoice(), out, format="jsonl")
     rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
@@ -86,6 +91,29 @@ def test_a_folder_of_pictures_alone_is_read_on_request(workspace: Workspace, dra
     assert len(views) == 8
     assert all(view.suggestions for view in views)
     assert workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).added == 0
+
+
+def test_the_page_says_why_there_is_no_caption(
+    workspace: Workspace, drawn: Path, tmp_path: Path
+) -> None:
+    dataset = workspace.jobs.import_dataset(drawn, options=_ALSO_THESE).dataset_id
+    view = _waiting(workspace, dataset)[0]
+    page = Page(workspace, dataset)
+    assert "With a captioner" in page.send("suggest", pair=view.pair_id)
+
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    rng = np.random.default_rng(1)
+    for number in range(6):
+        noise = Image.fromarray(rng.integers(0, 256, (80, 100, 3), np.uint8))
+        noise.save(strange / f"{number}.png")
+    imported = workspace.jobs.import_dataset(strange, options=_ALSO_THESE)
+    assert workspace.jobs.needs_model(imported.dataset_id)
+    with pytest.raises(UnknownPictures):
+        workspace.jobs.score(imported.dataset_id)
+    page = Page(workspace, imported.dataset_id)
+    view = _waiting(workspace, imported.dataset_id)[0]
+    assert UnknownPictures.title in page.send("suggest", pair=view.pair_id)
 
 
 def test_pictures_of_a_tar_need_no_text_on_request(

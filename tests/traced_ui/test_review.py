@@ -177,7 +177,7 @@ def test_search_ignores_case_and_hostile_text_is_escaped(workspace: Workspace) -
     page = Page(workspace)
     page.press("filter", filter={"review": "all", "order": "position", "text": "ONERROR"})
     queue, stage = page.shown["queue"], page.shown["stage"]
-    assert "1 pairs" in queue
+    assert "1 pair in this queue" in queue
     assert "<img src=x" not in queue + stage
     assert "&lt;img src=x onerror=alert(1)&gt;" in stage
 
@@ -262,7 +262,7 @@ def test_many_pairs_are_decided_at_once_and_reverted_by_one_undo(workspace: Work
     assert "3 pairs saved" in page.press("many", decision="drop", pairs=chosen)
     assert decisions(workspace).count("drop") == 3
     message = page.press("many", decision="correct", pairs=[chosen[0], [rows[3].pair_id, 0]])
-    assert "1 pairs saved" in message
+    assert "1 pair saved" in message
     assert "left alone" in message
     page.press("undo")
     assert "3 verdicts at once" in page.press("undo")

@@ -20,12 +20,12 @@ def test_a_pair_is_tagged_and_untagged(workspace: Workspace) -> None:
     page = Page(workspace)
     page.press("tag")
     assert f'value="{page.pair}"' in page.shown["edit"]
-    assert "1 pairs now have" in page.press("tag-add", **edit([page.pair], HOSTILE))
+    assert "given to 1 pair." in page.press("tag-add", **edit([page.pair], HOSTILE))
     everything = "".join(page.shown.values())
     assert HOSTILE not in everything
     assert everything.count("&lt;img src=x") >= 2, "on the pair and in the form"
     assert workspace.review.open_pair(page.pair).tags == (HOSTILE,)
-    assert "Undone" in page.press("undo")
+    assert "Undone: the tags of 1 pair." in page.press("undo")
     assert workspace.review.tags(1) == {}
     page.press("tag-add", **edit([page.pair], "odd"))
     page.press("tag-remove", **edit([page.pair], "odd"))

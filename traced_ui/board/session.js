@@ -1,8 +1,8 @@
 // This session: how many verdicts, how fast; what a newcomer sees first.
 import { onSaved } from "./acts.js";
-import { board, one, onPaint, stage } from "./page.js";
+import { all, board, listen, one, onPaint, stage } from "./page.js";
 
-const KEPT = "traced-session", SEEN = "traced-seen", HAS_DECIDED = "traced-has-decided", PAUSE = 120_000;  // ms; longer gaps are breaks
+const KEPT = "traced-session", SEEN = "traced-seen", HAS_DECIDED = "traced-has-decided", CLOSED = "traced-hint-closed-", PAUSE = 120_000;  // ms; longer gaps are breaks
 /** @type {{count: number, busy: number, last: number}} `busy`: ms between verdicts, without breaks */
 const session = JSON.parse(sessionStorage.getItem(KEPT) ?? '{"count":0,"busy":0,"last":0}');
 
@@ -27,7 +27,14 @@ onSaved((pairs) => {
 export function start() {
   show();
   if (!localStorage.getItem(HAS_DECIDED)) board().dataset.isNew = "";
+  for (const hint of all("[data-hint]")) hint.hidden = Boolean(localStorage.getItem(CLOSED + hint.dataset.hint));
 }
+listen("click", ({ target }) => {
+  const hint = target.closest("[data-hint]");  // only its button takes a click
+  if (!hint) return;
+  localStorage.setItem(CLOSED + hint.dataset.hint, "yes");
+  hint.hidden = true;
+});
 
 onPaint("stage", () => {
   if (!stage() || sessionStorage.getItem(SEEN)) return;
