@@ -1,7 +1,9 @@
 """Datasets for tests."""
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from alembic import command
@@ -15,6 +17,9 @@ from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import NewPair, PairRow
 from db.queries.verdict_queries import VerdictRow
 from db.session import make_engine
+
+#: Rows of a database of the first release.
+FIRST_RELEASE = Path(__file__).with_name("first_release.sql")
 
 
 def add_dataset(store: Store, size: int, name: str = "photos") -> tuple[int, list[int]]:
@@ -116,6 +121,17 @@ def migrate(url: str, revision: str, down: bool = False) -> None:
         step = command.downgrade if down else command.upgrade
         step(upgrade.alembic_config(connection), revision)
     engine.dispose()
+
+
+def write_first_release(file: Path) -> str:
+    """A database of the first release on SQLite, with seven pairs; its address."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    migrate(f"sqlite:///{file}", "0001")
+    with sqlite3.connect(file) as connection:
+        connection.executescript(FIRST_RELEASE.read_text(encoding="utf-8"))
+        connection.execute("PRAGMA journal_mode = DELETE")  # a single file
+    connection.close()
+    return f"sqlite:///{file}"
 
 
 Statements = list[tuple[str, Any]]

@@ -5,7 +5,6 @@ out; seven pairs are kept here) and scored, six of them decided, with an undo, a
 verdict. Its schema is that of revision 0001.
 """
 
-import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,30 +18,22 @@ from db import open_store, upgrade
 from db.models import Pair
 from db.queries import pairs, trajectories, verdict_queries
 from db.upgrade import parse_url
-from tests.db.building import decide, migrate, rows_of, undo
+from tests.db.building import decide, migrate, rows_of, undo, write_first_release
 
-ROWS = Path(__file__).with_name("first_release.sql")
 DECISIONS = ["drop", "correction", "drop", "abstract", "unsure", None]
 CORRECTED = "A guy – carrying a “flower” 花."
-
-
-def fill(file: Path) -> str:
-    """That database on SQLite; its address."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    migrate(f"sqlite:///{file}", "0001")
-    with sqlite3.connect(file) as connection:
-        connection.executescript(ROWS.read_text(encoding="utf-8"))
-    connection.close()
-    return f"sqlite:///{file}"
 
 
 @pytest.fixture
 def first_release(url: str, tmp_path: Path) -> str:
     """The address of that database, on SQLite as it was, on PostgreSQL row by row."""
     if url.startswith("sqlite"):
-        return fill(Path(str(parse_url(url).database)))
+        return write_first_release(Path(str(parse_url(url).database)))
     migrate(url, "0001")
-    local, remote = create_engine(fill(tmp_path / "first.db")), create_engine(parse_url(url))
+    local, remote = (
+        create_engine(write_first_release(tmp_path / "first.db")),
+        create_engine(parse_url(url)),
+    )
     tables = MetaData()
     tables.reflect(local)
     with local.connect() as reading, remote.begin() as writing:
@@ -131,7 +122,7 @@ SAMPLE = revisions()[::6]
 )
 def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Path) -> None:
     """The first release's data, upgraded to that revision, with another verdict given there."""
-    url = fill(tmp_path / "old.db")
+    url = write_first_release(tmp_path / "old.db")
     migrate(url, revision)
     engine = create_engine(url)
     with engine.begin() as connection:

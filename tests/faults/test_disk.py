@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from db.errors import StoreProblem
 from db.queries import classifier_queries, pairs, runs, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
-from tests.faults.scenarios import FIRST_RELEASE
+from tests.db.building import write_first_release
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
 
@@ -200,9 +199,7 @@ def test_a_read_only_disk_is_reported(disk: Path, tmp_path: Path) -> None:
 
 def test_a_migration_on_a_full_disk_changes_nothing_and_works_with_room(disk: Path) -> None:
     path = disk / "traced.db"
-    with sqlite3.connect(path) as connection:
-        connection.executescript(FIRST_RELEASE.read_text(encoding="utf-8"))
-    connection.close()
+    write_first_release(path)
     ballast = fill(disk)
     with pytest.raises(StoreProblem, match="disk is full"):
         open_store(f"sqlite:///{path}")
