@@ -858,8 +858,8 @@ class OpenPage:
                 stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
                 clear = part("button", "view", "Clear the filters")
-                text = Markup("No pair fits these filters.") + clear
-                stage = review_page.empty("Nothing to show", text)
+                text = "No pair fits these filters."
+                stage = review_page.empty("Nothing to show", text, clear)
             parts["stage"] = stage
         elif state.grid:
             ids = [row.pair_id for row in page.rows]

@@ -571,5 +571,5 @@ def not_scored(job: JobView | None) -> Markup:
     return empty("Not scored", job.message or "Score it under Add data.")
 
 
-def empty(title: str, text: str) -> Markup:
-    return part("empty", title, text)
+def empty(title: str, text: str, act: Markup | str = "") -> Markup:
+    return part("empty", title, text, act)
