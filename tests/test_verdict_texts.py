@@ -12,5 +12,5 @@ def test_every_verdict_has_its_texts() -> None:
 
 
 def test_every_order_and_every_review_state_can_be_chosen_on_the_page() -> None:
-    assert set(review_page.ORDERS) == set(ORDERS)
+    assert {*review_page.ORDERS, *review_page.TABLE_ORDERS} == set(ORDERS)
     assert set(review_page.SHOWS) == set(REVIEWS)

@@ -72,7 +72,7 @@ ORDERS = {
     "picture": "by picture",
 }
 #: Orders that only the heads of the table offer.
-_MORE_ORDERS = {
+TABLE_ORDERS = {
     "external_id": "by id", "caption": "by caption", "split": "by split",
     "decision": "by verdict", "note": "by note", "tag": "by tag",
 }  # fmt: skip
@@ -327,7 +327,7 @@ def _order_label(order: str) -> str:
     ('by caption, reversed', 'by width', 'lowest match')
     """
     name = order.removeprefix(REVERSED)
-    label = {**ORDERS, **_MORE_ORDERS}.get(name, f"by {name.removeprefix(EXTRA)}")
+    label = {**ORDERS, **TABLE_ORDERS}.get(name, f"by {name.removeprefix(EXTRA)}")
     return label if name == order else f"{label}, reversed"
 
 
