@@ -359,11 +359,13 @@ def test_what_a_group_excludes_is_not_read(sqlite_store: Store) -> None:
         pair_queue.page(session, filter)
         pair_queue.page(session, filter, Cursor(0.4, 7))
         pair_queue.count(session, filter)
-    *pages, count = plans(sqlite_store, statements)
+        pairs.totals(session, 1)
+    *pages, count, totals = plans(sqlite_store, statements)
     assert any("p_error_even<?" in page for page in pages)
     whole = [page for page in pages if "p_error_even>?" in page and "p_error_even<?" not in page]
     assert not whole, "from the highest value on"
     assert "ix_pairs_position" in count, "reads pairs as they lie"
+    assert "ix_pairs_hidden" in totals
 
 
 def test_pictures_without_a_caption_are_read_from_their_index(sqlite_store: Store) -> None:

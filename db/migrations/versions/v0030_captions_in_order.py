@@ -19,9 +19,15 @@ def upgrade() -> None:
     start = sa.text("substr(caption, 1, 80)")
     op.create_index("ix_pairs_caption", "pairs", ["dataset_id", start, "id"])
     op.drop_index("ix_pairs_uncaptioned", "pairs")
-    # Where indexes promise the same, SQLite takes the newest: whole datasets are read as they lie.
-    op.drop_index("ix_pairs_position", "pairs")
-    op.create_index("ix_pairs_position", "pairs", ["dataset_id", "id"])
+    # Where indexes promise the same, SQLite takes the newest: whole datasets are read as they lie,
+    # and few of their pairs by the indexes of those few.
+    for name, only in (("position", None), ("noted", "note != ''"), ("hidden", "hidden")):
+        op.drop_index(f"ix_pairs_{name}", "pairs")
+        where = None if only is None else sa.text(only)
+        op.create_index(
+            f"ix_pairs_{name}", "pairs", ["dataset_id", "id"], sqlite_where=where,
+            postgresql_where=where,
+        )  # fmt: skip
 
 
 def downgrade() -> None:
