@@ -234,14 +234,16 @@ def suspects_of(caption: str, suspects: Iterable[SuspectWord]) -> list[Suspect]:
 def cursor_of(after: str, order: str) -> Cursor | None:
     """The place after a page of a queue in this order, from its `next`; None for the first page.
     Raises SettingsError."""
+    if not after:
+        return None
     try:
-        place = Cursor(*_PLACE.validate_json(after, strict=True)) if after else None
+        place = Cursor(*_PLACE.validate_json(after, strict=True))
     except ValidationError:
-        place = Cursor("", -1)
-    if place is not None and (place.pair_id < 0 or not place.is_in(order)):
+        place = None
+    if place is None or not place.is_in(order):
         raise SettingsError(
             "'after' is not a queue position: pass the 'next' of the previous page."
-        ) from None
+        )
     return place
 
 

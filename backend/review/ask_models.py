@@ -58,9 +58,10 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
     without a caption that the model does not know."""
     view = view_of(store, pair_id)
     with store.reading() as session:
-        pair = pair_queries.get_pair(session, pair_id)
         run = run_queries.latest_run(session, view.dataset_id, "score")
     if not view.caption and not view.suggestions:
+        with store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
         check_picture_of(store, engine, pair, _opened(store, pair_id))
     if run is None or view.trajectory is None:
         return view.suggestions

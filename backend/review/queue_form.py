@@ -79,7 +79,6 @@ def from_fields(
     and for a range that is not numeric."""
     fields = _checked(fields)
     order = fields.get("order") or START["order"]
-    name = order.removeprefix(REVERSED)
     ranges = {
         column: Range(column, minimum, maximum)
         for column in RANGES
@@ -90,8 +89,9 @@ def from_fields(
     }
     if order == "specificity" and among is None:
         ranges = GENERIC_BOUNDS | ranges
+    name = order.removeprefix(REVERSED)
     if fields.get("captioned") == "no" and name in (*RANGES, "uncertainty"):
-        name = "position"  # they have no numbers, and their own index is in this order
+        order = name = "position"  # they have no numbers, and their own index is in this order
     values: dict[str, Any] = {key: fields.get(key) or None for key in _TEXTS}
     values |= {key: _YES_NO.get(fields.get(key, "")) for key in _FLAGS}
     return QueueFilter(
@@ -253,9 +253,9 @@ def _checked(fields: Mapping[str, str]) -> dict[str, str]:
     for key, value in current.items():
         if key not in KEYS:
             raise SettingsError(_unknown("field", key, KEYS))
-        if key == "order" and value and _is_order(value):
-            continue
-        if value and value not in _CHOICES.get(key, (value,)):
+        if value and not (
+            _is_order(value) if key == "order" else value in _CHOICES.get(key, (value,))
+        ):
             raise SettingsError(_unknown(key, value, _CHOICES[key]))
     if current.get("where"):
         current["where"] = text_of(groups_of(current))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
 from db.errors import MissingRow
-from db.models import Pair, Suggestion, Trajectory
+from db.models import CAPTION_START, Pair, Suggestion, Trajectory
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.probabilities import p_error_of
 from db.queries.statements import check_text, chunks, in_dataset, insert_for, judged, record
@@ -220,7 +220,7 @@ def without_description(session: Session, dataset_id: int) -> list[tuple[int, st
     is_described = exists().where(Suggestion.pair_id == Pair.id)
     rows = session.execute(
         select(Pair.id, Pair.image_path)
-        .where(in_dataset(dataset_id), Pair.caption == "", Pair.decision.is_(None), ~is_described)
+        .where(in_dataset(dataset_id), CAPTION_START == "", Pair.decision.is_(None), ~is_described)
         .order_by(Pair.image_path, Pair.id)
     )
     return [row.tuple() for row in rows]

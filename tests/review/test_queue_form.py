@@ -29,6 +29,7 @@ def test_fields_make_a_filter() -> None:
     assert from_fields(3, {}).order == "p_error"
     assert from_fields(3, {}).descending
     assert not from_fields(3, {"order": "icc"}).descending
+    assert not from_fields(3, {"captioned": "no"}).descending, "as imported"
     assert from_fields(3, cleaned({"order": "-icc"})).descending
     assert from_fields(3, cleaned({"order": "-extra:width"})).order == "extra:width"
 
