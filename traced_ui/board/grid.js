@@ -114,9 +114,12 @@ listen("change", ({ target }) => {
     localStorage.setItem(HIDDEN, JSON.stringify([...names]));
     showColumns();
   }
-  if (!target.matches("[data-caption]") || target.value === target.defaultValue) return;
+});
+listen("focusout", ({ target }) => {  // but not when the whole window is left
+  if (!target.matches?.("[data-caption]") || target.value === target.defaultValue || document.activeElement === target) return;
   const { pick, version, fingerprint } = target.closest(".pick").dataset;
   send("edit-caption", { pair: Number(pick), version: Number(version), fingerprint, text: target.value });
+  target.defaultValue = target.value;
 });
 listen("keydown", (event) => {
   const { target, key } = event, row = target.closest?.("tr.pick");

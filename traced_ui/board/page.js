@@ -48,13 +48,21 @@ export function paint(parts) {
   const button = document.activeElement?.closest("#traced-stage [data-action]"), column = button?.closest("th")?.dataset.cell;
   const focused = button && `${column ? `[data-cell="${CSS.escape(column)}"] ` : ""}[data-action="${button.dataset.action}"]`;
   const left = one("#traced-stage .rows")?.scrollLeft;
+  /** @type {any} */
+  const writing = document.activeElement?.closest("#traced-stage tr.pick [data-caption]");
+  const pick = writing?.closest(".pick").dataset.pick, typed = writing?.value;
   for (const [part, html] of Object.entries(parts)) {
     const place = one(PLACES[part]);
     if (!place) continue;
     const isKept = part === "queue" || part === "edit" || (isSame && ["stage", "chart", "steps"].includes(part));
     if (isKept && place.firstElementChild) Idiomorph.morph(place, html, MORPHED);
-    else place.innerHTML = html;
+    else {
+      if (place.contains(writing)) writing.value = writing.defaultValue;  // Chromium takes its removal for leaving it
+      place.innerHTML = html;
+    }
   }
+  const again = writing && !writing.isConnected && one(`#traced-stage [data-pick="${pick}"] [data-caption]`);
+  if (again) { again.value = typed; again.focus(); }
   // A verdict by Enter on its button: the next pair's button has the focus.
   if (focused && document.activeElement === document.body) one(`#traced-stage ${focused}`)?.focus({ preventScroll: true });
   for (const part of Object.keys(parts)) (painted.get(part) ?? []).forEach((act) => act(isSame));
