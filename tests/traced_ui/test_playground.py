@@ -20,7 +20,7 @@ from backend.review import ask_models
 from backend.store import Store
 from backend.workspace import Workspace
 from tests.datasets.folders import picture
-from tests.datasets.hub_server import Hub
+from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import NAME, checkpoint, hub
 from tests.traced_ui.samples import played
 from traced_ui import playground
