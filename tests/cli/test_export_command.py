@@ -18,7 +18,7 @@ import app as program
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
-from tests.datasets.hub_server import TOKEN, Hub, Repository, hub_server, use_hub
+from tests.fixtures.hub_server import TOKEN, Hub, Repository, hub_server, use_hub
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., tuple[int, str, str]]

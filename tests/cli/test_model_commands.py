@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import app as program
 from research.scenes import demo
-from tests.datasets.hub_server import Hub
+from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 
 __all__ = ["checkpoint", "hub"]  # fixtures

@@ -38,8 +38,8 @@ from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
 from research.scenes import demo
-from tests.datasets.hub_server import PublishedModel, hub_server, use_hub
 from tests.db.building import decided_pairs, write_first_release
+from tests.fixtures.hub_server import PublishedModel, hub_server, use_hub
 
 
 class Scenario(ABC):

@@ -20,7 +20,7 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries
 from tests.checkpoints import random_clip
 from tests.datasets.folders import malformed
-from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
+from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.fixtures.shared import SharedFolder
 
 NAME = "somebody/tiny-clip"

@@ -11,7 +11,7 @@ import pytest
 from backend.errors import UnknownPictures, explain
 from backend.workspace import Workspace
 from db.queries import job_queries
-from tests.datasets.hub_server import Hub
+from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from traced_ui import models_page
 from traced_ui.dataset_jobs import DatasetJobs, models_offered

@@ -15,7 +15,7 @@ from PIL import Image, ImageFilter
 from backend.workspace import Workspace
 from tests.checkpoints import random_clip
 from tests.datasets.folders import picture
-from tests.datasets.hub_server import Hub
+from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import NAME, checkpoint, hub
 from traced_ui import playground
 

@@ -236,14 +236,16 @@ def form_of(word: str) -> Form:
     (Form(suffix='es', vowel=False), Form(suffix='', vowel=True), '')
     """
     lower = word.lower()
-    suffix = ""
+    return Form(_suffix_of(lower), article_for(lower) == "an")
+
+
+def _suffix_of(lower: str) -> str:
     if singular_of(lower) != lower:
-        suffix = "es" if _HISSING.search(lower) else "s"
-    else:
-        for ending in ("ing", "ed"):
-            if lower.endswith(ending) and re.search("[aeiouy]", lower[: -len(ending)]):
-                suffix = ending
-    return Form(suffix, article_for(lower) == "an")
+        return "es" if _HISSING.search(lower) else "s"
+    for ending in ("ed", "ing"):
+        if lower.endswith(ending) and re.search("[aeiouy]", lower[: -len(ending)]):
+            return ending
+    return ""
 
 
 @dataclass
@@ -376,18 +378,19 @@ def _candidates(
         for vowel in (True, False)
     }  # fmt: skip
 
-    def take(key: tuple[int, str, bool], nonce: str) -> None:
+    def take(count: int, suffix: str, nonce: str, most: int) -> None:
+        vowel = nonce[0] in "aeiou"
+        pool = pools.get((count, suffix, vowel))
+        if pool is None or len(pool) >= most or nonce in pool:
+            return
         unclear = nonce.startswith(("u", "eu", "one"))  # "a unit" but "an urn", "an ytt"
-        unclear = unclear or (article_for(nonce) == "an") != (nonce[0] in "aeiou")
-        if key in pools and len(pools[key]) < most and nonce not in pools[key] and not unclear:
-            pools[key].append(nonce)
+        if not unclear and (article_for(nonce) == "an") == vowel:  # asked last: it is slow
+            pool.append(nonce)
 
     rng = random.Random(seed)
     if not closed:
         for nonce in _single_tokens(reader, rng):
-            key = (1, form_of(nonce).suffix, article_for(nonce) == "an")
-            if len(pools.get(key, ())) < PER_PHRASE or not frequency(nonce):
-                take(key, nonce)
+            take(1, _suffix_of(nonce), nonce, PER_PHRASE if frequency(nonce) else most)
     for syllables in (*range(1, 7), *(1, 2) * 6):
         lacking = [key for key, words in pools.items() if len(words) < most]
         if not any(closed or count > 1 for count, _, _ in lacking):
@@ -402,13 +405,13 @@ def _candidates(
                 and not frequency(word)
             ]
             for nonce, tokens in zip(nonces, reader.tokenise(nonces), strict=True):
-                take((len(tokens), suffix, article_for(nonce) == "an"), nonce)
+                take(len(tokens), suffix, nonce, most)
     return {key: words for key, words in pools.items() if words}
 
 
 def _fits(stem: str, suffix: str) -> bool:
     """Whether stem + suffix reads as that inflection, and not as a known word with a dropped e."""
-    if form_of(stem + suffix).suffix != suffix or (suffix and not means_nothing(stem + "e", False)):
+    if _suffix_of(stem + suffix) != suffix or (suffix and not means_nothing(stem + "e", False)):
         return False
     return suffix != "s" or not stem.endswith(("x", "z", "s"))
 
@@ -435,7 +438,7 @@ def _single_tokens(reader: TokenReader, rng: random.Random) -> list[str]:
 
 def _has_no_known_stem(word: str) -> bool:
     """Whether it is not an inflected form, such as "joking" of "joke" or "jogged" of "jog"."""
-    suffix = form_of(word).suffix
+    suffix = _suffix_of(word)
     stem = word.removesuffix(suffix)
     stems = (stem, stem + "e", stem[:-1], stem[:-1] + "y") if suffix else ()
     return all(len(s) < 3 or means_nothing(s, False) for s in stems)

@@ -175,7 +175,7 @@ def test_the_same_word_always_gets_the_same_nonces(tried: Any) -> None:
 
 def test_pools_are_deterministic_and_survive_a_round_trip(tried: Any) -> None:
     name, reader, pools, _ = tried
-    if name == "byte pairs":
+    if name == "word pieces":
         assert make_pools(reader, None).digest == pools.digest
     assert NoncePools.from_json(pools.to_json()) == NoncePools(dict(pools.pools), pools.closed)
     for (count, suffix, _), words in pools.pools.items():

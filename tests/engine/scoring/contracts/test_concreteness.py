@@ -16,10 +16,10 @@ from backend.jobs import model_download
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import byte_pair_tokenizer, drawn_folder
-from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.engine.concreteness.small_models import text_to_image
 from tests.engine.scoring.contracts.captions import CAPTIONS
 from tests.engine.scoring.contracts.checkpoints import bert_tokenizer
+from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SENTENCES, ICC = "sentence-transformers/all-MiniLM-L6-v2", "moranyanuka/icc"

@@ -11,9 +11,9 @@ from backend.engine.presets import BY_NAME, PRESETS
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
-from tests.datasets.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
+from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.fixtures.sizes import Sizes
 
 #: The layout of each model that a preset downloads, by its name on the hub.
