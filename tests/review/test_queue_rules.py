@@ -23,15 +23,15 @@ from db.queries.pairs import PairRow
 from tests.db.building import add_dataset, watching
 from tests.db.test_verdict_concurrency import check_consistent
 from tests.fixtures.interrupting import stop_at
+from tests.fixtures.sizes import Sizes
 
 ALL = {"review": "all"}
 
 
 @pytest.fixture
-def opened(store: db.Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+def opened(store: db.Store, sizes: Sizes) -> Store:
     """A store where five pairs fill a transaction."""
-    for module in (queue_rules, verdict_queries):
-        monkeypatch.setattr(module, "AT_ONCE", 5)
+    sizes(AT_ONCE=5)
     return Store(store)
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import update
 
 from backend.workspace import Workspace
 from db.models import Pair
+from tests.fixtures.sizes import Sizes
 from traced_ui import api, transfers
 from traced_ui.server import create_app
 
@@ -202,10 +203,8 @@ def test_a_rule_decides_a_queue(client: TestClient, workspace: Workspace) -> Non
         assert client.post(url, json={**wanted, "verdict": wrong}).status_code == 422
 
 
-def test_a_long_rule_is_a_job(
-    client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("backend.workspace.AT_ONCE", 1)
+def test_a_long_rule_is_a_job(client: TestClient, workspace: Workspace, sizes: Sizes) -> None:
+    sizes(AT_ONCE=1)
     number = client.get("datasets/1/rule").json()["number"]
     wanted = {"verdict": "unsure", "number": number}
     started = client.post("datasets/1/rule", json=wanted)

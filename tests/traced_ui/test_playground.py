@@ -3,29 +3,25 @@
 import html
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 import pytest
 from gradio.data_classes import ImageData
-from PIL import Image
+from PIL import Image, ImageFilter
 
-from backend.engine.presets import EMBEDDED
-from backend.errors import SettingsError, UnknownPictures
-from backend.jobs.model_manager import Probe
-from backend.loaded_models import Engine
-from backend.review import ask_models
-from backend.store import Store
 from backend.workspace import Workspace
+from tests.checkpoints import random_clip
 from tests.datasets.folders import picture
 from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import NAME, checkpoint, hub
-from tests.traced_ui.samples import played
 from traced_ui import playground
 
 __all__ = ["checkpoint", "hub"]  # fixtures
+#: In the answer for a pair.
+RESULT = 'id="traced-stage-playground"'
 
 
 @pytest.fixture(autouse=True)
@@ -83,42 +79,13 @@ def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:
         picture.preprocess(ImageData(url="data:image/png;base64,AAAA"))
 
 
-def test_another_installed_model_can_be_chosen(
-    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By name; the playground downloads nothing for a picture."""
-    chosen = []
-
-    def play(store: Store, engine: Engine, *others: object) -> None:
-        chosen.append(engine.settings.model)
-        raise SettingsError("enough")
-
-    monkeypatch.setattr(ask_models, "play", play)
-    other = str(EMBEDDED.parent / "seed-1")
-    monkeypatch.setattr(playground, "models_here", lambda workspace: ["embedded", other])
-    path = str(picture(tmp_path / "a.png", (30, 20)))
-    check = playground.checking(workspace)
-    for model in ("", other, "embedded"):
-        with pytest.raises(gr.Error, match="enough"):
-            check(path, "A dog", None, False, model)
-    assert chosen == [workspace.settings.model, other, str(EMBEDDED)]
-    with pytest.raises(gr.Error, match=r"thorough.* is not on this machine"):
-        check(path, "A dog", None, False, "thorough")
-    assert len(chosen) == 3
-
-
-class Knows:
-    """Playground checks in which only one model recognises the picture."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, workspace: Workspace, model: str) -> None:
-        self.model, self.models_tried = model, list[str | None]()
-        monkeypatch.setattr(workspace.review, "playground", self.play)
-
-    def play(self, image: Image.Image, text: str, dataset: Any, anyway: bool, model: Any) -> Any:
-        self.models_tried.append(model)
-        if model != self.model:
-            raise UnknownPictures("It is nothing that this model was trained on.")
-        return played(text)
+@pytest.fixture
+def unfamiliar(tmp_path: Path) -> str:
+    """Blurred noise: the embedded model was trained on nothing like it."""
+    noise = np.random.default_rng(5).integers(0, 256, (80, 100, 3), np.uint8)
+    path = tmp_path / "noise.png"
+    Image.fromarray(noise).filter(ImageFilter.GaussianBlur(6)).save(path)
+    return str(path)
 
 
 def clicked(model: str, workspace: Workspace, path: str, user: str | None = None) -> list[Any]:
@@ -127,58 +94,53 @@ def clicked(model: str, workspace: Workspace, path: str, user: str | None = None
     return list(playground.using(workspace)(path, "A dog", None, event, request))
 
 
-def test_other_models_are_offered_for_an_unrecognised_picture(
-    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
+    tmp_path: Path, workspace: Workspace, unfamiliar: str
 ) -> None:
-    local = replace(workspace.models.view("fast"), name="o<wn", is_here=True, core_seconds=None,
-                  probe=Probe("o<wn", None, "cpu", "float32", 2500.0, 1.0, 1, 2, ""))  # fmt: skip
-    views = [*workspace.models.listed(), local]
-    monkeypatch.setattr(workspace.models, "listed", lambda: views)
-    Knows(monkeypatch, workspace, "none")
-    path = str(picture(tmp_path / "a.png", (30, 20)))
-    refused, *others = playground.checking(workspace)(path, "A dog")
+    """By name; the playground downloads nothing for a picture."""
+    local = str(random_clip(tmp_path / "o<wn"))
+    workspace.models.set_default(local)
+    check = playground.checking(workspace)
+    refused, *others = check(unfamiliar, "A dog", None, False, "embedded")
     assert others == ["", "", ""]
-    assert "nothing that this model was trained on" in refused
-    offered = playground.alternatives(views)
+    assert refused.startswith('<div class="refused">')
+    offered = playground.alternatives(workspace.models.listed())
     assert [offer.model for offer in offered] == [
-        "o<wn", "fast", "balanced", "large", "thorough", "multilingual", "vlm"
+        local, "fast", "balanced", "large", "thorough", "multilingual", "vlm"
     ]  # fmt: skip
-    assert (offered[0].action, offered[0].cost) == ("o<wn", "on this machine · about 2.5 s a pair")
+    assert (offered[0].action, offered[0].cost) == (local, "on this machine")
     assert re.fullmatch(r"605 MB to download · roughly [\d.]+ s a pair", offered[1].cost)
     for offer in offered:
         assert f'data-model="{html.escape(offer.model)}">{html.escape(offer.action)}<' in refused
         assert offer.cost in refused
     assert "--" not in refused
+    assert RESULT in check(unfamiliar, "A dog", None, False, local)[0]
+    with pytest.raises(gr.Error, match=r"thorough.* is not on this machine"):
+        check(unfamiliar, "A dog", None, False, "thorough")
 
 
 def test_one_click_downloads_a_model_and_checks_with_it(
-    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
+    workspace: Workspace, unfamiliar: str, hub: Hub
 ) -> None:
-    knows = Knows(monkeypatch, workspace, NAME)
-    path = str(picture(tmp_path / "a.png", (30, 20)))
-    steps = clicked(NAME, workspace, path)
+    steps = clicked(NAME, workspace, unfamiliar)
     assert f"Downloading the model {NAME}" in steps[0][0]
-    assert 'id="traced-stage-playground"' in steps[-1][0]
+    assert RESULT in steps[-1][0]
     assert steps[-1][-1].value == NAME
     assert (NAME, NAME) in steps[-1][-1].choices
-    assert knows.models_tried == [NAME]
     hub.requests.clear()
-    assert len(clicked(NAME, workspace, path)) == 1  # the second time it is installed
+    assert len(clicked(NAME, workspace, unfamiliar)) == 1  # the second time it is installed
     assert hub.requests == []
 
 
 def test_a_failed_download_says_what_to_copy(
-    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
+    workspace: Workspace, unfamiliar: str, monkeypatch: pytest.MonkeyPatch, hub: Hub
 ) -> None:
-    knows = Knows(monkeypatch, workspace, NAME)
-    path = str(picture(tmp_path / "a.png", (30, 20)))
     monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
-    message = html.unescape(clicked(NAME, workspace, path)[-1][0])
+    message = html.unescape(clicked(NAME, workspace, unfamiliar)[-1][0])
     assert "models--somebody--tiny-clip" in message
     workspace.accounts.add("bob", "a long password", "curator")
     with pytest.raises(gr.Error, match="Only an adjudicator"):
-        clicked(NAME, workspace, path, "bob")
-    assert knows.models_tried == []
+        clicked(NAME, workspace, unfamiliar, "bob")
     assert len(workspace.jobs.recent()) == 1
 
 

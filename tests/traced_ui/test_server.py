@@ -7,7 +7,6 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from backend.errors import StoreError
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
 from traced_ui.server import create_app
@@ -70,13 +69,12 @@ def test_no_stream_for_developers_is_open(client: TestClient) -> None:
     assert client.get("/gradio_api/dev/reload").status_code == 404
 
 
-def test_an_unreachable_database_is_reported_by_the_health_check(
-    client: TestClient, served: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone() -> None:
-        raise StoreError("connection to server at 10.0.0.7 refused")
-
-    monkeypatch.setattr(served, "datasets", gone)
+def test_an_unreachable_database_is_reported_by_the_health_check(workspace: Workspace) -> None:
+    client = TestClient(create_app(workspace, 1))
+    workspace.store.close()
+    (file,) = workspace.settings.data_directory.glob("*.db")
+    file.unlink()
+    file.mkdir()
     answer = client.get("/healthy")
     assert answer.status_code == 503
     assert answer.json() == {"detail": "The database cannot be reached."}

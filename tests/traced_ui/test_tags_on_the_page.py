@@ -6,6 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.workspace import QueueFilter, Workspace
+from tests.fixtures.sizes import Sizes
 from tests.traced_ui.pages import Page
 from traced_ui.api import create_api
 
@@ -61,9 +62,9 @@ def test_a_verdict_after_a_tag_is_undone_first(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("most", [1000, 1])
 def test_tags_are_merged_and_the_merge_is_undone(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, most: int
+    workspace: Workspace, sizes: Sizes, most: int
 ) -> None:
-    monkeypatch.setattr("traced_ui.review_actions.MOST_TAGGED", most)
+    sizes(MOST_TAGGED=most)
     ids = [row.pair_id for row in workspace.review.queue_page(QueueFilter(1)).rows]
     workspace.review.tag(ids[:2], "a", "Ada")
     workspace.review.tag(ids[1:2], "b", "Ada")
