@@ -41,19 +41,19 @@ def random_captioner(folder: Path, seed: int = 0) -> Path:
 def _byte_pairs() -> Any:
     from tokenizers import ByteLevelBPETokenizer
 
-    made = ByteLevelBPETokenizer()
+    tokenizer = ByteLevelBPETokenizer()
     rng = random.Random(0)
     texts = [describe(make_scene(rng), rng).text for _ in range(200)]
     texts += ["a photo of a dog on a red boat"] * 20
-    made.train_from_iterator(texts, vocab_size=600, special_tokens=["<|endoftext|>"])
-    return made
+    tokenizer.train_from_iterator(texts, vocab_size=600, special_tokens=["<|endoftext|>"])
+    return tokenizer
 
 
 def byte_pair_tokenizer(folder: Path) -> Any:
     """A tokenizer of GPT-2's kind, saved in `folder`; one token begins, ends and fills texts."""
     from transformers import GPT2TokenizerFast
 
-    _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
+    _byte_pairs().save(str(_new(folder) / "tokenizer.json"))
     end = "<|endoftext|>"
     return GPT2TokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"), bos_token=end, eos_token=end, pad_token=end,
@@ -61,7 +61,7 @@ def byte_pair_tokenizer(folder: Path) -> Any:
     )  # fmt: skip
 
 
-def _made(folder: Path) -> Path:
+def _new(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -101,7 +101,7 @@ def random_language_model(folder: Path, seed: int = 0) -> Path:
     """A GPT-2 with byte-pair tokens, whose only special token ends a text."""
     from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
-    _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
+    _byte_pairs().save(str(_new(folder) / "tokenizer.json"))
     end = "<|endoftext|>"
     tokenizer = GPT2TokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"), bos_token=end, eos_token=end, unk_token=end
@@ -255,7 +255,7 @@ def random_siglip(
     `save_sentencepiece_tokenizer` a SigLIP 1."""
     from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
 
-    rows = save_tokenizer(_made(folder))
+    rows = save_tokenizer(_new(folder))
     size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
     text = {
         **size, "num_attention_heads": 2, "vocab_size": rows,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backend import plugins
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import picture, write
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "tests/packaging/colour_scorer"
@@ -35,18 +35,6 @@ def run(packages: Path, *words: str, **environment: str) -> subprocess.Completed
     )  # fmt: skip
 
 
-def test_commands_of_installed_packages_appear_and_faulty_ones_are_named(tmp_path: Path) -> None:
-    source = (
-        "def greet(name: str) -> None:\n    print('Hello', name)\nCOMMANDS = {'greet': greet}\n"
-    )
-    install(tmp_path, "greeting", source, "commands", "COMMANDS")
-    install(tmp_path, "broken", "raise RuntimeError('no such library')\n", "commands", "COMMANDS")
-    done = run(tmp_path, "app.py", "greet", "Ada")
-    assert (done.returncode, done.stdout) == (0, "Hello Ada\n"), done.stderr
-    assert "broken" in done.stderr
-    assert "no such library" in done.stderr
-
-
 def test_a_checkout_has_the_commands_of_research(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"noise", "evaluate", "bench", "captioner", "icc"}
     assert names <= {name for commands in plugins.load("commands", dict) for name in commands}
@@ -55,40 +43,65 @@ def test_a_checkout_has_the_commands_of_research(monkeypatch: pytest.MonkeyPatch
     assert plugins.load("commands", dict) == ()
 
 
-def test_an_installed_scorer_and_proposer_work_and_faulty_ones_are_left_out(tmp_path: Path) -> None:
-    """The example of docs/extending.md, on two pictures."""
+def test_installed_packages_take_part_everywhere_and_faulty_ones_are_named(tmp_path: Path) -> None:
+    """The example of docs/extending.md, on two pictures that a reader lists."""
     packages = tmp_path / "packages"
     packages.mkdir()
     points = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]
     ((module, value),) = [entry.split(":") for entry in points["traced_curator.scorers"].values()]
     source = (EXAMPLE / f"{module}.py").read_text()
     install(packages, module, source, "scorers", value, "colours")
-    install(packages, "torn", "raise OSError('a torn file')\n", "scorers", "FAMILY")
-    install(packages, "odd", "FAMILY = 7\n", "scorers", "FAMILY")
-    install(packages, "repaint", REPAINT, "proposers", "PROPOSER")
-    image_folder(
-        tmp_path / "pairs",
-        [{"id": f"p{n}", "file_name": "a.png", "caption": f"a {colour} wall"}
-         for n, colour in enumerate(("red", "blue"))],
-        ("a.png",),
-    )  # fmt: skip
+    for name, source, group, value in (
+        ("torn", "raise OSError('a torn file')\n", "scorers", "FAMILY"),
+        ("odd", "FAMILY = 7\n", "scorers", "FAMILY"),
+        ("repaint", REPAINT, "proposers", "PROPOSER"), ("bars", BARS, "readers", "READER"),
+        ("echo", ECHO, "captioners", "FAMILY"), ("greeting", GREETING, "commands", "COMMANDS"),
+        ("broken", "raise RuntimeError('no such library')\n", "commands", "COMMANDS"),
+    ):  # fmt: skip
+        install(packages, name, source, group, value)
+    picture(tmp_path / "pairs" / "a.png")
+    table = write(tmp_path / "pairs" / "captions.bar", "a.png|a red wall\na.png|a blue wall\n")
     state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1",
              "TRACED_DETECTOR": "logistic"}  # fmt: skip
     out = tmp_path / "scores.jsonl"
-    words = ("score", str(tmp_path / "pairs"), "--model", "colours", "--captioner", "none")
+    words = ("score", str(table), "--model", "colours", "--captioner", "none")
     done = run(packages, "-c", PROGRAM, *words, "--out", str(out), **state)
     assert done.returncode == 0, done.stderr
     assert "a torn file" in done.stderr
+    assert "no such library" in done.stderr
     scores = [json.loads(line)["s_0"] for line in out.read_text(encoding="utf-8").splitlines()]
     assert len(scores) == 2
     assert all(0 <= score <= 1 for score in scores)
     assert scores[0] != scores[1]
     assert done.stdout.partition("PAGE\n")[2].splitlines() == [
-        "True colours", "a red wall by repaint", "colours ok", "odd warning", "repaint ok",
+        "Hello Ada", "True colours", "a red wall by repaint", "('echo', 'cpu', None)", "bars ok",
+        "broken warning", "colours ok", "echo ok", "greeting ok", "odd warning", "repaint ok",
         "torn warning",
     ]  # fmt: skip
 
 
+BARS = """
+from backend.datasets.cells import TableRow
+from backend.datasets.tables import TableReader
+
+def rows(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        name, caption = line.split("|")
+        yield TableRow(number, {"image": name, "caption": caption})
+
+READER = TableReader((".bar",), rows)
+"""
+ECHO = """
+from backend.engine.correction.captioner_loading import CaptionerFamily
+
+FAMILY = CaptionerFamily(lambda model: model == "echo", lambda *given: given)
+"""
+GREETING = """
+def greet(name: str) -> None:
+    print("Hello", name)
+
+COMMANDS = {"greet": greet}
+"""
 #: Proposes another colour.
 REPAINT = """
 from backend.engine.correction.suggestion import Proposer
@@ -106,16 +119,19 @@ import sys
 import app
 app.app(sys.argv[1:], standalone_mode=False)
 from backend.cli.doctor import examine
+from backend.engine.correction.captioner_loading import load_captioner
 from traced_curator import Workspace, load_settings
 from traced_ui.board import Post, answer
 from traced_ui.page_state import PageState
 from traced_ui.review_actions import OpenPage
 print("PAGE")
+app.app(["greet", "Ada"], standalone_mode=False)
 workspace = Workspace(load_settings())
 state = PageState(dataset=1, pair=1)
 drawn = answer(OpenPage(workspace, state, None), Post(state=state, redraw=True))
 print(len(drawn["parts"]) > 1, workspace.review.open_pair(1).scored_by.split()[0])
 print(*(f"{found.caption} by {found.proposer}" for found in workspace.review.suggest(2)))
+print(load_captioner("echo"))
 findings = [f for f in examine(workspace.settings).findings if "plug-in" in f.what]
 for name, state in sorted((f.what.split("'")[1], f.state) for f in findings):
     print(name, state)
@@ -123,37 +139,7 @@ workspace.store.close()
 """
 
 
-def test_readers_and_captioners_come_by_the_same_door(tmp_path: Path) -> None:
-    source = (
-        "from backend.datasets.cells import TableRow\n"
-        "from backend.datasets.tables import TableReader\n"
-        "def rows(path):\n"
-        "    for number, line in enumerate(path.read_text().splitlines(), 1):\n"
-        "        name, caption = line.split('|')\n"
-        "        yield TableRow(number, {'image': name, 'caption': caption})\n"
-        "READER = TableReader(('.bar',), rows)\n"
-    )
-    install(tmp_path, "bars", source, "readers", "READER")
-    source = (
-        "from backend.engine.correction.captioner_loading import CaptionerFamily\n"
-        "FAMILY = CaptionerFamily(lambda model: model == 'echo', lambda *given: given)\n"
-    )
-    install(tmp_path, "echo", source, "captioners", "FAMILY")
-    image_folder(tmp_path / "pairs", [], ("a.png",))
-    (tmp_path / "pairs" / "captions.bar").write_text("a.png|a dog\n")
-    program = (
-        "from backend.engine.correction.captioner_loading import load_captioner\n"
-        "from backend.datasets.reading import read_dataset\n"
-        "from pathlib import Path\n"
-        f"reader = read_dataset(Path({str(tmp_path / 'pairs' / 'captions.bar')!r}))\n"
-        "print([pair.caption for pair in reader], load_captioner('echo'))\n"
-    )
-    done = run(tmp_path, "-c", program)
-    assert done.stdout == "['a dog'] ('echo', 'cpu', None)\n", done.stderr
-
-
 def test_the_package_says_which_folder_shadows_its_own(tmp_path: Path) -> None:
-    assert run(tmp_path, "-c", "from traced_curator import Workspace").returncode == 0
     (tmp_path / "backend").mkdir()
     (tmp_path / "backend" / "__init__.py").write_text("")
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import traced_curator"

@@ -1,14 +1,12 @@
-"""Passwords, limits and agreement: the parts that need no database."""
+"""Passwords, limits and devices: the parts that need no database."""
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backend.accounts.team_accounts import hashed, is_right
 from backend.accounts.throttle import Throttle, known_device, new_device
-from backend.engine.statistics.agreement import agreement, check_overlap
+from backend.engine.statistics.agreement import check_overlap
 from backend.errors import SettingsError
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -91,39 +89,6 @@ def test_a_person_cannot_have_the_name_of_a_rule(name: str, tmp_path: Path) -> N
     workspace.store.close()
     with pytest.raises(SettingsError, match="rules"):
         load_settings({"author": name}, {})
-
-
-def test_kappa_and_alpha_match_a_worked_example() -> None:
-    # Two people, 4 pairs, 3 the same: p_o = 0.75, p_e = 0.5*0.75 + 0.5*0.25 = 0.5, kappa = 0.5.
-    message = [("correct", "correct"), ("drop", "drop"), ("correct", "drop"), ("drop", "drop")]
-    result = agreement([{"Ada": a, "Ben": b} for a, b in message])
-    assert (result.pairs, result.same) == (4, 3)
-    (two,) = result.people
-    assert (two.first, two.second, two.pairs, two.same) == ("Ada", "Ben", 4, 3)
-    assert two.kappa == pytest.approx(0.5)
-    # Observed disagreement 2/8 of the ordered pairs; expected 2*3*5/(8*7): alpha = 1 - 0.25/0.5357.
-    assert result.alpha == pytest.approx(1 - 0.25 / (30 / 56))
-
-
-def test_undefined_values_are_not_reported() -> None:
-    alike = agreement([{"Ada": "drop", "Ben": "drop"}] * 3)
-    assert alike.alpha is None
-    assert alike.people[0].kappa is None
-    assert agreement([]).pairs == 0
-    assert agreement([{"Ada": "drop"}]).pairs == 0
-
-
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from("ABCD"), st.sampled_from(["correct", "drop"]), max_size=4),
-        max_size=12,
-    )
-)
-def test_agreement_is_within_its_bounds(judgements: list[dict[str, str]]) -> None:
-    result = agreement(judgements)
-    assert 0 <= result.same <= result.pairs == sum(len(judgement) > 1 for judgement in judgements)
-    assert result.alpha is None or result.alpha <= 1 + 1e-9
-    assert all(two.kappa is None or -1 <= two.kappa <= 1 for two in result.people)
 
 
 @pytest.mark.parametrize(("share", "people"), [(-0.1, 2), (1.1, 2), (0.5, 1), (0.5, 99)])

@@ -17,11 +17,11 @@ from tests.datasets.folders import malformed
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    made = load_settings({"data_directory": str(tmp_path / "state")}, {})
-    workspace = Workspace(made)
+    settings = load_settings({"data_directory": str(tmp_path / "state")}, {})
+    workspace = Workspace(settings)
     workspace.jobs.import_dataset(malformed(tmp_path / "pairs"))
     workspace.store.close()
-    return made
+    return settings
 
 
 def states(report: DoctorReport) -> dict[str, str]:
@@ -89,16 +89,6 @@ def with_models_of(settings: Settings, remembered: str, **options: str) -> Setti
         dataset_queries.remember_models(session, 1, {"model": remembered, "captioner": "none"})
     store.close()
     return load_settings({"data_directory": str(settings.data_directory), **options}, {})
-
-
-def test_a_tokenizer_that_does_not_fit_is_a_problem(
-    another_tokenizer: Path, tmp_path: Path
-) -> None:
-    named = {"data_directory": str(tmp_path / "state"), "model": str(another_tokenizer)}
-    report = examine(load_settings(named, {}), load_models=True)
-    (problem,) = (finding for finding in report.findings if finding.state == "problem")
-    assert problem.what == "scorer"
-    assert "tokenizer" in problem.message
 
 
 def test_remembered_models_of_datasets_are_loaded_as_well(

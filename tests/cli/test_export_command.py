@@ -60,12 +60,12 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def environment(imported: Path, tmp_path: Path, hub: Hub) -> dict[str, str]:
     shutil.copytree(imported, tmp_path / "state")
-    given = {
+    variables = {
         **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_ENDPOINT": hub.url,
         "HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1",
     }  # fmt: skip
-    given.pop("HF_HUB_OFFLINE", None)
-    return given
+    variables.pop("HF_HUB_OFFLINE", None)
+    return variables
 
 
 @pytest.fixture
@@ -115,9 +115,7 @@ def test_an_export_is_limited_to_selected_pairs(run: Run, tmp_path: Path) -> Non
     assert "Traceback" not in message
 
 
-def test_a_push_needs_consent_is_private_and_can_be_loaded(
-    run: Run, tmp_path: Path, hub: Hub
-) -> None:
+def test_a_push_needs_consent_and_is_private(run: Run, tmp_path: Path, hub: Hub) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
     status, _, message = run(*arguments)
     assert (status, hub.repositories) == (2, {}), "nobody was there to say yes"
@@ -128,25 +126,9 @@ def test_a_push_needs_consent_is_private_and_can_be_loaded(
     assert f"{hub.url}/datasets/ada/pairs" in result
     repository = hub.repositories["ada/pairs"]
     assert repository.private
-    written = {p.relative_to(tmp_path / "out").as_posix(): p.read_bytes()
-               for p in (tmp_path / "out").rglob("*") if p.is_file()}  # fmt: skip
-    assert repository.files == written
-    # Downloaded with `huggingface_hub` and read with `datasets`.
-    code = (
-        "import datasets, huggingface_hub as h, json; "
-        "path = h.snapshot_download('ada/pairs', repo_type='dataset'); "
-        "found = datasets.load_dataset(path); "
-        "print(json.dumps({name: found[name]['caption'][:] for name in found}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env={**os.environ, "HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1",
-             "HF_HOME": str(tmp_path / "hf")},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == {
-        "train": ["A dog 0", "A dog 2"], "test": ["A dog 1"], "holdout": ["A dog 3"],
-    }  # fmt: skip
+    export = {p.relative_to(tmp_path / "out").as_posix(): p.read_bytes()
+              for p in (tmp_path / "out").rglob("*") if p.is_file()}  # fmt: skip
+    assert repository.files == export
 
 
 def test_nothing_is_uploaded_without_consent(answered: Run, tmp_path: Path, hub: Hub) -> None:
@@ -200,8 +182,8 @@ def test_an_invalid_push_is_refused_before_anything_is_written(
     run: Run, tmp_path: Path, hub: Hub, more: tuple[str, ...], status: int, message: str
 ) -> None:
     hub.repositories |= {"ada/public": Repository(False), "ada/private": Repository(True)}
-    given = ("--push-to-hub", "ada/pairs", "--yes", *more)
-    ended, _, err = run("export", "pairs", str(tmp_path / "out"), *given)
+    options = ("--push-to-hub", "ada/pairs", "--yes", *more)
+    ended, _, err = run("export", "pairs", str(tmp_path / "out"), *options)
     assert (ended, message in err) == (status, True), err
     assert not (tmp_path / "out").exists()
     assert not any(name.startswith("POST") for name in hub.requests)
@@ -215,12 +197,6 @@ def test_a_push_refused_by_the_hub_keeps_the_export(run: Run, tmp_path: Path, hu
     assert "is written, but was not uploaded" in message
     assert (tmp_path / "out" / "SHA256SUMS").is_file()
     status, _, message = run(*arguments[:2], str(tmp_path / "o2"), *arguments[3:], HF_TOKEN="no")
-    assert status == 6
-    assert "cannot be looked up" in message
-
-
-def test_a_push_without_a_login_says_how_to_log_in(run: Run, tmp_path: Path) -> None:
-    arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--yes")
-    status, _, message = run(*arguments, HF_TOKEN="")
-    assert status == 2
-    assert "hf auth login" in message
+    assert (status, "cannot be looked up" in message) == (6, True)
+    status, _, message = run(*arguments[:2], str(tmp_path / "o3"), *arguments[3:], HF_TOKEN="")
+    assert (status, "hf auth login" in message) == (2, True)

@@ -15,31 +15,24 @@ from backend.workspace import Workspace
 from db.queries import classifier_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
-from tests.cli.invoking import as_json, environment_of, invoked
+from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
-from tests.fixtures.shared import SharedFolder
-from tests.jobs.copied_pictures import PAIRS, score_copies
+from tests.jobs.copied_pictures import PAIRS
 from tests.jobs.test_two_stage_selection import COUNT
-from tests.jobs.test_two_stage_selection import score as save_made_scores
+from tests.jobs.test_two_stage_selection import score as save_scores
 from traced_ui.notebook import open_dataset
 
 #: Drawn pictures and their copies with a caption each, and one second caption.
 CAPTIONS = PAIRS + 4
 
 
-@pytest.fixture
-def environment(shared_folder: SharedFolder, tmp_path: Path) -> dict[str, str]:
-    """Variables for the dataset *pairs*, scored by the embedded CLIP."""
-    return environment_of(shared_folder("scored-copies", score_copies), tmp_path)
-
-
 def test_additional_measures_are_part_of_the_result(
-    environment: dict[str, str], tmp_path: Path
+    scored_copies: dict[str, str], tmp_path: Path
 ) -> None:
     out = tmp_path / "scores.jsonl"
     plain = ("score", "pairs", "--no-suggestions")
     arguments = (*plain, "--support", "--specificity", "--out", str(out))
-    status, printed, err = invoked(environment, "--quiet", *arguments)
+    status, printed, err = invoked(scored_copies, "--quiet", *arguments)
     assert (status, err) == (0, "")
     assert f"0 pairs scored, {CAPTIONS} already had scores" in printed
     assert f"Support of {CAPTIONS} pairs measured now" in printed
@@ -48,25 +41,25 @@ def test_additional_measures_are_part_of_the_result(
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == CAPTIONS
     assert all(row["specificity"] is not None for row in rows)
-    report = as_json(environment, *arguments)
+    report = as_json(scored_copies, *arguments)
     assert (report["scored"], report["skipped"]) == (0, CAPTIONS)
     assert (report["support"]["pairs"], report["support"]["computed"]) == (CAPTIONS, 0)
     assert report["support"]["notes"]
     assert report["specificity"]["measured"] == CAPTIONS
     assert 0 < report["specificity"]["retrieved"] <= CAPTIONS
     assert report["rows_written"] == CAPTIONS
-    report = as_json(environment, *plain)
+    report = as_json(scored_copies, *plain)
     assert report["skipped"] == CAPTIONS
     assert [report[name] for name in ("support", "specificity", "rows_written")] == [None] * 3
 
 
 def test_tables_have_every_column_and_a_row_for_each_pair(
-    environment: dict[str, str], tmp_path: Path
+    scored_copies: dict[str, str], tmp_path: Path
 ) -> None:
     plain = ("score", "pairs", "--no-suggestions")
     for name in ("a.csv", "a.parquet"):
         out, features = tmp_path / name, tmp_path / f"features-{name}"
-        as_json(environment, *plain, "--out", str(out), "--features", str(features))
+        as_json(scored_copies, *plain, "--out", str(out), "--features", str(features))
     tables = [pd.read_csv(tmp_path / "a.csv"), pd.read_parquet(tmp_path / "a.parquet")]
     assert list(tables[0].columns) == list(tables[1].columns)
     assert [len(json.loads(words)) for words in tables[0].suspects] == [
@@ -80,7 +73,7 @@ def test_tables_have_every_column_and_a_row_for_each_pair(
     assert len(features[0]) == CAPTIONS
     pd.testing.assert_frame_equal(features[0], features[1])
     np.testing.assert_allclose(features[0].s_0, tables[0].s_0, rtol=1e-6)
-    photos = open_dataset("pairs", data_directory=environment["TRACED_DATA_DIRECTORY"])
+    photos = open_dataset("pairs", data_directory=scored_copies["TRACED_DATA_DIRECTORY"])
     pd.testing.assert_frame_equal(photos.features().reset_index(), features[1])
     steps = photos.steps()
     first = steps.xs(0, level="step").loc[features[0].id]
@@ -90,13 +83,13 @@ def test_tables_have_every_column_and_a_row_for_each_pair(
 
 
 def test_another_detector_ranks_scored_pairs_anew(
-    environment: dict[str, str], tmp_path: Path
+    scored_copies: dict[str, str], tmp_path: Path
 ) -> None:
     out = tmp_path / "scores.csv"
     plain = ("score", "pairs", "--no-suggestions", "--out", str(out))
 
     def ranking(*options: str) -> tuple[str, list[float]]:
-        report = as_json(environment, *plain, *options)
+        report = as_json(scored_copies, *plain, *options)
         assert report["scored"] == 0
         return report["detector"].get("requested", "best"), list(pd.read_csv(out).p_error)
 
@@ -109,7 +102,7 @@ def test_another_detector_ranks_scored_pairs_anew(
     assert ranking() == ("s_0 alone", alone), "nobody wants another one"
     name, again = ranking("--detector", "best")
     assert (name, again == alone) == ("best", False)
-    workspace = Workspace(load_settings({}, environment))
+    workspace = Workspace(load_settings({}, scored_copies))
     with workspace.store.writing() as session:
         dataset_id = workspace.find("pairs")
         learnt = classifier_queries.add_classifier(
@@ -118,14 +111,14 @@ def test_another_detector_ranks_scored_pairs_anew(
         )  # fmt: skip
         classifier_queries.activate(session, learnt.id)
     workspace.store.close()
-    status, _, err = invoked(environment, *plain, "--detector", "cart")
+    status, _, err = invoked(scored_copies, *plain, "--detector", "cart")
     assert status != 0
     assert "train 'pairs' --detector" in " ".join(err.split())
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> dict[str, str]:
-    """Variables for the dataset *pairs* with made-up scores: s decreases with the number of a pair,
+def sample(tmp_path: Path) -> dict[str, str]:
+    """Variables for the dataset *pairs* with simple scores: s decreases with the number of a pair,
     support increases. Pair 3 has a suggested enrichment."""
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "made")}, {}))
     rows = [
@@ -134,7 +127,7 @@ def made(tmp_path: Path) -> dict[str, str]:
     ]
     image_folder(tmp_path / "pairs", rows, ("a.png",))
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
-    save_made_scores(workspace)
+    save_scores(workspace)
     with workspace.store.writing() as session:
         pair = list(pair_queries.iterate_pairs(session, dataset))[3]
         richer = suggestion_queries.NewSuggestion(
@@ -157,37 +150,37 @@ def numbers(rows: list[dict[str, Any]]) -> list[int]:
     return sorted(int(row["id"]) for row in rows)
 
 
-def test_a_selection_is_a_view_that_can_be_exported(made: dict[str, str], tmp_path: Path) -> None:
-    status, printed, err = invoked(made, "select", "pairs", "--dry-run")
+def test_a_selection_is_a_view_that_can_be_exported(sample: dict[str, str], tmp_path: Path) -> None:
+    status, printed, err = invoked(sample, "select", "pairs", "--dry-run")
     assert status == 0, err
     assert f"{COUNT} undecided pairs: 70 by match, 50 of them by support; 0 decided" in printed
     assert "Thresholds: s ≥ 0.31, support ≥ 2." in printed
     assert "Saved" not in printed
-    status, _, err = invoked(made, "export", "pairs", str(tmp_path / "x"), "--view", "selected")
+    status, _, err = invoked(sample, "export", "pairs", str(tmp_path / "x"), "--view", "selected")
     assert status != 0, "a dry run has saved no view"
-    status, printed, err = invoked(made, "--quiet", "select", "pairs")
+    status, printed, err = invoked(sample, "--quiet", "select", "pairs")
     assert (status, err) == (0, "")
     assert "Saved as the view 'selected'." in printed
-    assert numbers(exported(made, tmp_path / "1", "--view", "selected")) == list(range(20, 70))
+    assert numbers(exported(sample, tmp_path / "1", "--view", "selected")) == list(range(20, 70))
     options = ("--align", "0.5", "--keep", "0.2", "--by", "alignment", "--name", "best")
-    report = as_json(made, "select", "pairs", *options)
+    report = as_json(sample, "select", "pairs", *options)
     assert (report["pool"], report["kept"], report["view"]) == (50, 20, "best")
-    assert numbers(exported(made, tmp_path / "2", "--view", "best")) == list(range(20))
+    assert numbers(exported(sample, tmp_path / "2", "--view", "best")) == list(range(20))
     for wrong in (("--by", "luck"), ("--align", "2"), ("--split", "nothing")):
-        status, printed, err = invoked(made, "select", "pairs", *wrong)
+        status, printed, err = invoked(sample, "select", "pairs", *wrong)
         assert (status, printed) == (2, "")
         assert wrong[1] in err
 
 
-def test_an_export_is_thinned_in_two_stages(made: dict[str, str], tmp_path: Path) -> None:
-    assert numbers(exported(made, tmp_path / "1", "--align", "0.7")) == list(range(20, 70))
+def test_an_export_is_thinned_in_two_stages(sample: dict[str, str], tmp_path: Path) -> None:
+    assert numbers(exported(sample, tmp_path / "1", "--align", "0.7")) == list(range(20, 70))
     by_match = ("--align", "0.5", "--keep", "0.3", "--by", "alignment")
-    assert numbers(exported(made, tmp_path / "2", *by_match)) == list(range(30))
-    tagged = exported(made, tmp_path / "3", *by_match, "--select", "tag")
+    assert numbers(exported(sample, tmp_path / "2", *by_match)) == list(range(30))
+    tagged = exported(sample, tmp_path / "3", *by_match, "--select", "tag")
     assert numbers(tagged) == list(range(COUNT))
     assert numbers([row for row in tagged if "selected" in row["tags"]]) == list(range(30))
     assert numbers([row for row in tagged if "left" in row["tags"]]) == list(range(30, COUNT))
-    status, printed, err = invoked(made, "export", "pairs", str(tmp_path / "4"), *by_match)
+    status, printed, err = invoked(sample, "export", "pairs", str(tmp_path / "4"), *by_match)
     assert status == 0, err
     assert "30 stay (0 corrected, 0 edited in bulk, 0 enriched, 0 tagged)" in printed
     assert re.search(r"70 left out \(20 match [^;]*; 50 match in the lowest 50%\)\.", printed)
@@ -207,24 +200,24 @@ def test_an_export_is_thinned_in_two_stages(made: dict[str, str], tmp_path: Path
     ],
 )
 def test_an_impossible_export_is_refused_with_the_reason(
-    made: dict[str, str], tmp_path: Path, options: tuple[str, ...], message: str
+    sample: dict[str, str], tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
-    status, printed, err = invoked(made, "export", "pairs", str(tmp_path / "out"), *options)
+    status, printed, err = invoked(sample, "export", "pairs", str(tmp_path / "out"), *options)
     assert (status, printed) == (2, "")
     assert message in err
     assert not (tmp_path / "out").exists()
 
 
-def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_path: Path) -> None:
-    plain = exported(made, tmp_path / "1")
-    enriched = exported(made, tmp_path / "2", "--captions", "enriched")
+def test_enriched_captions_are_exported_on_request(sample: dict[str, str], tmp_path: Path) -> None:
+    plain = exported(sample, tmp_path / "1")
+    enriched = exported(sample, tmp_path / "2", "--captions", "enriched")
     assert {row["caption_kind"] for row in plain} == {"human"}
     changed = [
         (row["id"], row["caption"], row["caption_kind"]) for row in enriched if row not in plain
     ]
     assert changed == [("3", "a brown dog beside word003", "blend")]
     status, printed, err = invoked(
-        made, "export", "pairs", str(tmp_path / "3"), "--captions", "enriched", "--dry-run"
+        sample, "export", "pairs", str(tmp_path / "3"), "--captions", "enriched", "--dry-run"
     )
     assert status == 0, err
     assert "(0 corrected, 0 edited in bulk, 1 enriched, 0 tagged)" in printed

@@ -17,9 +17,9 @@ runner = CliRunner()
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
-    monkeypatch.setattr(output.console, "quiet", False)
-    # Whether the model recognises the pictures is not checked here: it would have to be loaded.
-    monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    output.console.quiet = False  # as each command begins
+    # No model says whether it recognises the pictures: it would have to be loaded.
+    monkeypatch.setenv("TRACED_MODEL", "/nowhere")
     return tmp_path / "state"
 
 
@@ -37,6 +37,8 @@ def test_results_and_messages_go_to_different_streams(tmp_path: Path) -> None:
     quiet = run("--quiet", "import", folder)
     assert "pairs added" in quiet.stdout
     assert quiet.stderr == ""
+    failed = run("--quiet", "progress", "nothing")
+    assert (failed.exit_code, failed.stdout, "Error" in failed.stderr) == (3, "", True)
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet",)], ids=["plain", "quiet"])
@@ -65,13 +67,6 @@ def test_an_unanswered_question_changes_nothing(
     assert "Unexpected" not in done.stderr
     assert not (tmp_path / "logs").exists()
     assert "pairs" in run("datasets", "list").stdout
-
-
-def test_errors_are_reported_with_quiet() -> None:
-    done = run("--quiet", "progress", "nothing")
-    assert done.exit_code == 3
-    assert "Error" in done.stderr
-    assert done.stdout == ""
 
 
 def test_progress_in_a_log_is_a_line_per_stage_and_every_thirty_seconds(
@@ -105,9 +100,12 @@ def test_every_exit_status_is_in_the_help() -> None:
         assert f"{status} {meaning}" in shown
 
 
-@pytest.mark.parametrize("given", ["typo.db", "no/folder/typo.db"])
-def test_doctor_creates_nothing(tmp_path: Path, state: Path, given: str) -> None:
-    done = run("doctor", "--db", f"sqlite:///{tmp_path}/{given}")
+@pytest.mark.parametrize("name", ["typo.db", "no/folder/typo.db"])
+def test_doctor_creates_nothing(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("TRACED_MODEL")
+    done = run("doctor", "--db", f"sqlite:///{tmp_path}/{name}")
     assert done.exit_code == 1
     assert "no database at" in done.stdout
     assert run("doctor").exit_code == 0, "a new user's is made at the first start"

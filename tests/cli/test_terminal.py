@@ -27,8 +27,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(folder))
-    monkeypatch.setattr(output.console, "quiet", False)
-    monkeypatch.setattr("backend.jobs.workspace_jobs.Jobs.needs_model", lambda self, dataset_id: "")
+    output.console.quiet = False  # as each command begins
+    monkeypatch.setenv("TRACED_MODEL", "/nowhere")  # none says whether it knows the pictures
     return folder
 
 
@@ -74,8 +74,8 @@ def test_a_name_with_a_line_break_forges_no_line(
         raise SettingsError(forged)
     output.Lines("Reading").update(1, 2, forged)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (forged,), None)
-    written = capsys.readouterr().err + log_output.VisibleLog().format(record)
-    for text in (imported.stderr, edited.stdout, gone.stderr, written):
+    output_text = capsys.readouterr().err + log_output.VisibleLog().format(record)
+    for text in (imported.stderr, edited.stdout, gone.stderr, output_text):
         assert "x\\nError: forged" in text
         assert not any(line.startswith("Error: forged") for line in text.splitlines())
 
@@ -94,8 +94,8 @@ def test_errors_logs_progress_and_questions_are_visible(
     output.Lines("Reading").update(1, 2, HOSTILE)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (HOSTILE,), None)
     log = (state / "traced.log").read_text("utf-8")
-    written = capsys.readouterr()
-    assert_visible(written.out + written.err + log_output.VisibleLog().format(record) + log)
+    printed = capsys.readouterr()
+    assert_visible(printed.out + printed.err + log_output.VisibleLog().format(record) + log)
     assert "RuntimeError" in log
     assert "owned" not in log
 

@@ -344,8 +344,8 @@ def as_list(content: bytes) -> bytes:
 
 
 def as_coco(content: bytes) -> bytes:
-    listed = as_list(content)
-    return b'{"images": %s, "annotations": %s}' % (listed, listed)
+    items = as_list(content)
+    return b'{"images": %s, "annotations": %s}' % (items, items)
 
 
 def as_karpathy(content: bytes) -> bytes:
@@ -360,15 +360,15 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 }  # fmt: skip
 
 
-@given(rows=ROWS)
+@given(rows=ROWS, forms=st.permutations(list(FORMS)))
 def test_any_rows_are_imported_or_refused_by_all_text_readers(
-    store: Store, tmp_path: Path, rows: list[Any]
+    store: Store, tmp_path: Path, rows: list[Any], forms: list[str]
 ) -> None:
     picture(tmp_path / "a.png")
     # Python refuses to write the longest numbers; other programs do not.
     lines = [json.dumps(row).replace('"5,000 digits"', DIGITS).encode() for row in rows]
-    for name, form in FORMS.items():
-        check(store, tmp_path, write(tmp_path / name, form(b"\n".join(lines))))
+    for name in forms[:3]:
+        check(store, tmp_path, write(tmp_path / name, FORMS[name](b"\n".join(lines))))
 
 
 @given(columns=st.lists(st.tuples(TEXT, ARROW), max_size=3), id=ARROW, caption=ARROW, image=ARROW)

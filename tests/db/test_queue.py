@@ -54,13 +54,13 @@ def reviewed_pairs(store: Store) -> int:
     dataset that must never appear."""
     choose = random.Random(5)
     captions, splits = ["A red DOG runs", "a cat", "50% off_", "ein Hund"], ["train", "test", None]
-    made, ids = add_pairs(
+    dataset, ids = add_pairs(
         store, "photos",
         [pairs.NewPair(f"photo-{i}", f"{i}.jpg", choose.choice(captions), choose.choice(splits),
                        extra={"width": WIDTHS[i % 7]} if i % 7 else {})
          for i in range(SIZE)],
     )  # fmt: skip
-    run_id = start_run(store, made)
+    run_id = start_run(store, dataset)
 
     def some(share: float = 0.7) -> list[int]:
         return [i for i in ids if choose.random() < share]
@@ -93,7 +93,7 @@ def reviewed_pairs(store: Store) -> int:
         pair_tags.add(session, ids[::4], "blurred", "Ada")
     _, others = add_dataset(store, 10, "others")
     set_probabilities(store, others, [0.5] * 10)
-    return made
+    return dataset
 
 
 def all_pairs(store: Store, dataset_id: int) -> list[PairRow]:
@@ -161,20 +161,19 @@ def test_pages_are_complete_sorted_and_without_duplicates(
 ) -> None:
     for order, descending in product((*ORDERS, "extra:width"), (True, False)):
         filter = QueueFilter(dataset_id, order=order, descending=descending)
-        walked = walk(module_store, filter, 7)
+        walked = walk(module_store, filter, 3)
         assert sorted(row.pair_id for row in walked) == [
             p.id for p in all_pairs(module_store, dataset_id)
         ]
         values = sort_values(module_store, walked, order)
-        known = [value for value in values if value is not None]
-        assert is_sorted(known, order, descending), (order, known)
-        assert values[len(known) :] == [None] * (SIZE - len(known)), "unknown values come last"
+        cells = [value for value in values if value is not None]
+        assert is_sorted(cells, order, descending), (order, cells)
+        assert values[len(cells) :] == [None] * (SIZE - len(cells)), "unknown values come last"
         if order == "caption":
-            assert len(set(known)) < SIZE, "the test needs ties"
+            assert len(set(cells)) < SIZE, "the test needs ties"
         elif order not in ("position", "random", "picture", "external_id"):
-            assert 0 < len(set(known)) < len(known) < SIZE, "the test needs ties and unknown values"
-        for limit in (3, SIZE):
-            assert walk(module_store, filter, limit) == walked
+            assert 0 < len(set(cells)) < len(cells) < SIZE, "the test needs ties and unknown values"
+        assert walk(module_store, filter, SIZE) == walked
 
 
 def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id: int) -> None:
@@ -184,7 +183,9 @@ def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id:
         with module_store.reading() as session:
             assert pair_queue.first_pair(session, filter) == ids[0]
             assert [pair_queue.next_pair(session, filter, i) for i in ids] == [*ids[1:], None]
-            assert [pair_queue.previous_pair(session, filter, i) for i in ids] == [None, *ids[:-1]]
+            before = [None, *ids[:-1]]
+            previous = [pair_queue.previous_pair(session, filter, i) for i in ids[::3]]
+            assert previous == before[::3]
 
 
 FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
@@ -221,13 +222,14 @@ FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
 def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, dataset_id: int) -> None:
     every = all_pairs(module_store, dataset_id)
     orders = ("p_error", "s_0", "position", "uncertainty", "random")
-    for (criteria, keeps), order in product(FILTERS, orders):
+    for criteria, keeps in FILTERS:
         expected = [pair.id for pair in every if keeps(pair)]
-        query = QueueFilter(dataset_id, order=order, **criteria)
-        walked = [row.pair_id for row in walk(module_store, query, 20)]
-        assert sorted(walked) == expected, criteria
+        for order in orders:
+            query = QueueFilter(dataset_id, order=order, **criteria)
+            walked = [row.pair_id for row in walk(module_store, query, 20)]
+            assert sorted(walked) == expected, criteria
         with module_store.reading() as session:
-            assert pair_queue.count(session, query) == len(expected), criteria
+            assert pair_queue.count(session, QueueFilter(dataset_id, **criteria)) == len(expected)
 
 
 def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> None:
@@ -332,24 +334,24 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
         pairs.NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
         for i in range(3)
     ]
-    made, ids = add_pairs(store, "web", [*rows, pairs.NewPair("other", "o.jpg", "a cat")])
-    assert in_queue(store, made, extra=("licence", "by")) == ids[:3]
-    assert in_queue(store, made, extra=("stars", "1")) == ids[1:2]
-    assert in_queue(store, made, extra=("nothing", "1")) == []
-    assert in_queue(store, made, external_id="_1%") == ids[1:2]
-    assert in_queue(store, made, external_id="%r") == []
-    assert in_queue(store, made, truncated=True) == []
-    assert in_queue(store, made, suspect_kind="colour") == []
+    dataset, ids = add_pairs(store, "web", [*rows, pairs.NewPair("other", "o.jpg", "a cat")])
+    assert in_queue(store, dataset, extra=("licence", "by")) == ids[:3]
+    assert in_queue(store, dataset, extra=("stars", "1")) == ids[1:2]
+    assert in_queue(store, dataset, extra=("nothing", "1")) == []
+    assert in_queue(store, dataset, external_id="_1%") == ids[1:2]
+    assert in_queue(store, dataset, external_id="%r") == []
+    assert in_queue(store, dataset, truncated=True) == []
+    assert in_queue(store, dataset, suspect_kind="colour") == []
 
 
 def test_pictures_without_an_accepted_caption_can_be_filtered(store: Store) -> None:
     texts = {"written": "a cat", "empty": "", "described": "", "removed": ""}
     rows = [pairs.NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
-    made, (written, empty, described, removed) = add_pairs(store, "drawn", rows)
-    decide(store, described, "correction", caption="A dog.")
-    decide(store, removed)
-    assert in_queue(store, made, captioned=True) == [written, described]
-    assert in_queue(store, made, captioned=False) == [empty, removed]
+    dataset, (human, empty, later, gone) = add_pairs(store, "drawn", rows)
+    decide(store, later, "correction", caption="A dog.")
+    decide(store, gone)
+    assert in_queue(store, dataset, captioned=True) == [human, later]
+    assert in_queue(store, dataset, captioned=False) == [empty, gone]
 
 
 def test_what_a_group_excludes_is_not_read(sqlite_store: Store) -> None:
@@ -389,22 +391,22 @@ SEARCHES = [
 
 def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store) -> None:
     rows = [pairs.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
-    made, ids = add_pairs(store, "texts", rows)
+    dataset, ids = add_pairs(store, "texts", rows)
     for text in SEARCHES:
         wanted = text.strip().lower()
-        assert in_queue(store, made, text=text) == [
+        assert in_queue(store, dataset, text=text) == [
             i for i, caption in zip(ids, CAPTIONS, strict=True) if wanted in caption.lower()
         ]
 
 
 def test_the_search_index_follows_the_pairs(sqlite_store: Store) -> None:
-    made, _ = add_dataset(sqlite_store, 3)
+    dataset, _ = add_dataset(sqlite_store, 3)
     other, _ = add_dataset(sqlite_store, 2, "others")
     with sqlite_store.writing() as session:
-        dataset_queries.delete_dataset(session, made)
+        dataset_queries.delete_dataset(session, dataset)
         session.connection().exec_driver_sql(
             "INSERT INTO pair_captions (pair_captions, rank) VALUES ('integrity-check', 1)"
         )
     with sqlite_store.reading() as session:
-        assert pair_queue.count(session, QueueFilter(made, text="photo")) == 0
+        assert pair_queue.count(session, QueueFilter(dataset, text="photo")) == 0
         assert pair_queue.count(session, QueueFilter(other, text="photo")) == 2

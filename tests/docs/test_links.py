@@ -7,10 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import yaml
 
-from backend.datasets.card import CITATION
-from backend.version import VERSION
 from tests.docs.pages import PAGES, ROOT
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)")
@@ -57,11 +54,16 @@ class _Loaded(HTMLParser):
         self.addresses: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        items = dict(attrs)
         if tag in ("script", "img", "iframe", "source"):
-            self.addresses.append(given.get("src") or "")
-        if tag == "link" and given.get("rel") in ("stylesheet", "preconnect", "icon", "preload"):
-            self.addresses.append(given.get("href") or "")
+            self.addresses.append(items.get("src") or "")
+        if tag == "link" and items.get("rel") in (
+            "stylesheet",
+            "preconnect",
+            "icon",
+            "preload",
+        ):
+            self.addresses.append(items.get("href") or "")
 
 
 @pytest.fixture(scope="module")
@@ -97,26 +99,9 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", sheet.read_text("utf-8"))
 
 
-def test_the_citation_names_the_papers_of_the_readme() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    paper = citation["preferred-citation"]
-    titles = [paper["title"], *(other["title"] for other in citation["references"])]
-    papers = re.search(r"It implements (.*?) ## ", readme)
-    assert papers is not None
-    assert sorted(re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", papers[1])) == sorted(titles)
-    assert {"cff-version", "message", "title", "authors"} <= set(citation)
-    assert citation["version"] == VERSION
-    for fact in (paper["title"], paper["url"], str(paper["year"])):
-        assert f"{{{fact}}}" in CITATION
-    names = [f"{author['family-names']}, {author['given-names']}" for author in paper["authors"]]
-    assert " and ".join(names) in " ".join(CITATION.split())
-    assert CITATION in (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
-
-
 def test_every_dependency_has_its_licence() -> None:
     page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| ([\w.-]+)(?: \(\w+\))? \| \S", page, re.M)) - {"Package"}
+    packages = set(re.findall(r"^\| ([\w.-]+)(?: \(\w+\))? \| \S", page, re.M)) - {"Package"}
     required = {
         re.split(r"[^\w.-]", line)[0]
         for path in [*ROOT.glob("requirements*.txt"), ROOT / "research/requirements.txt"]
@@ -124,5 +109,5 @@ def test_every_dependency_has_its_licence() -> None:
         for line in path.read_text().splitlines()
         if re.match(r"\w", line)
     }
-    assert sorted(required - listed) == []
-    assert sorted(name for name in listed - required if not name.startswith("all-")) == []
+    assert sorted(required - packages) == []
+    assert sorted(name for name in packages - required if not name.startswith("all-")) == []

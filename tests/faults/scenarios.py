@@ -39,6 +39,7 @@ from db import open_store
 from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
 from research.scenes import demo
 from tests.db.building import decided_pairs, write_first_release
+from tests.faults.stored_scores import stored
 from tests.fixtures.hub_server import PublishedModel, hub_server, use_hub
 
 
@@ -155,9 +156,9 @@ class Scoring(Scenario):
         self._kept = self._stored(folder)
 
     def check_end(self, folder: Path) -> None:
-        stored = self._stored(folder)
-        assert len(stored) == 10
-        assert {pair: stored[pair] for pair in self._kept} == self._kept
+        scores = self._stored(folder)
+        assert len(scores) == 10
+        assert {pair: scores[pair] for pair in self._kept} == self._kept
         opened = workspace(folder)
         dataset = opened.find("pairs")
         with opened.store.reading() as session:
@@ -173,10 +174,10 @@ class Scoring(Scenario):
         )
 
     def _stored(self, folder: Path) -> dict[int, bytes]:
-        with sqlite3.connect(folder / "state/traced.db") as connection:
-            stored = dict(connection.execute("SELECT pair_id, scores FROM trajectories").fetchall())
-        connection.close()
-        return stored
+        opened = workspace(folder)
+        scores = stored(opened)
+        opened.store.close()
+        return scores
 
 
 class Deciding(Scenario):
@@ -374,9 +375,9 @@ class Migrating(Scenario):
         check_database(folder)
         with sqlite3.connect(folder / "state/traced.db") as connection:
             (acts,) = connection.execute("SELECT count(*) FROM verdicts").fetchone()
-            (known,) = connection.execute("SELECT count(*) FROM trajectories").fetchone()
+            (paths,) = connection.execute("SELECT count(*) FROM trajectories").fetchone()
         connection.close()
-        assert (acts, known) == (10, 7)
+        assert (acts, paths) == (10, 7)
 
     def check_end(self, folder: Path) -> None:
         self.check(folder)

@@ -3,11 +3,10 @@ confirmed."""
 
 import itertools
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +58,14 @@ def create_table(workspace: Workspace, name: str) -> None:
         session.execute(text(f"CREATE TABLE {name} (a INTEGER)"))
 
 
+def check_lock(workspace: Workspace, database: Path) -> None:
+    """Another program leaves the log, and what is confirmed afterwards is stored."""
+    run_other_program(database)
+    assert database.with_name("traced.db-wal").exists()
+    create_table(workspace, "confirmed")
+    assert has_table(database, "confirmed")
+
+
 def test_reading_files_leaves_the_locks_of_the_database(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -73,10 +80,7 @@ def test_reading_files_leaves_the_locks_of_the_database(
                 RegularFile(path)
             with pytest.raises(ImageError):
                 check_image(path)
-    run_other_program(database)
-    assert database.with_name("traced.db-wal").exists()
-    create_table(workspace, "confirmed")
-    assert has_table(database, "confirmed")
+    check_lock(workspace, database)
 
 
 def test_a_backup_is_not_part_of_a_dataset(workspace: Workspace, tmp_path: Path) -> None:
@@ -93,10 +97,7 @@ def test_the_database_is_no_model(workspace: Workspace, tmp_path: Path) -> None:
     for form in ("{}", "{}.pth", "open_clip:ViT-B-32@{}", "vqa:{0}@{0}"):
         with pytest.raises(TracedError):
             load_scorer(form.format(database), None, "cpu")
-    run_other_program(database)
-    assert database.with_name("traced.db-wal").exists()
-    create_table(workspace, "confirmed")
-    assert has_table(database, "confirmed")
+    check_lock(workspace, database)
 
 
 def test_nothing_is_written_over_the_database(workspace: Workspace, tmp_path: Path) -> None:
@@ -108,8 +109,7 @@ def test_nothing_is_written_over_the_database(workspace: Workspace, tmp_path: Pa
             raise AssertionError("it is replaced")
         with pytest.raises(DatabaseFile):
             open_for_append(database.with_name(name))
-    run_other_program(database)
-    assert database.with_name("traced.db-wal").exists()
+    check_lock(workspace, database)
 
 
 def test_no_link_is_followed_where_a_file_is_written(workspace: Workspace, tmp_path: Path) -> None:
@@ -150,89 +150,6 @@ def test_the_data_folder_is_not_a_dataset(workspace: Workspace, tmp_path: Path) 
         with pytest.raises(UnsafePath, match="own data"):
             workspace.jobs.start("import", None, **arguments)
     assert not workspace.datasets()
-
-
-#: A server: creates the tables that it is told to, and says which are confirmed.
-_SERVER = """
-import sys
-from sqlalchemy import text
-from backend.errors import explain
-from backend.store import open_database
-store = open_database(sys.argv[1])
-for line in sys.stdin:
-    action, name = line.split()
-    try:
-        if action == "open":  # as a library does that opens the database in this process
-            open(name, "rb").close()
-        else:
-            with store.writing() as session:
-                session.execute(text(f"CREATE TABLE {name} (a INTEGER)"))
-        print("confirmed", flush=True)
-    except Exception as problem:
-        print(explain(problem), flush=True)
-"""
-
-
-class Server:
-    """Another process with the database open."""
-
-    def __init__(self, database: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _SERVER, f"sqlite:///{database}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    def ask(self, action: str, name: str | Path) -> str:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{action} {name}\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def has_lock(self, path: Path) -> bool:
-        """Whether it holds a POSIX lock on the file."""
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-        locks = [line.split() for line in lines if "POSIX" in line and "->" not in line]
-        owner, inode = str(self.process.pid), str(path.stat().st_ino)
-        return any(lock[4] == owner and lock[5].split(":")[2] == inode for lock in locks)
-
-    def deleted_files(self) -> set[str]:
-        links = Path(f"/proc/{self.process.pid}/fd").iterdir()
-        names = [Path(os.readlink(link)).name for link in links]
-        return {name for name in names if name.endswith("(deleted)") and "traced.db" in name}
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    (tmp_path / "served").mkdir()
-    started = Server(tmp_path / "served" / "traced.db")
-    yield started
-    started.kill()
-
-
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux lists locks")
-def test_a_server_whose_log_was_deleted_confirms_nothing(server: Server, tmp_path: Path) -> None:
-    """Without the refusal, what was confirmed last is gone after `kill -9`."""
-    database = tmp_path / "served" / "traced.db"
-    assert server.ask("create", "first") == "confirmed"
-    assert server.has_lock(database)
-    run_other_program(database)
-    assert server.deleted_files() == set()  # the locks keep the log
-
-    server.ask("open", database)
-    assert not server.has_lock(database)
-    run_other_program(database)
-    assert "traced.db-wal (deleted)" in server.deleted_files()
-
-    answer = server.ask("create", "second")
-    server.kill()
-    assert has_table(database, "first")
-    assert has_table(database, "second") == (answer == "confirmed")
-    assert "Restart" in answer
 
 
 def lose_locks(database: Path) -> None:

@@ -20,9 +20,9 @@ from backend.jobs.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs, runs, trajectories
 from db.queries.pairs import PairCaption
 from research.scenes import demo
+from tests.faults.stored_scores import stored
 from tests.fixtures.sizes import Sizes
 
 PAIRS = 6
@@ -74,16 +74,6 @@ def after_the_first_batch(
     return disturbed
 
 
-def stored(workspace: Workspace) -> dict[int, bytes]:
-    """The trajectory of each pair that has one."""
-    with workspace.store.reading() as session:
-        run = runs.latest_run(session, 1, "score")
-        assert run is not None
-        ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
-        known = trajectories.trajectories_of(session, run.id, ids)
-    return {pair: row.scores.tobytes() for pair, row in known.items()}
-
-
 def check_resumed(workspace: Workspace, kept: dict[int, bytes]) -> None:
     """The same command computes what is left, and nothing twice."""
     assert kept
@@ -116,20 +106,6 @@ def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
     check_resumed(workspace, stored(workspace))
 
 
-@pytest.mark.nightly
-def test_a_stopped_worker_is_ended_after_a_while(
-    workspace: Workspace, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes(MOST_LOOKS_AT_A_STOPPED=3)
-    with monkeypatch.context() as patch:
-        stopped = after_the_first_batch(patch, psutil.Process.suspend)
-        with pytest.raises(WorkerEnded, match=r"stopped by another program.*for 3 seconds"):
-            workspace.jobs.score(1, suggestions=False, devices=ANOTHER)
-    stopped[0].join(PATIENCE)
-    assert stopped[0].exitcode == -signal.SIGKILL
-    check_resumed(workspace, stored(workspace))
-
-
 def kill(process: psutil.Process) -> None:
     process.send_signal(signal.SIGKILL)
 
@@ -144,19 +120,24 @@ def crash(process: psutil.Process) -> None:
     [
         (kill, OutOfMemory, "terminated by the system, probably for lack of memory"),
         (crash, WorkerEnded, "SIGSEGV"),
+        (psutil.Process.suspend, WorkerEnded, "stopped by another program.*for 3 seconds"),
     ],
 )
-def test_a_killed_worker_is_reported(
+def test_a_worker_that_ends_or_stops_is_reported(
     workspace: Workspace,
+    sizes: Sizes,
     monkeypatch: pytest.MonkeyPatch,
     disturb: Callable[[psutil.Process], None],
     kind: type[TracedError],
     message: str,
 ) -> None:
+    sizes(MOST_LOOKS_AT_A_STOPPED=3)
     with monkeypatch.context() as patch:
-        after_the_first_batch(patch, disturb)
+        disturbed = after_the_first_batch(patch, disturb)
         with pytest.raises(kind, match=message) as ended:
             workspace.jobs.score(1, suggestions=False, devices=ANOTHER)
+    disturbed[0].join(PATIENCE)
+    assert not disturbed[0].is_alive()
     assert "Finished work is kept" in explain(ended.value)
     check_resumed(workspace, stored(workspace))
 

@@ -15,10 +15,11 @@ from backend.jobs.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
 from backend.workspace import Workspace
-from db.queries import pairs, runs, trajectories, verdict_queries
+from db.queries import trajectories, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.db.building import decided_pairs
+from tests.faults.stored_scores import stored
 from tests.fixtures.postgresql import Server, find_binaries, restartable_server
 from tests.fixtures.sizes import Sizes
 from tests.fixtures.stores import fresh_database
@@ -149,18 +150,6 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def stored(workspace: Workspace) -> dict[int, bytes]:
-    """The trajectory of each pair that has one."""
-    with workspace.store.reading() as session:
-        run = runs.latest_run(session, 1, "score")
-        assert run is not None
-        ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
-        known = trajectories.trajectories_of(session, run.id, ids)
-        (count,) = session.execute(text("SELECT count(*) FROM trajectories")).one()
-    assert count == len(known)
-    return {pair: row.scores.tobytes() for pair, row in known.items()}
-
-
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("when", ["between batches", "before a commit", "for a while"])
@@ -181,8 +170,7 @@ def test_a_scoring_job_outlives_a_restart(
     }  # fmt: skip
     workspace = Workspace(load_settings(settings, {}))
     workspace.jobs.import_dataset(tmp_path / "pairs")
-    sizes(BATCH=2)
-    sizes(_TRY_EVERY=0.1)
+    sizes(BATCH=2, _TRY_EVERY=0.1)
     save = trajectories.save_trajectories
     kept: dict[int, bytes] = {}
     stopped = threading.Event()

@@ -181,8 +181,8 @@ def test_addresses_serve_as_source_and_destination(
             number = int(file.name.partition(".")[0])
             content = io.BytesIO(results.read(file.name) or b"")
             assert_same(pq.read_table(content).to_pylist(), scored, number)
-    written = [request for request in object_store.requests if request.startswith("PUT")]
-    assert sum(".parquet" in request for request in written) == SHARDS
+    puts = [request for request in object_store.requests if request.startswith("PUT")]
+    assert sum(".parquet" in request for request in puts) == SHARDS
     with pytest.raises(SettingsError, match="lies in the source"):
         shard_scores.score_shards(engine, "s3://shop/in", "s3://shop/in/out", devices=HERE)
     with pytest.raises(DatasetNotFound, match="no tar shards"):
@@ -202,8 +202,8 @@ def test_a_dataset_comes_from_an_address_and_goes_to_one(
     target = "s3://shop/cleaned"
     exported = workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
     assert (exported.out, exported.written) == (target, SHARDS * PAIRS)
-    written = [r.rpartition("/")[2] for r in object_store.requests if r.startswith("PUT /shop/cl")]
-    assert written[-1] == "README.md"
+    names = [r.rpartition("/")[2] for r in object_store.requests if r.startswith("PUT /shop/cl")]
+    assert names[-1] == "README.md"
     with pytest.raises(SettingsError, match="replaces nothing"):
         workspace.jobs.export(report.dataset_id, ExportChoice(), target, "webdataset")
     cleaned = workspace.jobs.import_dataset(target, name="again")

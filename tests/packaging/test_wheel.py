@@ -93,6 +93,7 @@ def test_the_metadata_are_complete(wheel: Path) -> None:
         (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         about = email.message_from_bytes(archive.read(name))
     assert about["Version"] == VERSION
+    assert f"version: {VERSION}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert {"Summary", "Author", "Keywords", "Requires-Python"} <= set(about.keys())
     assert set(about.get_all("Provides-Extra", [])) == {

@@ -33,5 +33,18 @@ def judged(*rows: str) -> list[dict[str, str]]:
     ],
 )
 def test_alpha_equals_the_computation_by_hand(rows: tuple[str, ...], alpha: float | None) -> None:
-    measured = agreement(judged(*rows)).alpha
+    result = agreement(judged(*rows))
+    measured = result.alpha
+    assert all(two.kappa is None or -1 <= two.kappa <= 1 for two in result.people)
     assert measured == (None if alpha is None else pytest.approx(alpha, abs=1e-12))
+
+
+def test_kappa_matches_a_worked_example_and_may_be_undefined() -> None:
+    # p_o = 0.75, p_e = 0.5 * 0.75 + 0.5 * 0.25 = 0.5
+    result = agreement(judged("cdcd-", "cdddd"))
+    assert (result.pairs, result.same) == (4, 3)
+    (two,) = result.people
+    assert (two.first, two.second, two.pairs, two.same) == ("person 0", "person 1", 4, 3)
+    assert two.kappa == pytest.approx(0.5)
+    assert agreement(judged("ddd", "ddd")).people[0].kappa is None
+    assert agreement([]).pairs == agreement(judged("d")).pairs == 0

@@ -249,17 +249,3 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         trained(workspace, tmp_path, recipe_of(parts, **changed))
-
-
-def test_without_peft_the_message_says_what_to_install(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    from backend.errors import ModelUnavailable
-    from research.captioning.clipcap_policy import ClipCapPolicy
-    from research.captioning.new_clipcap import make_clipcap
-
-    monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ModelUnavailable, match=r"research/requirements"):
-        ClipCapPolicy(make_clipcap(*parts), rank=4)

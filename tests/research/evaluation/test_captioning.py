@@ -13,10 +13,9 @@ from research.evaluation.captioning import (
     Sizes,
     evaluate,
     markdown,
-    marks,
     read_figures,
 )
-from research.evaluation.captioning_figures import Figures, Retrieved
+from research.evaluation.captioning_figures import Figures
 
 TINY = Sizes(steps=2, batch=20, scenes=40, held_out=40, every=1)
 
@@ -75,32 +74,3 @@ def test_an_interrupted_recipe_continues_from_its_checkpoint(
     log: list[str] = []
     assert evaluate([BAG_CURRI], [0], TINY, tmp_path, log.append) == figures
     assert not any("after 1" in line for line in log), "not from the beginning"
-
-
-def made(recipe: str, seed: int, step: int, r: float, all_true: float) -> Figures:
-    def retrieved(value: float) -> Retrieved:
-        return Retrieved(value, {3: value, 5: value, 7: value})
-
-    return Figures(
-        recipe, seed, step, retrieved(r), (retrieved(r), retrieved(0.5 + (r - 0.5) / 4)),
-        0.9, all_true, 1.0, 5.0, 0.8, 0.1, 0.2, 1.9, 11.0, 120, 0.98,
-    )  # fmt: skip
-
-
-def test_marks_compare_the_last_step_with_the_start_per_seed() -> None:
-    figures = [
-        made(START, 0, 0, 0.80, 0.7), made(START, 1, 0, 0.80, 0.7),
-        made(BAG_CURRI, 0, 50, 0.99, 0.7), made(BAG_CURRI, 0, 100, 0.90, 0.5),
-        made(BAG_CURRI, 1, 100, 0.84, 0.5), made("random", 0, 100, 0.87, 0.6),
-        made("BagCurri + KL", 1, 100, 0.85, 0.68),
-    ]  # fmt: skip
-    by_name = {mark.what: (mark.measured, mark.reached) for mark in marks(figures)}
-    assert by_name["BagCurri: judge's RD100"] == ("+10.0, +4.0", False)
-    assert by_name["BagCurri: judge's R@1 #3"] == ("+10.0, +4.0", True)
-    assert by_name["BagCurri + KL: all claims true"] == ("-2.0", True)
-    assert by_name["BagCurri + KL: judge's RD100"] == ("+5.0", True)
-    assert not any("CIDEr" in name for name in by_name), "not measured"
-    (ahead,) = [value for name, value in by_name.items() if "over random" in name]
-    assert ahead == ("+3.0", True)
-    hacked = "BagCurri: rise of R@1 #3 by the second judge, of the rewarding model's"
-    assert by_name[hacked] == ("25 %, 25 %", False)

@@ -1,4 +1,4 @@
-"""What a user does with each preset: download it from a hub, score six photographs, get
+"""What a user does with each preset: download it from a hub, score four photographs, get
 corrections. The hub serves the published layouts over HTTP."""
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,9 @@ from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
 from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.fixtures.sizes import Sizes
+from tests.fixtures.small_cold_start import small_cold_start
+
+__all__ = ["small_cold_start"]  # used by every test
 
 #: The layout of each model that a preset downloads, by its name on the hub.
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
@@ -50,7 +53,7 @@ def hub(
 
 
 def photographs(folder: Path) -> Path:
-    """Six parts of the two photographs that scikit-learn brings along."""
+    """Four parts of the two photographs that scikit-learn brings along."""
     from sklearn.datasets import load_sample_images
 
     captions = ("A temple on a hill.", "A red flower in a garden.")
@@ -60,14 +63,14 @@ def photographs(folder: Path) -> Path:
         zip(load_sample_images().images, captions, strict=True)
     ):
         whole = Image.fromarray(pixels)
-        for part in range(3):
+        for part in range(2):
             name = f"{number}-{part}.jpg"
             parts[name] = whole.crop((100 * part, 20 * part, 100 * part + 220, 20 * part + 320))
             rows.append({"file_name": name, "caption": f"{caption[:-1]}, photograph {part}."})
-    made = image_folder(folder, rows, ())
+    image_folder(folder, rows, ())
     for name, picture in parts.items():
-        picture.save(made / name)
-    return made
+        picture.save(folder / name)
+    return folder
 
 
 @pytest.mark.parametrize("name", DOWNLOADED)
@@ -85,7 +88,7 @@ def test_a_preset_is_downloaded_scores_photographs_and_corrects(
     dataset = workspace.find_or_import(str(photographs(tmp_path / "photographs")))
     scored = workspace.jobs.score(dataset, model=name, trajectories="all")
     assert hub.requests == []  # nothing but `models download` asks the hub
-    assert scored.scored == 6
+    assert scored.scored == 4
     settings = workspace.engines.of_dataset(dataset).settings
     assert settings.captioner_model == (preset.captioner.name if preset.captioner else None)
     rows = workspace.review.queue_page(QueueFilter(dataset)).rows
