@@ -56,10 +56,7 @@ POSTGRESQL_DIFFERS = (
     "db/test_verdict_concurrency.py", "db/test_verdicts.py", "review/test_queue_rules.py",
 )  # fmt: skip
 #: Browser tests of single details; the journeys run in `make test`.
-NIGHTLY_IN_BROWSER = (
-    "browser/test_duplicates_and_map.py", "browser/test_jobs_and_pages.py",
-    "browser/test_measured_captions.py",
-)  # fmt: skip
+NIGHTLY_IN_BROWSER = ("browser/test_duplicates_and_map.py", "browser/test_jobs_and_pages.py")
 #: The tests of `research` that run in `make test`; the others train or measure, and are `nightly`.
 RESEARCH_SAMPLE = (
     "research/bench/test_report.py", "research/captioning/test_curriculum.py",

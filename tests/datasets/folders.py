@@ -5,7 +5,7 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,16 @@ def image_folder(folder: Path, rows: list[dict[str, Any]], pictures: tuple[str, 
         picture(folder / name)
     write(folder / "metadata.jsonl", json_lines(rows))
     return folder
+
+
+def dogs(path: Path, count: int, splits: Sequence[str | None] = ()) -> Path:
+    """One picture with the captions "A dog 0", "A dog 1" … of the pairs p0, p1 …"""
+    rows: list[dict[str, object]] = [
+        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(count)
+    ]
+    for row, split in zip(rows, splits, strict=False):
+        row["split"] = split
+    return image_folder(path, rows, ("a.png",))
 
 
 def csv_file(path: Path, rows: list[dict[str, Any]]) -> Path:

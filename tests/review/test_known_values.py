@@ -9,10 +9,10 @@ from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.review.queue_form import from_text
 from backend.review.verdicts import edit_captions
-from backend.settings import load_settings
 from backend.workspace import Workspace
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import dogs
 from tests.db.building import Statements, plans, watching
+from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, queue
 from traced_ui.notebook import NotebookDataset
@@ -24,16 +24,9 @@ SPLITS = ["train", "test", "train", None, "test", "train"]
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """Two datasets, pairs and plain. In the first Ada has decided one pair and edited another, and
     a rule has dropped a third."""
-    rows = [
-        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
-        for n, split in enumerate(SPLITS)
-    ]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    plain = [{key: row[key] for key in row if key != "split"} for row in rows]
-    image_folder(tmp_path / "plain", plain, ("a.png",))
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(tmp_path / "pairs")
-    opened.jobs.import_dataset(tmp_path / "plain")
+    opened = workspace_in(tmp_path)
+    opened.jobs.import_dataset(dogs(tmp_path / "pairs", 6, SPLITS))
+    opened.jobs.import_dataset(dogs(tmp_path / "plain", 6))
     opened.review.decide(1, 0, "correct", author="Ada")
     opened.review.decide(2, 0, "drop", author="rule: gain over 0.2")
     last = opened.review.filter_of(1, from_text("external_id=p5"))

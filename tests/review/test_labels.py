@@ -12,28 +12,27 @@ from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
 from backend.review.charts import progress_of
 from backend.review.labels import apply_labels, undo_labels
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
+from tests.traced_ui.conftest import workspace_in
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     names = tuple(f"{n}.png" for n in range(5))
     rows = [
-        {"file_name": name, "id": f"p{n}", "caption": f"A dog {n}"} for n, name in enumerate(names)
+        {"file_name": name, "id": f"p{name[0]}", "caption": f"A dog {name[0]}"} for name in names
     ]
-    image_folder(tmp_path / "pairs", rows, names)
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(tmp_path / "pairs")
+    opened = workspace_in(tmp_path)
+    opened.jobs.import_dataset(image_folder(tmp_path / "pairs", rows, names))
     yield opened
     opened.store.close()
 
 
-def decisions(workspace: Workspace) -> dict[str, str | None]:
+def decisions(workspace: Workspace) -> dict[str, str]:
     page = workspace.review.queue_page(QueueFilter(1, order="position", review="all"))
-    return {row.external_id: row.decision for row in page.rows}
+    return {row.external_id: row.decision for row in page.rows if row.decision}
 
 
 def table(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -58,12 +57,7 @@ def label_studio(id: str, *choices: str) -> dict[str, Any]:
 
 def argilla(id: str, *answers: str) -> dict[str, Any]:
     responses = [{"value": answer, "user_id": n} for n, answer in enumerate(answers)]
-    return {
-        "id": "a8",
-        "metadata": {"pair_id": id},
-        "fields": {},
-        "responses": {"label": responses},
-    }
+    return {"id": "a8", "metadata": {"pair_id": id}, "responses": {"label": responses}}
 
 
 @pytest.mark.parametrize(
@@ -93,15 +87,9 @@ def test_labels_of_other_tools_become_verdicts(
     path = table(tmp_path / name, rows)
     preview = apply_labels(workspace.store, 1, path)
     assert (preview.by_decision, preview.problem_count) == ({"correct": 1, "wrong": 1}, 0)
-    assert set(decisions(workspace).values()) == {None}
+    assert decisions(workspace) == {}
     apply_labels(workspace.store, 1, path, preview=False)
-    assert decisions(workspace) == {
-        "p0": "correct",
-        "p1": "wrong",
-        "p2": None,
-        "p3": None,
-        "p4": None,
-    }
+    assert decisions(workspace) == {"p0": "correct", "p1": "wrong"}
     again = apply_labels(workspace.store, 1, path, preview=False)
     assert (again.by_decision, again.agreeing) == ({}, 2)
 
@@ -116,15 +104,18 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
     path = table(
         tmp_path / "labels.csv",
         [
-            {"id": "p0", "verdict": "wrong", "caption": "", "note": ""},
-            {"id": "p1", "verdict": "wrong", "caption": "", "note": ""},
-            {"id": "p2", "verdict": "wrong", "caption": "A cat 2", "note": "seen twice"},
-            {"id": "p3", "verdict": "drop", "caption": "A dog 3", "note": ""},
-            {"id": "p4", "verdict": "", "caption": "", "note": ""},
-            {"id": "p9", "verdict": "wrong", "caption": "", "note": ""},
-            {"id": "p3", "verdict": "correct", "caption": "", "note": ""},
-            {"id": "p4", "verdict": "maybe", "caption": "", "note": ""},
-            {"id": "p4", "verdict": "correct", "caption": "A cow", "note": ""},
+            {"id": id, "verdict": verdict, "caption": caption, "note": note}
+            for id, verdict, caption, note in (
+                ("p0", "wrong", "", ""),
+                ("p1", "wrong", "", ""),
+                ("p2", "wrong", "A cat 2", "seen twice"),
+                ("p3", "drop", "A dog 3", ""),
+                ("p4", "", "", ""),
+                ("p9", "wrong", "", ""),
+                ("p3", "correct", "", ""),
+                ("p4", "maybe", "", ""),
+                ("p4", "correct", "A cow", ""),
+            )
         ],
     )
     report = apply_labels(workspace.store, 1, path, preview=False)
@@ -135,22 +126,13 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
         (7, "p9"), (8, "p3"), (9, "p4"), (10, "p4"),
     ]  # fmt: skip
     pair = workspace.review.open_pair(ids["p2"])
-    assert (pair.decision, pair.corrected_caption, pair.note) == (
-        "correction",
-        "A cat 2",
-        "seen twice",
-    )
+    verdict = (pair.decision, pair.corrected_caption, pair.note)
+    assert verdict == ("correction", "A cat 2", "seen twice")
     assert [act.author for act in pair.history] == ["labels: labels.csv"]
     undone = undo_labels(workspace.store, 1, "labels.csv")
     assert undone is not None
     assert undone.together == 2
-    assert decisions(workspace) == {
-        "p0": "correct",
-        "p1": "drop",
-        "p2": None,
-        "p3": None,
-        "p4": None,
-    }
+    assert decisions(workspace) == {"p0": "correct", "p1": "drop"}
     assert undo_labels(workspace.store, 1, "labels.csv") is None
 
 
@@ -206,8 +188,8 @@ def test_the_command_labels_and_takes_back(workspace: Workspace, tmp_path: Path)
     dry = as_json(environment, "label", "pairs", str(path), "--dry-run")
     assert (dry["by_decision"], dry["is_preview"]) == ({"wrong": 1}, True)
     assert invoked(environment, "label", "pairs", str(path))[0] == 0
-    assert decisions(workspace)["p1"] == "wrong"
+    assert decisions(workspace) == {"p1": "wrong"}
     assert invoked(environment, "label", "pairs", str(path), "--undo")[0] == 0
-    assert decisions(workspace)["p1"] is None
+    assert decisions(workspace) == {}
     assert invoked(environment, "label", "pairs", str(path), "--undo")[0] == 2
     assert invoked(environment, "label", "pairs", str(tmp_path / "gone.csv"))[0] == 2

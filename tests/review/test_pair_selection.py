@@ -1,18 +1,17 @@
 """Selecting the pairs of an export by queue, saved view, split or ids."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from backend.errors import ExportError, SettingsError
-from backend.jobs.reports import ExportChoice, JobView
+from backend.jobs.reports import ExportChoice
 from backend.review.pair_selection import read_ids
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import dogs
+from tests.traced_ui.conftest import workspace_in
 from traced_ui.export import pairs_of
 
 SPLITS = ["train", "test", "train", None, "test", "train"]
@@ -20,13 +19,8 @@ SPLITS = ["train", "test", "train", None, "test", "train"]
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    rows = [
-        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
-        for n, split in enumerate(SPLITS)
-    ]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
-    opened.jobs.import_dataset(tmp_path / "pairs")
+    opened = workspace_in(tmp_path)
+    opened.jobs.import_dataset(dogs(tmp_path / "pairs", 6, SPLITS))
     yield opened
     opened.store.close()
 
@@ -55,8 +49,8 @@ def test_an_export_contains_only_the_selected_pairs(
     (second,) = workspace.review.queue_page(QueueFilter(1, external_id="p1")).rows
     workspace.review.decide(second.pair_id, 0, "correct")
     workspace.review.save_view(1, "the tests", {"split": "test"})
-    chosen = workspace.review.select_pairs(1, **given)  # pyrefly: ignore[bad-argument-type]
-    choice = ExportChoice(only=chosen)
+    selection = workspace.review.select_pairs(1, **given)  # pyrefly: ignore[bad-argument-type]
+    choice = ExportChoice(only=selection)
     assert workspace.jobs.export_counts(1, choice).total == len(ids)
     assert exported(workspace, tmp_path / "out", choice) == ids
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
@@ -79,16 +73,11 @@ def test_the_page_exports_a_saved_view_or_a_queue(
     started = workspace.jobs.start(
         "export", 1, choice=ExportChoice(), out=str(tmp_path / "out"), format="jsonl", **given
     )
-    job = finished(workspace, started)
+    workspace.jobs.background.wait(250)
+    job = workspace.jobs.job(started)
     assert job.status == "done", job.message
     lines = (tmp_path / "out" / "data.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in lines] == ids
-
-
-def finished(workspace: Workspace, job_id: int) -> JobView:
-    while (job := workspace.jobs.job(job_id)).status in ("queued", "running"):
-        time.sleep(0.05)
-    return job
 
 
 @pytest.mark.parametrize(
@@ -109,9 +98,9 @@ def test_an_unknown_selection_is_refused(
 
 
 def test_an_empty_selection_is_refused(workspace: Workspace, tmp_path: Path) -> None:
-    chosen = workspace.review.select_pairs(1, queue="text=unicorn")
+    selection = workspace.review.select_pairs(1, queue="text=unicorn")
     with pytest.raises(ExportError, match="No pair of the dataset matches"):
-        workspace.jobs.export(1, ExportChoice(only=chosen), tmp_path / "out", "csv")
+        workspace.jobs.export(1, ExportChoice(only=selection), tmp_path / "out", "csv")
 
 
 def test_ids_are_read_from_a_file(tmp_path: Path) -> None:

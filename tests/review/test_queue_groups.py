@@ -36,8 +36,8 @@ def test_a_group_is_read_back_from_its_text(node: Node) -> None:
     read = parse(text_of(node), lambda _: None)
     assert parse(text_of(read), lambda _: None) == read
     assert list(read.leaves()) == ([node] if isinstance(node, Condition) else list(node.leaves()))
-    chosen = random.Random(str(node))
-    is_met = {leaf: chosen.random() < 0.5 for leaf in read.leaves()}
+    rng = random.Random(str(node))
+    is_met = {leaf: rng.random() < 0.5 for leaf in read.leaves()}
     assert holds(read, is_met.__getitem__) == holds(node, is_met.__getitem__)
 
 

@@ -94,8 +94,8 @@ def test_one_undo_takes_all_back_but_what_others_changed(opened: Store, store: d
         undone = verdicts(opened).undo(dataset, "Ada")
     assert undone is not None
     assert (undone.together, undone.left_alone) == (22, 1)
-    written = [given for text, given in statements if text.startswith("INSERT INTO verdicts")]
-    assert [len(given) for given in written] == [5, 5, 5, 5, 2]
+    inserts = [given for text, given in statements if text.startswith("INSERT INTO verdicts")]
+    assert [len(given) for given in inserts] == [5, 5, 5, 5, 2]
     now = {row.id: row.decision for row in rows(opened, ids) if row.decision}
     assert now == {ids[4]: "correct", ids[20]: "correct"}
     with opened.reading() as session:

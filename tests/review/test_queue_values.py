@@ -29,7 +29,7 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
         pair_tags.add(session, ids[::3], "todo", "Ada")
         signals_rows = list(iterate_pairs(session, dataset))
     filter = from_fields(dataset, {"review": "all", "where": where})
-    chosen = [
+    selection = [
         row for row in signals_rows
         if not where or (row.split != "train" if where.startswith("not") else
                          row.id in ids[::3] or (row.p_error or 0) >= 0.5)
@@ -37,15 +37,15 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
     with watching(store) as statements:
         values = drawer_of(store, filter)
     assert sum("FROM pairs" in statement for statement, _ in statements) == (4 if where else 2)
-    assert (values.pairs, values.is_sample) == (len(chosen), False)
+    assert (values.pairs, values.is_sample) == (len(selection), False)
     for name in ("decision", "split", "decided_by"):
-        counts = Counter(getattr(row, name) for row in chosen if getattr(row, name))
+        counts = Counter(getattr(row, name) for row in selection if getattr(row, name))
         assert Counter(dict(values.words[name])) == counts
-    assert dict(values.words["tag"])["todo"] == sum(row.id in ids[::3] for row in chosen)
-    assert dict(values.words["duplicates"]) == {"no": len(chosen)}
+    assert dict(values.words["tag"])["todo"] == sum(row.id in ids[::3] for row in selection)
+    assert dict(values.words["duplicates"]) == {"no": len(selection)}
     assert {name for name, _ in values.words["split"]} == {"train", "test"}
     for name in RANGES:
-        numbers = [getattr(row, name) for row in chosen if getattr(row, name) is not None]
+        numbers = [getattr(row, name) for row in selection if getattr(row, name) is not None]
         bars = values.numbers[name]
         assert sum(bar.count for bar in bars) == len(numbers)
         for bar in bars[:-1]:

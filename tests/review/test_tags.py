@@ -13,16 +13,14 @@ from backend.review.pair_selection import rename_tag, tag_pairs
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.cli.invoking import as_json, invoked
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import dogs
 
 
 @pytest.fixture
 def workspace(url: str, tmp_path: Path) -> Workspace:
     state = {"data_directory": str(tmp_path / "state"), "database": url}
     opened = Workspace(load_settings(state, {}))
-    rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(5)]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    opened.jobs.import_dataset(tmp_path / "pairs")
+    opened.jobs.import_dataset(dogs(tmp_path / "pairs", 5))
     return opened
 
 
@@ -55,12 +53,10 @@ def test_tags_select_pairs_and_can_be_renamed_merged_and_removed(workspace: Work
 
 
 def test_a_list_of_suspects_becomes_a_queue_and_a_column(tmp_path: Path) -> None:
-    rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(3)]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
     environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
     (tmp_path / "suspects.txt").write_text("p2\np0\n")
     suspects = str(tmp_path / "suspects.txt")
-    assert invoked(environment, "import", str(tmp_path / "pairs"))[0] == 0
+    assert invoked(environment, "import", str(dogs(tmp_path / "pairs", 3)))[0] == 0
     done = as_json(environment, "tag", "pairs", "cleanlab", "--ids", suspects)
     assert done == {"changed": 2, "tags": {"cleanlab": 2}}
     assert as_json(environment, "tag", "pairs", "odd", "--queue", "tag=cleanlab")["changed"] == 2

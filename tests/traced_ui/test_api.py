@@ -175,8 +175,8 @@ def test_jobs_and_exports(client: TestClient, workspace: Workspace, tmp_path: Pa
     job = client.get(f"jobs/{answer.json()['id']}").json()
     assert (job["kind"], job["status"], job["result"]["format"]) == ("export", "done", "csv")
     assert client.get("jobs").json() == [job]
-    written = client.get(f"http://127.0.0.1/exports/{job['id']}.zip")
-    assert written.content[:2] == b"PK"
+    archive = client.get(f"http://127.0.0.1/exports/{job['id']}.zip")
+    assert archive.content[:2] == b"PK"
     assert client.delete(f"jobs/{job['id']}").status_code == 204
     answer = client.post("datasets/1/jobs", json={"kind": "quality"})
     assert workspace.jobs.background.wait(250)

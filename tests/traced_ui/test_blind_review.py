@@ -163,10 +163,10 @@ def asked_by(asker: Asker, events: Sequence[str] = DRAWN) -> dict[str, str]:
         function = re.sub(r"_\d+$", "", event["api_name"] or "")
         trigger = asker.names.get(event["targets"][0][0]) if event["targets"] else None
         if function in events:
-            drawn = asker.fire(number)
+            output = asker.fire(number)
             # The button beside the drawer tells for 30 seconds that a job has ended.
             answers[f"event {number} {function}"] = (
-                drawn.partition("</section>")[0] if function == "look" else drawn
+                output.partition("</section>")[0] if function == "look" else output
             )
         elif trigger in SENT and not event["queue"]:
             for place, sent in enumerate(SENT[trigger]):

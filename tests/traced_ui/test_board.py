@@ -221,9 +221,9 @@ def test_a_pair_says_what_is_deferred(page: Page) -> None:
     judged = SuggestionView(1, "A red dog", "guided infill", 0.1, 0.4, 0.9, 0.2, 1, 0.8)
     waiting = replace(judged, id=2, p_after=None)
     assert "data-deferred" not in stage(replace(view, suggestions=(judged,)))
-    drawn = stage(replace(view, suggestions=(judged, waiting)))
-    assert "data-deferred" in drawn
-    assert drawn.count(f"{percent(0.9)} → ") == 1
+    markup = stage(replace(view, suggestions=(judged, waiting)))
+    assert "data-deferred" in markup
+    assert markup.count(f"{percent(0.9)} → ") == 1
     # Nothing can be computed without a classifier.
     unknown = replace(waiting, p_before=None)
     assert "data-deferred" not in stage(replace(view, suggestions=(unknown,)))
@@ -239,10 +239,10 @@ def test_a_picture_without_a_caption_waits_for_one(page: Page) -> None:
         session.execute(update(Pair).where(Pair.id == page.pair).values(caption=""))
     described = SuggestionView(1, "A red dog", "described anew", 0.0, 0.9, None, None)
     view = replace(page.view(page.pair), suggestions=(described,))
-    drawn = stage(view)
-    assert "no caption yet" in drawn
-    assert drawn.count(" disabled") == 3
-    assert "match 0.90" in drawn
+    markup = stage(view)
+    assert "no caption yet" in markup
+    assert markup.count(" disabled") == 3
+    assert "match 0.90" in markup
     assert "0 were errors" in page.shown["queue"]
     assert "There is no caption to judge yet" in page.press("correct")
     page.press("drop")

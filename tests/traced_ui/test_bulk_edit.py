@@ -53,8 +53,8 @@ def test_a_preview_changes_nothing_and_one_undo_reverts_the_edit(workspace: Work
 def test_an_edit_is_limited_to_the_selection_or_the_queue(workspace: Workspace) -> None:
     page, before = Page(workspace), texts(workspace)
     rows = workspace.review.queue_page(EVERY, limit=100).rows
-    chosen = [[row.pair_id, row.verdict_version] for row in rows[:2]]
-    page.press("edit-apply", edit={"scope": "selected", "suffix": " !"}, pairs=chosen)
+    selection = [[row.pair_id, row.verdict_version] for row in rows[:2]]
+    page.press("edit-apply", edit={"scope": "selected", "suffix": " !"}, pairs=selection)
     assert texts(workspace) == [f"{t} !" for t in before[:2]] + before[2:]
     assert "No pair is selected" in page.press("edit-preview", edit={"scope": "selected"}, pairs=[])
     page.press("undo")

@@ -104,7 +104,6 @@ def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
 
 def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None:
     workspace, first = page.workspace, page.pair
-    assert first is not None
     assert 'data-action="richer"' not in str(line(workspace.review.open_pair(first)) or "")
     with workspace.store.writing() as session:
         run = run_queries.start_run(
@@ -123,14 +122,10 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
 def test_enriching_a_caption_agrees_with_calling_it_correct(page: Page) -> None:
     workspace, first = page.workspace, page.pair
     ids = suggest(workspace, first)
-    workspace.review.decide(
-        first, 0, "correction", suggestion_id=ids["a longest"], author="Ada"
-    )  # fmt: skip
+    workspace.review.decide(first, 0, "correction", None, ids["a longest"], author="Ada")
     workspace.review.decide(first, 1, "correct", author="Ben")
     team = workspace.accounts.of_dataset(1)
     assert (team.right_or_wrong.pairs, team.right_or_wrong.same) == (1, 1)
     assert (team.by_verdict.pairs, team.by_verdict.same) == (1, 0)
-    workspace.review.decide(
-        first, 2, "correction", suggestion_id=ids["a correction"], author="Ada"
-    )  # fmt: skip
+    workspace.review.decide(first, 2, "correction", None, ids["a correction"], author="Ada")
     assert workspace.accounts.of_dataset(1).right_or_wrong.same == 0

@@ -92,14 +92,14 @@ def test_guesses_in_parallel_are_counted_before_they_are_checked(place: Place) -
 
 
 def test_guesses_of_others_do_not_lock_out_a_known_device(place: Place) -> None:
-    with place.client() as known:
-        assert log_in(known, name=place.name) == 200
-        known.post("logout")
+    with place.client() as device:
+        assert log_in(device, name=place.name) == 200
+        device.post("logout")
         while place.guess() != 429:
             pass
-        assert log_in(known, name=place.name) == 200, "this browser has logged in before"
-        assert [log_in(known, "wrong password", place.name) for _ in range(5)] == [401] * 5
-        answer = known.post("login", data={"username": place.name, "password": PASSWORD})
+        assert log_in(device, name=place.name) == 200, "this browser has logged in before"
+        assert [log_in(device, "wrong password", place.name) for _ in range(5)] == [401] * 5
+        answer = device.post("login", data={"username": place.name, "password": PASSWORD})
         assert answer.status_code == 429, "but it cannot guess without end either"
         assert 0 < int(answer.headers["retry-after"]) <= 60
 

@@ -91,9 +91,9 @@ def test_fields_become_options(given: dict[str, Any], expected: dict[str, Any]) 
 
 def page_of(workspace: Workspace) -> gr.Blocks:
     with gr.Blocks() as blocks:
-        chosen = gr.Dropdown([("pairs", 1)], value=1)
-        datasets.build(workspace, chosen)
-        dataset_settings.build(workspace, chosen)
+        dataset = gr.Dropdown([("pairs", 1)], value=1)
+        datasets.build(workspace, dataset)
+        dataset_settings.build(workspace, dataset)
     return blocks
 
 

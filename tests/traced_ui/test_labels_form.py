@@ -7,15 +7,14 @@ from typing import Any
 import gradio as gr
 
 from backend.workspace import QueueFilter, Workspace
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import dogs
 from traced_ui import labels_form
 
 
 def test_pasted_rows_are_previewed_given_and_taken_back(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    rows = [{"id": f"p{n}", "file_name": "a.png", "caption": f"A dog {n}"} for n in range(2)]
-    imported = workspace.jobs.import_dataset(image_folder(tmp_path / "p", rows, ("a.png",)))
+    imported = workspace.jobs.import_dataset(dogs(tmp_path / "p", 2))
     with gr.Blocks() as blocks:
         labels_form.build(workspace, gr.Dropdown([imported.dataset_id]))
     handlers: dict[str, Any] = {event.name: event.fn for event in blocks.fns.values()}
@@ -39,8 +38,7 @@ def test_pasted_rows_are_previewed_given_and_taken_back(
 def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    rows = [{"id": f"p{n}", "file_name": "a.png", "caption": f"A dog {n}"} for n in range(3)]
-    dataset = workspace.jobs.import_dataset(image_folder(tmp_path / "p", rows, ("a.png",)))
+    dataset = workspace.jobs.import_dataset(dogs(tmp_path / "p", 3))
     filter = QueueFilter(dataset.dataset_id, order="position", descending=False)
     ids = [row.pair_id for row in workspace.review.queue_page(filter).rows]
     for name in ("Ada", "Ben"):

@@ -67,7 +67,6 @@ def test_redo_returns_to_the_pair_before_the_undo(workspace: Workspace) -> None:
     was_at = page.pair
     page.press("undo")
     assert page.pair == first
-    assert first is not None
     assert "Redone" in page.press("redo")
     assert page.pair == was_at
     page.press("correct")  # for the pair on the page, not for the one that was redone
@@ -252,16 +251,16 @@ def test_many_pairs_are_decided_at_once_and_reverted_by_one_undo(workspace: Work
     rows = workspace.review.queue_page(QueueFilter(1, "unreviewed")).rows
     assert "Select pairs first" in page.press("drop")
     assert decisions(workspace).count("drop") == 0
-    chosen = [
+    selection = [
         [r.pair_id, r.verdict_version, fingerprint_of(r.external_id, r.caption, r.image_path)]
         for r in rows[:3]
     ]
-    assert f'data-fingerprint="{chosen[0][2]}"' in cards
+    assert f'data-fingerprint="{selection[0][2]}"' in cards
     another = [[rows[0].pair_id, rows[0].verdict_version, "0" * 16]]
     assert "1 had been changed" in page.press("many", decision="drop", pairs=another)
-    assert "3 pairs saved" in page.press("many", decision="drop", pairs=chosen)
+    assert "3 pairs saved" in page.press("many", decision="drop", pairs=selection)
     assert decisions(workspace).count("drop") == 3
-    message = page.press("many", decision="correct", pairs=[chosen[0], [rows[3].pair_id, 0]])
+    message = page.press("many", decision="correct", pairs=[selection[0], [rows[3].pair_id, 0]])
     assert "1 pair saved" in message
     assert "left alone" in message
     page.press("undo")
@@ -269,7 +268,7 @@ def test_many_pairs_are_decided_at_once_and_reverted_by_one_undo(workspace: Work
     assert decisions(workspace).count("drop") == 0
     for wrong in ([], [[10**9, 0]]):
         page.press("many", decision="drop", pairs=wrong)
-    page.press("many", decision="correction", pairs=chosen)
+    page.press("many", decision="correction", pairs=selection)
     assert set(decisions(workspace)) == {None}
     page.press("open", target=rows[0].pair_id)
     assert 'class="picks"' not in page.shown["stage"]

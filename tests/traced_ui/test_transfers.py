@@ -43,8 +43,8 @@ def test_an_archive_becomes_a_dataset(client: TestClient, workspace: Workspace) 
     )
     job = client.post(f"/uploads/{upload}/import?name=Mine").json()["job"]
     wait_for_job(workspace, job)
-    (made,) = [summary for summary in workspace.datasets() if summary.name == "Mine"]
-    assert (made.total, made.problems) == (1, 1)
+    (dataset,) = [summary for summary in workspace.datasets() if summary.name == "Mine"]
+    assert (dataset.total, dataset.problems) == (1, 1)
     # It belongs to a dataset now, and the browser can no longer delete it.
     refused = client.delete(f"/uploads/{upload}")
     assert refused.status_code == 400
@@ -62,8 +62,8 @@ def test_a_folder_becomes_a_dataset(
         sent = client.put(f"/uploads/{upload}", params={"path": name}, content=path.read_bytes())
         assert sent.status_code == 204
     wait_for_job(workspace, client.post(f"/uploads/{upload}/import?name=").json()["job"])
-    made = workspace.datasets()[-1]
-    assert made.total == GOOD
+    dataset = workspace.datasets()[-1]
+    assert dataset.total == GOOD
 
 
 def test_refused_uploads_say_why(client: TestClient, workspace: Workspace) -> None:
