@@ -57,7 +57,7 @@ from backend.cli.output import (
     shown_database,
 )
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
-from backend.settings import DEMO, load_settings
+from backend.settings import load_settings
 from backend.version import VERSION
 
 app = typer.Typer(
@@ -120,7 +120,8 @@ def serve(
     data: Annotated[
         str | None,
         typer.Option(help="Dataset to review: a folder, a metadata file, or a name in the "
-                     "database. It is imported and scored first if needed. Default: the demo."),
+                     "database. It is imported and scored first if needed. Default: that of the last "
+                     "verdict, else the newest; the demo if there is none."),
     ] = None,
     db: DATABASE = None,
     model: MODEL = None,
@@ -213,7 +214,7 @@ def serve(
             workspace.confine()
         for message in workspace.jobs.resume():
             console.print(escape(message))
-        start_dataset = workspace.prepare(data or str(DEMO))
+        start_dataset = workspace.prepare(data) if data else workspace.start()
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
         console.print(f"Open       http://{host}:{port}{settings.root_path}/   (stop with Ctrl-C)")

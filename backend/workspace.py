@@ -42,7 +42,7 @@ from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
 from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
-from backend.settings import Settings, user_home
+from backend.settings import DEMO, Settings, user_home
 from backend.store import open_database
 from backend.verdict_texts import DECISIONS
 from db.queries import dataset_queries
@@ -226,6 +226,13 @@ class Workspace:
         """Remove uploads older than a day that belong to no dataset (any more)."""
         used = [path for row in self.datasets() for path in (row.source, row.root)]
         return self.uploads.remove_abandoned(used)
+
+    def start(self) -> int:
+        """The id of the dataset that the app opens with: that of the last verdict, else the newest.
+        The demo, `prepare`d, if there is none."""
+        with self.store.reading() as session:
+            dataset_id = dataset_queries.last_used(session)
+        return dataset_id or self.prepare(str(DEMO))
 
     def prepare(self, name_or_path: str) -> int:
         """Make a dataset ready to be opened: import it now if needed, score it in the background;

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
-from db.models import Base, Dataset, ImportProblem, Pair, Setting
+from db.models import Base, Dataset, ImportProblem, Pair, Setting, Verdict
 from db.queries.blind_review import pair_columns
 from db.queries.pairs import PAIR_FIELDS, PairRow
 from db.queries.statements import check_text, columns_of, insert_for, record, save_rows
@@ -107,6 +107,13 @@ def list_datasets(session: Session) -> list[DatasetRow]:
     return [
         record(DatasetRow, row) for row in session.execute(select(*_COLUMNS).order_by(Dataset.id))
     ]
+
+
+def last_used(session: Session) -> int | None:
+    """The dataset of the last verdict, else the newest; None if there is none."""
+    of_last = select(Pair.dataset_id).join(Verdict, Verdict.pair_id == Pair.id)
+    last: int | None = session.scalar(of_last.order_by(Verdict.id.desc()).limit(1))
+    return last or session.scalar(select(func.max(Dataset.id)))
 
 
 def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:

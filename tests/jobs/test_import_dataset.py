@@ -40,6 +40,15 @@ def ids(workspace: Workspace, dataset_id: int) -> list[int]:
         return [pair.id for pair in pair_queries.iterate_pairs(session, dataset_id)]
 
 
+def test_the_app_opens_with_the_dataset_in_use(workspace: Workspace, tmp_path: Path) -> None:
+    first, second = (workspace.find_or_import(str(folder(tmp_path / n, 1))) for n in "ab")
+    assert workspace.start() == second
+    workspace.review.decide(ids(workspace, first)[0], 0, "wrong")
+    assert workspace.start() == first
+    assert len(workspace.datasets()) == 2
+    assert workspace.jobs.recent() == []
+
+
 @pytest.mark.parametrize("rows", [[], [{"file_name": "gone.png", "caption": "A dog."}] * 3])
 def test_an_import_without_pairs_leaves_no_dataset(
     workspace: Workspace, tmp_path: Path, rows: list[Any]
