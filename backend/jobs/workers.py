@@ -258,6 +258,8 @@ class Workers:
                 f"{which} was stopped by another program (SIGSTOP) for "
                 f"{MOST_LOOKS_AT_A_STOPPED * _LOOK_EVERY:.0f} seconds, and was ended. {again}."
             )
+        for process in self._context.started:  # a crash is known to the pool before its status is
+            process.join(_LOOK_EVERY)
         # Those that are left when one ends are terminated by the pool.
         codes = {code for process in self._context.started if (code := process.exitcode)}
         code = min(codes - {-signal.SIGTERM} or codes, default=-signal.SIGKILL)

@@ -62,7 +62,10 @@ class ReferenceSession:
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         scores = []
         for state, texts in requests:
-            scores.append(self._scores(state, texts).numpy() if texts else np.zeros(0, np.float32))
+            with self.scorer.precision():
+                scores.append(
+                    _array(self._scores(state, texts)) if texts else np.zeros(0, np.float32)
+                )
             patches = len(state) if state.ndim == 2 else 0
             self._count(self.work, [texts] if texts else [], patches)
         return scores
@@ -70,7 +73,8 @@ class ReferenceSession:
     @torch.inference_mode()
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
         self._count(self.embedding_work, [[text] for text in texts], 0)
-        return np.stack([self._vectors([text])[0].numpy() for text in texts])
+        with self.scorer.precision():
+            return np.stack([_array(self._vectors([text])[0]) for text in texts])
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
         return [self._gains(state.clone(), text) for state, text in requests]
@@ -84,11 +88,11 @@ class ReferenceSession:
                 input_ids=ids,
                 attention_mask=mask,
                 encoder_hidden_states=patches,
-                encoder_attention_mask=torch.ones(patches.shape[:2], dtype=torch.long),
+                encoder_attention_mask=mask.new_ones(patches.shape[:2]),
             ).last_hidden_state
             probabilities: torch.Tensor = scorer.model.itm_head(states[:, 0]).softmax(-1)[:, 1]
             return probabilities
-        return self._vectors(texts) @ state
+        return (self._vectors(texts).to(state.device) * state).sum(-1)
 
     def _vectors(self, texts: Sequence[Tokens]) -> torch.Tensor:
         scorer = self.scorer
@@ -127,8 +131,7 @@ class ReferenceSession:
         finally:
             handle.remove()
         text_gradient = gradient[0, 1 : 1 + len(text)]
-        gains: FloatArray = (text_gradient @ table.weight.detach().T).numpy()
-        return gains
+        return _array(text_gradient @ table.weight.detach().T)
 
     def _count(self, work: Work, batches: Sequence[Sequence[Tokens]], patches: int) -> None:
         """Counts as in `Work`, padding included; an image's keys and values once per text."""
@@ -148,4 +151,9 @@ class ReferenceSession:
         for row, sequence in enumerate(sequences):
             ids[row, : len(sequence)] = torch.tensor(sequence)
             mask[row, : len(sequence)] = 1
-        return ids, mask
+        return ids.to(self.scorer.info.device), mask.to(self.scorer.info.device)
+
+
+def _array(values: torch.Tensor) -> FloatArray:
+    array: FloatArray = values.float().cpu().numpy()
+    return array

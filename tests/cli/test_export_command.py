@@ -101,7 +101,7 @@ def answered(environment: dict[str, str]) -> Run:
 
 
 def test_an_export_is_limited_to_selected_pairs(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("p0\np1\n")
+    (tmp_path / "ids.txt").write_text("p0\np1\np3\n")
     out = tmp_path / "out"
     status, printed, message = run(
         "export", "pairs", str(out), "--format", "jsonl", "--queue", "text=dog", "--split", "test",

@@ -413,3 +413,7 @@ def test_bfloat16_is_the_default_only_where_it_is_native(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert choose_precision(device) == wanted
     assert choose_precision(device, "bfloat16") == "bfloat16"
+
+
+def test_attention_is_not_planned_anew_for_every_shape() -> None:
+    assert not torch.backends.cuda.cudnn_sdp_enabled()

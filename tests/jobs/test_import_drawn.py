@@ -161,6 +161,9 @@ def test_only_drawn_pictures_are_fetched_from_an_address(
     assert report.problems + report.added + report.already_there == EVERY
     assert 0 < report.problems <= PAIRS
     assert "No permission" in report.first_problems[0].message
+    object_store.fault = lambda method, path: ""
+    assert draw(workspace, "s3://shop/out", above=0).added == report.problems
+    assert workspace.problems(report.dataset_id) == []
 
 
 def test_what_does_not_fit_is_told_before_work_begins(

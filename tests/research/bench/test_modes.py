@@ -26,7 +26,7 @@ MODES: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "--store 300",
         lambda r: (
             r["bytes_a_pair"] > 100
-            and len(r["answers"]) == 8
+            and len({answer["question"] for answer in r["answers"]}) == len(r["answers"]) > 8
             and all(map(is_ordered, r["answers"]))
         ),
     ),

@@ -10,7 +10,6 @@ from backend.engine.captions import Caption
 from backend.errors import SettingsError
 from research.bench.caption_lengths import make_captions
 from research.bench.report import run_bench
-from tests.docs.pages import ROOT
 
 
 def test_captions_have_the_requested_lengths() -> None:
@@ -30,20 +29,6 @@ def test_bench_prints_its_results_as_json() -> None:
     assert result["speedup"] > 0
     assert result["bound_ratio"] > 0
     assert result["overhead"] > 0
-
-
-def test_the_command_for_an_accelerator_shows_the_papers_seconds() -> None:
-    """What `make bench-gpu` runs, here on a processor with one pair."""
-    (line,) = [line for line in (ROOT / "Makefile").read_text("utf-8").splitlines()
-               if "bench --device $(DEVICE)" in line]  # fmt: skip
-    command = line.split("app.py ")[1].replace("$(DEVICE)", "cpu").replace("$(PAIRS)", "1")
-    arguments = [*command.split(), "--scorer", "clip", "--words", "3-3"]
-    outcome = CliRunner().invoke(app, arguments)
-    assert outcome.exit_code == 0, outcome.stderr
-    columns, figures, *_ = outcome.stdout.splitlines()
-    shown = figures.split()[columns.split().index("s/1,000") : columns.split().index("same")]
-    assert float(shown[0]) > 0
-    assert shown[1] == "43.10"  # TRACED, Table 2: CLIP with Elimination on one L40
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from research.captioning.policy import Images, Samples, log_probabilities
 from research.captioning.self_retrieval import (
     Receiver,
     Recipe,
-    RunningMean,
     SelfRetrieval,
     StepFigures,
     divergence,
@@ -163,11 +162,6 @@ def test_as_published_cider_is_not_scaled_and_the_mean_starts_at_zero() -> None:
     (figures,) = made.steps(until=1)
     assert figures.loss == pytest.approx(-float((total * of_tokens).mean()), rel=1e-5)
     assert figures.cider == pytest.approx(cider.mean() / 10)
-
-
-def test_the_running_mean_starts_at_the_first_batch() -> None:
-    baseline = RunningMean()
-    assert [baseline.before(reward) for reward in (-3.0, -1.0, 4.0)] == [-3.0, -3.0, -2.0]
 
 
 def test_the_divergence_is_exact_and_ends_with_the_caption() -> None:

@@ -20,7 +20,7 @@ from research.captioning.cleaned_training import CaptionerRecipe, CaptionerRepor
 from research.scenes.grammar import describe
 from research.scenes.renderer import render
 from research.scenes.world import make_scene
-from tests.checkpoints import random_captioner, random_clip, random_language_model
+from tests.checkpoints import random_clip, random_language_model
 from tests.datasets.folders import image_folder
 from tests.fixtures.sizes import Sizes
 
@@ -182,31 +182,6 @@ def test_self_retrieval_may_train_the_vision_side(
         (tmp_path / "again" / "training" / "cleaned.pt").unlink()
     first, second = (tmp_path / "again" / "training").glob("vectors-*.npy")
     assert not np.allclose(np.load(first), np.load(second))
-
-
-def test_a_blip_captioner_is_trained_on_both_sides(
-    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
-) -> None:
-    blip = random_captioner(tmp_path / "blip")
-    recipe = recipe_of(
-        parts, language_model=None, captioner=str(blip), epochs=0.2, learning_rate=1e-3,
-        self_retrieval=True, side="both", lora_rank=2, retrieval_steps=2, retrieval_rate=1e-2,
-    )  # fmt: skip
-    report = trained(workspace, tmp_path / "out", recipe)
-    start, learnt, tuned = (
-        load_captioner(str(folder)).model.state_dict()
-        for folder in (blip, tmp_path / "out" / "training" / "cleaned-likelihood", report.model)
-    )
-    assert start.keys() == tuned.keys(), "LoRA is merged"
-
-    def moved(before: Any, after: Any) -> set[str]:
-        return {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
-
-    assert moved(start, learnt) == {"text_decoder"}
-    assert moved(learnt, tuned) == {"text_decoder", "vision_model"}
-    (cleaned,) = report.figures
-    assert cleaned.pairs >= 200
-    assert 0 <= cleaned.rd100 <= 1
 
 
 def test_too_little_data_is_refused_with_the_number(

@@ -1,6 +1,5 @@
 """The evaluation of self-retrieval fine-tuning, very small, with the embedded models."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,22 +54,3 @@ def test_a_recipe_is_trained_measured_stored_and_not_repeated(
     tables = markdown(figures)
     assert "| MLE | 0 | 0 |" in tables
     assert "| BagCurri: judge's RD100 | >= +5 points |" in tables
-
-
-def test_an_interrupted_recipe_continues_from_its_checkpoint(
-    folder: Path, figures: list[Figures], tmp_path: Path
-) -> None:
-    class KilledError(Exception):
-        pass
-
-    def kill_at_end(line: str) -> None:
-        if "after 2" in line:
-            raise KilledError
-
-    shutil.copy(folder / "mle-0.json", tmp_path)
-    with pytest.raises(KilledError):
-        evaluate([BAG_CURRI], [0], TINY, tmp_path, kill_at_end)
-    assert read_figures(tmp_path, BAG_CURRI, 0, TINY) is None
-    log: list[str] = []
-    assert evaluate([BAG_CURRI], [0], TINY, tmp_path, log.append) == figures
-    assert not any("after 1" in line for line in log), "not from the beginning"

@@ -251,14 +251,6 @@ def test_first_steps_are_compared_with_whole_trajectories(
         fewer_steps.evaluate_steps(replace(plan, noises=("random", "noun")))
 
 
-def test_fewer_steps_are_compared_by_equal_removals_and_queries() -> None:
-    plain = trajectory("a b c d", [0.3, -0.2, -0.1, 0.2], 0.4)
-    assert plain.peak == 2
-    half = replace(plain, removed=(1, 0, 2, 3))
-    assert fewer_steps._same([plain, half], [plain, plain]) == 0.5
-    assert [fewer_steps.questions(6, m) for m in (1, 2, 5, None)] == [11, 15, 21, 21]
-
-
 def test_captions_are_lengthened_by_true_sentences(pairs: LabelledPairs) -> None:
     longer = fewer_steps.lengthened(pairs, 60, "fine-grained", 0)
     assert all(a.startswith(b) for a, b in zip(longer.captions, pairs.captions, strict=True))

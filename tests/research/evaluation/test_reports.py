@@ -90,22 +90,6 @@ def test_the_papers_figures_are_shown_if_the_setting_is_the_same(
     assert "43.1 ± 0.57" in markdown(report)  # times do not depend on the dataset
 
 
-def test_lemon_uses_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
-    plan = replace(
-        PLAN,
-        scorers=("lemon-fix", "lemon-auc"),
-        detector="logistic",
-        pairs=48,
-        captioners=("none",),
-        cache=tmp_path,
-    )
-    fixed, fitted = evaluate(plan).results
-    assert (fixed.scorer, fitted.scorer) == ("lemon-fix", "lemon-auc")
-    assert fixed.auc_single_score != fitted.auc_single_score
-    (swapped,) = evaluate(replace(plan, scorers=("lemon-fix",), noises=("random",))).results
-    assert swapped.auc_single_score > 0.8
-
-
 @pytest.fixture
 def small_dataset(tmp_path: Path) -> Path:
     def split(i: int, text: str) -> dict[str, object]:
