@@ -120,8 +120,8 @@ def serve(
     data: Annotated[
         str | None,
         typer.Option(help="Dataset to review: a folder, a metadata file, or a name in the "
-                     "database. It is imported and scored first if needed. Default: that of the last "
-                     "verdict, else the newest; the demo if there is none."),
+                     "database. It is imported and scored first if needed. Default: that of the "
+                     "last verdict, else the newest; the demo if there is none."),
     ] = None,
     db: DATABASE = None,
     model: MODEL = None,

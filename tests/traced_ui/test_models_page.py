@@ -50,8 +50,8 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
     assert [name for label, name in offered().choices if "recommended" in label] == ["fast"]
     assert ("embedded", "embedded") in offered().choices
     jobs_of_page = DatasetJobs(workspace)
-    for chosen in ("somebody/clip", ""):  # "": the dataset's own model, scored with anyway
-        assert jobs_of_page.models(1, chosen).value == chosen
+    for choice in ("somebody/clip", ""):  # "": the dataset's own model, scored with anyway
+        assert jobs_of_page.models(1, choice).value == choice
     refused = jobs_of_page.watch(job.id, "embedded")
     assert refused.model.value == "embedded"
     assert jobs_of_page.watch(job.id, "").model.value == "fast"
@@ -133,13 +133,13 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert "not measured" not in row_of(measured["models-table"], NAME)
     assert "not measured" in row_of(measured["models-table"], "fast")
 
-    chosen = page.click("default", NAME)
+    answer = page.click("default", NAME)
     assert workspace.models.default() == NAME
-    assert f"scored with '{NAME}'" in html.unescape(chosen["models-message"])
-    assert "for new datasets" in row_of(chosen["models-table"], NAME)
-    assert "for new datasets" not in row_of(chosen["models-table"], "embedded")
+    assert f"scored with '{NAME}'" in html.unescape(answer["models-message"])
+    assert "for new datasets" in row_of(answer["models-table"], NAME)
+    assert "for new datasets" not in row_of(answer["models-table"], "embedded")
 
-    assert ">no</td>" not in row_of(chosen["models-table"], NAME)
+    assert ">no</td>" not in row_of(answer["models-table"], NAME)
     shown = page.click("remove", NAME)
     assert shown["models-removal"].visible
     question = html.unescape(shown["models-what-goes"])
@@ -178,7 +178,7 @@ def test_a_hostile_name_is_escaped_everywhere_on_the_page(
     page = ModelsPage(workspace)
     started = page.click("download", str(folder))
     ended = page.ended(str(folder))
-    chosen = page.click("default", str(folder))
-    for part in (started["models-message"], ended["models-message"], *chosen.values()):
+    answer = page.click("default", str(folder))
+    for part in (started["models-message"], ended["models-message"], *answer.values()):
         assert "<img" not in part
         assert "&lt;img src=x" in part

@@ -54,20 +54,20 @@ def test_values_are_shown_on_a_colour_scale(
     loud_end: int,
 ) -> None:  # fmt: skip
     """Orange marks what needs attention, likely wrong or abstract, and is drawn on top."""
-    drawn = traces(map_figure(view_of(), colour))
-    assert list(drawn) == ["unknown", title]
-    known = drawn[title]
-    assert list(known.customdata) == order
-    np.testing.assert_allclose(known.marker.color, [values[pair - 1] for pair in order], rtol=1e-6)
-    assert (known.marker.cmin, known.marker.cmax) == (0, 1)
-    assert colour_at(known.marker.colorscale, loud_end) == S_COLOUR
-    assert colour_at(known.marker.colorscale, 1 - loud_end) == C_COLOUR
-    places = [at for at, _ in known.marker.colorscale]
+    by_name = traces(map_figure(view_of(), colour))
+    assert list(by_name) == ["unknown", title]
+    scale = by_name[title]
+    assert list(scale.customdata) == order
+    np.testing.assert_allclose(scale.marker.color, [values[pair - 1] for pair in order], rtol=1e-6)
+    assert (scale.marker.cmin, scale.marker.cmax) == (0, 1)
+    assert colour_at(scale.marker.colorscale, loud_end) == S_COLOUR
+    assert colour_at(scale.marker.colorscale, 1 - loud_end) == C_COLOUR
+    places = [at for at, _ in scale.marker.colorscale]
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0, 1)
-    assert known.marker.colorbar.title.text == title
+    assert scale.marker.colorbar.title.text == title
     # Pairs without a value are grey and hollow, below the others, and not left out.
-    without = drawn["unknown"]
+    without = by_name["unknown"]
     assert list(without.customdata) == unknown
     assert without.marker.symbol == "circle-open"
     assert without.marker.color not in (S_COLOUR, C_COLOUR)
@@ -77,13 +77,13 @@ def test_values_are_shown_on_a_colour_scale(
 @pytest.mark.parametrize("colour", list(COLOURS.values()))
 def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
     view = view_of()
-    drawn = [
+    points = [
         (int(pair), float(x), float(y))
         for trace in map_figure(view, colour).data
         for pair, x, y in zip(trace.customdata, trace.x, trace.y, strict=True)
     ]
     places = zip(view.pairs.tolist(), view.x.tolist(), view.y.tolist(), strict=True)
-    assert sorted(drawn) == sorted(places)
+    assert sorted(points) == sorted(places)
 
 
 @pytest.fixture

@@ -30,13 +30,13 @@ def test_hostile_text_is_escaped() -> None:
     for name, draw in DRAWN.items():
         for text in HOSTILE.values():
             about = f"{name}: {text}"
-            drawn = draw(text)
-            result, expected = Structure(drawn), Structure(draw(harmless(text)))
+            markup = draw(text)
+            result, expected = Structure(markup), Structure(draw(harmless(text)))
             assert result.shape == expected.shape, about
             assert "script" not in {tag for tag, *_ in result.shape}, about
             # Gradio does not process these pages, which have styles.
             if name not in ("login.html", "api.html"):
-                assert not set("${}") & set(drawn), about
+                assert not set("${}") & set(markup), about
             if name not in NOT_WHOLE:
                 whole = "\n".join([result.text, *result.attributes])
                 assert [word for word in text.split() if word not in whole] == [], about
@@ -56,15 +56,15 @@ def test_a_missing_value_is_an_error() -> None:
 
 
 def test_the_output_of_a_template_is_not_escaped_again() -> None:
-    made = part("note", "a & b")
-    assert render("playground_why.html", abstractness=made).endswith(made)
+    note = part("note", "a & b")
+    assert render("playground_why.html", abstractness=note).endswith(note)
     assert html.unescape(part("plain", "a & {b}")) == "a & {b}"
 
 
 def test_no_markup_is_created_in_python() -> None:
     for path in PYTHON:
-        made = [f"{path.name}:{line}: {text}" for line, text in strings(path) if TAG.search(text)]
-        assert made == []
+        markup = [f"{path.name}:{line}: {text}" for line, text in strings(path) if TAG.search(text)]
+        assert markup == []
         if path.name != "templates.py":
             assert "Markup(" not in path.read_text(encoding="utf-8"), path.name
 
