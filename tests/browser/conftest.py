@@ -293,8 +293,8 @@ def visit(page: Page, query: str) -> None:
 
 
 VISIT = "(detail) => document.dispatchEvent(new CustomEvent('traced-visit', { detail }))"
-#: Closes what is open, goes to the caption's first step, and removes drafts, a replaced `fetch`,
-#: and a message that a test might mistake for its own.
+#: Closes what is open, selects no pair, goes to the caption's first step, and removes drafts, a
+#: replaced `fetch`, and a message that a test might mistake for its own.
 CLEAR = """() => {
   window.fetch = window.sentAtOnce ?? window.fetch;
   document.body.tabIndex = -1;  // Tab begins from here
@@ -302,6 +302,7 @@ CLEAR = """() => {
   document.body.removeAttribute("tabindex");
   document.querySelectorAll("[role=tabpanel] details[open] > summary")
     .forEach((summary) => summary.click());
+  document.querySelectorAll("#traced-stage .pick input:checked").forEach((box) => box.click());
   document.querySelector("#traced-toast .traced-note")?.remove();
   document.querySelector("#traced-edit").replaceChildren();
   document.querySelector("#traced-queue [data-how]").checked = true;
