@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,10 +138,10 @@ def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield site
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def separate_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The same pairs for files whose jobs would change what other tests see. `page` opens it in
-    files that return it as their `site`."""
+    """The same pairs for a single file, whose jobs would change what other tests see. `page` opens
+    it in files that return it as their `site`."""
     with served(tmp_path_factory.mktemp("separate"), scored_pairs) as site:
         yield site
 
@@ -282,35 +282,22 @@ def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
         yield opened
 
 
-def visit(page: Page, query: str) -> None:
-    """Open a queue or a pair by its address, as a link on the page does: without loading it."""
-    with page.expect_response(lambda response: is_visit(response.request)) as visited:
-        page.evaluate(VISIT, query)
-    state = visited.value.json()["state"]
-    if (pair := state["pair"]) is not None:
-        page.wait_for_selector(f"#traced-stage [data-pair='{pair}']")
-        page.wait_for_url(f"**/?*pair={pair}*")
-
-
-VISIT = "(detail) => document.dispatchEvent(new CustomEvent('traced-visit', { detail }))"
-#: Closes what is open, selects no pair, goes to the caption's first step, and removes drafts, a
-#: replaced `fetch`, and a message that a test might mistake for its own.
-CLEAR = """() => {
-  window.fetch = window.sentAtOnce ?? window.fetch;
+#: Goes to the first pair of the queue that a bare address opens, as Back does; closes what is open,
+#: and removes drafts and a message that a test might mistake for its own.
+TO_THE_START = """() => {
   document.body.tabIndex = -1;  // Tab begins from here
   document.body.focus();
   document.body.removeAttribute("tabindex");
   document.querySelectorAll("[role=tabpanel] details[open] > summary")
     .forEach((summary) => summary.click());
-  document.querySelectorAll("#traced-stage .pick input:checked").forEach((box) => box.click());
   document.querySelector("#traced-toast .traced-note")?.remove();
   document.querySelector("#traced-edit").replaceChildren();
-  document.querySelector("#traced-queue [data-how]").checked = true;
-  document.querySelector("#traced-steps [data-step='0']")?.click();
   localStorage.clear();
   Object.keys(sessionStorage).filter((key) => key.startsWith("traced-draft"))
     .forEach((key) => sessionStorage.removeItem(key));
   scrollTo(0, 0);
+  history.pushState(null, "", "/?dataset=1");
+  dispatchEvent(new PopStateEvent("popstate"));
 }"""
 
 
@@ -319,30 +306,28 @@ def is_visit(request: Request) -> bool:
 
 
 class KeptPage:
-    """One review page for many tests, each of which finds it as a bare address shows it. It is
-    loaded again after a test that failed or has used the tab for another page."""
+    """One review page for all tests of a file. It is reloaded after a test that failed."""
 
-    def __init__(
-        self, profile: BrowserContext, site: Site, load: Callable[[Page, Site], None] = load
-    ) -> None:
-        self._profile, self._site, self._load = profile, site, load
+    def __init__(self, profile: BrowserContext, site: Site) -> None:
+        self._profile, self._site = profile, site
+        self._page: Page | None = None
         self._failures = 0
 
     @contextmanager
     def at_the_start(self, failures: int) -> Iterator[Page]:
-        """`failures`: the number of failed tests so far."""
-        page = tab_of(self._profile)
-        is_usable = page.url.startswith(f"{self._site.address}/?") and failures == self._failures
-        if not is_usable:
-            clean(self._profile)
-            page, self._failures = tab_of(self._profile), failures
-        page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
-        with watched(page, self._site):
-            if is_usable:
+        """The page as a bare address shows it. `failures`: the number of failed tests so far."""
+        page = self._page
+        if page is not None and not page.is_closed() and failures == self._failures:
+            with watched(page, self._site):
                 self._go_to_the_start(page)
-            else:
-                self._load(page, self._site)
-            yield page
+                yield page
+            return
+        clean(self._profile)
+        self._page, self._failures = tab_of(self._profile), failures
+        self._page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+        with watched(self._page, self._site):
+            load(self._page, self._site)
+            yield self._page
 
     def _go_to_the_start(self, page: Page) -> None:
         for other in self._profile.pages[1:]:
@@ -350,19 +335,23 @@ class KeptPage:
         page.unroute_all(behavior="ignoreErrors")
         page.mouse.move(0, 0)
         page.keyboard.press("Escape")
-        page.evaluate(CLEAR)
-        visit(page, "/?dataset=1")
+        with page.expect_response(lambda response: is_visit(response.request)) as visited:
+            page.evaluate(TO_THE_START)
+        pair = visited.value.json()["state"]["pair"]
+        page.wait_for_selector(f"#traced-stage [data-pair='{pair}']")
+        page.wait_for_url(f"**/?*pair={pair}*")
 
 
-@pytest.fixture(scope="package")
-def kept(profile: BrowserContext, site: Site) -> KeptPage:
-    return KeptPage(profile, site)
+@pytest.fixture(scope="module")
+def kept(profile: BrowserContext, site: Site) -> Iterator[KeptPage]:
+    yield KeptPage(profile, site)
+    clean(profile)
 
 
 @pytest.fixture
 def kept_page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page of the previous test, also of another file, reset to its start, at a quarter of the
-    cost of a reload. It is the `page` of files whose tests do not depend on what others leave
-    behind: fields of other pages, undo steps."""
+    """The page of the previous test, reset to its start, at a quarter of the cost of a reload. It
+    is the `page` of files whose tests do not depend on what others leave behind: drafts, fields of
+    other pages, undo steps."""
     with kept.at_the_start(request.session.testsfailed) as page:
         yield page

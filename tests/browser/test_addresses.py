@@ -3,20 +3,15 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, go_to, visit
+from tests.browser.conftest import Site, go_to, opened_page
 from tests.browser.test_jobs_and_pages import hold_first, release, wait_for
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
 SEARCH = "#traced-queue [data-filter=text]"
 STAGE = "#traced-stage [data-pair]"
-
-
-@pytest.fixture
-def page(kept_page: Page) -> Page:
-    return kept_page
 
 
 def test_escape_leaves_a_search_and_keeps_the_queue(page: Page) -> None:
@@ -39,6 +34,7 @@ def test_escape_leaves_a_search_and_keeps_the_queue(page: Page) -> None:
 
 def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
     first = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={first}"))
     press(page, "j")
     second = pair_of(page)
     page.wait_for_url(re.compile(f"pair={second}"))
@@ -60,6 +56,7 @@ def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
     """A job may redraw the page while the previous pair is still loading after Back. That must not
     count as a step forward."""
     first = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={first}"))
     press(page, "j")
     second = pair_of(page)
     page.wait_for_url(re.compile(f"pair={second}"))
@@ -74,9 +71,11 @@ def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
 
 
-def test_pages_are_addresses(page: Page, site: Site) -> None:
+def test_pages_are_addresses(page: Page) -> None:
     go_to(page, "progress")
     page.wait_for_url(re.compile("tab=progress"))
+    page.reload()
+    expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
     go_to(page, "map")
     page.wait_for_url(re.compile("tab=map"))
     page.go_back()
@@ -84,16 +83,21 @@ def test_pages_are_addresses(page: Page, site: Site) -> None:
     page.go_back()
     expect(page.get_by_role("tab", name="Review")).to_have_attribute("aria-selected", "true")
     expect(page.locator(STAGE)).to_be_visible()
-    # Also when it is loaded, and with the names of an earlier version.
-    page.goto(f"{site.address}/?tab=retrain")
-    tab = page.locator("[role=tab][data-page=retrain][data-pages=retrain]")
-    expect(tab).to_have_attribute("aria-selected", "true")
-    page.goto(f"{site.address}/?tab=playground")
-    heading = page.get_by_role("heading", name="Try one picture")
-    expect(heading).to_be_visible()
-    expect(page.locator(STAGE)).to_be_attached()
-    page.keyboard.press("Escape")
-    expect(heading).to_be_hidden()
+
+
+def test_an_address_of_an_earlier_version_leads_to_the_same_page(
+    profile: BrowserContext, site: Site
+) -> None:
+    with opened_page(profile, site) as page:
+        page.goto(f"{site.address}/?tab=retrain")
+        tab = page.locator("[role=tab][data-page=retrain][data-pages=retrain]")
+        expect(tab).to_have_attribute("aria-selected", "true")
+    with opened_page(profile, site, "?tab=playground") as page:
+        heading = page.get_by_role("heading", name="Try one picture")
+        expect(heading).to_be_visible()
+        expect(page.locator(STAGE)).to_be_attached()
+        page.keyboard.press("Escape")
+        expect(heading).to_be_hidden()
 
 
 def test_rooms_are_one_tab_stop_and_arrow_keys_move_along_them(page: Page) -> None:
@@ -109,6 +113,8 @@ def test_rooms_are_one_tab_stop_and_arrow_keys_move_along_them(page: Page) -> No
 
 def test_redo_moves_on_and_a_second_verdict_needs_confirmation(page: Page) -> None:
     first = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={first}"))
+    address = page.url
     press(page, "u")
     second = pair_of(page)
     press(page, "z")
@@ -116,7 +122,9 @@ def test_redo_moves_on_and_a_second_verdict_needs_confirmation(page: Page) -> No
     press(page, "y")
     assert pair_of(page) == second
 
-    visit(page, f"/?pair={first}")
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", first)
     pressed = page.locator("#traced-stage [data-action=unsure]")
     expect(pressed).to_have_attribute("aria-pressed", "true")
     question = page.get_by_role("alertdialog")

@@ -29,8 +29,8 @@ POINT = """(place) => {
 @pytest.fixture(scope="module")
 def site(shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     scored: Path = shared_folder("scored-copies", score_copies)
-    with served(tmp_path_factory.mktemp("copies"), scored) as site:
-        yield site
+    with served(tmp_path_factory.mktemp("copies"), scored) as made:
+        yield made
 
 
 def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(page: Page) -> None:

@@ -112,11 +112,11 @@ def test_a_redraw_keeps_a_field_being_filled_in(page: Page) -> None:
 def test_fields_show_what_the_queue_is(page: Page) -> None:
     """Even fields that a person has changed before, whose values the browser itself would keep."""
     show = page.locator("#traced-queue [data-filter=review]")
-    for choice in ("all", "decided", "all", "unreviewed"):
-        show.select_option(choice)
+    for chosen in ("all", "decided", "all", "unreviewed"):
+        show.select_option(chosen)
         page.wait_for_url(
-            re.compile(f"review={choice}")
-            if choice != "unreviewed"
+            re.compile(f"review={chosen}")
+            if chosen != "unreviewed"
             else re.compile(r"^(?!.*review=)")
         )
     page.keyboard.press("p")  # similar pictures, among all pairs
@@ -144,13 +144,13 @@ def test_a_redraw_keeps_a_selection_in_the_grid(page: Page) -> None:
     page.keyboard.press("g")
     page.locator("#traced-stage .pick").first.click()
     page.locator("#traced-stage .pick").nth(11).locator("input").click(modifiers=["Shift"])
-    selection = cards(":has(:checked)")
-    assert len(selection) == 12
+    chosen = cards(":has(:checked)")
+    assert len(chosen) == 12
     page.evaluate(REDRAW)
-    assert cards(":has(:checked)") == selection
+    assert cards(":has(:checked)") == chosen
     page.locator("#traced-queue [data-filter=order]").select_option("position")
     expect(page).to_have_url(re.compile("order=position"))
-    still = selection & cards("")
+    still = chosen & cards("")
     assert still
     expect(page.locator("[data-count]")).to_have_text(f"{len(still)} selected")
     assert cards(":has(:checked)") == still

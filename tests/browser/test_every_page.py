@@ -11,7 +11,7 @@ from tests.browser.conftest import SIZE, Site, go_to, opened_page
 from tests.browser.screenshots import PAGES
 
 pytestmark = pytest.mark.browser
-PHONE = 390, 844
+PHONE, TABLET = (390, 844), (820, 1180)
 #: A name and an address without a space to break at.
 LONG = "a" * 120
 #: Fields and buttons on the screen whose focus cannot be seen.
@@ -86,18 +86,16 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 COLOURS = ["color-contrast", "link-in-text-block"]
 #: Each frame of a change from light to dark would be painted by the processor.
 WITHOUT_FADING = "*, ::before, ::after { transition: none !important; animation: none !important }"
-#: Axe examines the part of the page that a selector names, or the shown page below the header.
-RUN_AXE = """([part, isDark, rules]) => {
+#: What axe examines: the document, or what is below the header, which is the same on every page.
+RUN_AXE = """([isWhole, isDark, rules]) => {
   document.body.classList.toggle("dark", isDark);  // as the toolbar's button does
   const panels = [...document.querySelectorAll("#traced-try, [role=tabpanel]")];
   const shown = panels.findLast((panel) => panel.checkVisibility());
   const options = { runOnly: rules, resultTypes: ["violations"] };
-  return axe.run(part ?? shown, options).then((results) => results.violations
+  return axe.run(isWhole ? document : shown, options).then((results) => results.violations
     .flatMap(({ id, help, nodes }) => nodes.map(({ target, html }) =>
       `${isDark ? "dark " : ""}${id}: ${help} ${target} ${html.slice(0, 90)}`)));
 }"""
-#: The chart of a page, which first loads the chart library.
-CHARTS = {"map": "map-chart", "plane": "plane-chart", "progress": "progress-found"}
 #: Notes each height that the header has, and where the pages below it begin.
 WATCH_HEADER = """() => {
   const header = document.querySelector("#traced-header"), places = window.headerPlaces = [];
@@ -109,35 +107,31 @@ WATCH_HEADER = """() => {
 
 
 @pytest.fixture(scope="module")
-def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
+def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
     """The page of a dataset with a long name, opened once; its map is drawn."""
-    with site.workspace() as workspace:
-        name = workspace.summary(1).name
+    with separate_site.workspace() as workspace:
         workspace.rename_dataset(1, LONG)
         workspace.jobs.run("map", 1)
-    with opened_page(profile, site, "?__theme=light") as review:
-        review.evaluate(Axe().axe_script)
-        review.add_style_tag(content=WITHOUT_FADING)
-        yield review
-    with site.workspace() as workspace:
-        workspace.rename_dataset(1, name)
+    with opened_page(profile, separate_site, "?__theme=light") as opened:
+        opened.evaluate(Axe().axe_script)
+        opened.add_style_tag(content=WITHOUT_FADING)
+        yield opened
 
 
 def show(page: Page, name: str) -> None:
-    """Open a page and wait until it is drawn."""
+    """Open a page and wait until it is drawn: a chart first loads the chart library."""
     go_to(page, name)
-    if name in CHARTS:
-        chart = page.locator(f"#{CHARTS[name]} .js-plotly-plot .main-svg").first
-        expect(chart).to_be_visible()
+    if name in ("map", "plane"):
+        expect(page.locator(f"#{name}-chart .js-plotly-plot .main-svg").first).to_be_visible()
     page.wait_for_function(
         "[...document.querySelectorAll('.empty[aria-label]')].every(e => !e.checkVisibility())"
     )
 
 
-def violations(page: Page, part: str | None = None) -> list[str]:
+def violations(page: Page, is_whole: bool = False) -> list[str]:
     """What axe finds, light and dark."""
-    dark = page.evaluate(RUN_AXE, [part, True, COLOURS])
-    return [*page.evaluate(RUN_AXE, [part, False, RULES]), *dark]
+    dark = page.evaluate(RUN_AXE, [is_whole, True, COLOURS])
+    return [*page.evaluate(RUN_AXE, [is_whole, False, RULES]), *dark]
 
 
 def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> None:
@@ -145,7 +139,7 @@ def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> No
     problems = {}
     for name in PAGES:
         show(page, name)
-        problems[name] = violations(page, "html" if name == PAGES[0] else None)
+        problems[name] = violations(page, is_whole=name == PAGES[0])
         page.evaluate("document.body.classList.remove('dark')")
         page.keyboard.press("Tab")  # rings are for those who use keys
         problems[name] += page.evaluate(WITHOUT_RING)
@@ -159,17 +153,19 @@ def test_every_page_is_accessible_and_shows_where_the_focus_is(page: Page) -> No
     for pressed in ("true", "false"):
         value.click()
         expect(value).to_have_attribute("aria-pressed", pressed)
-        problems[f"drawer, pressed {pressed}"] = violations(page, "#traced-queue details.more")
+        problems[f"drawer, pressed {pressed}"] = violations(page)
     drawer.locator("summary").click()
     page.keyboard.press("g")
     page.wait_for_selector("#traced-stage .pick")
-    problems["grid"] = violations(page, "#traced-stage")
+    problems["grid"] = violations(page)
     page.keyboard.press("g")
     page.wait_for_selector("#traced-stage [data-pair]")
     page.keyboard.press("?")
     page.wait_for_selector("#traced-help:not([hidden])")
-    problems["help"] = violations(page, "#traced-help")
+    problems["help"] = violations(page, is_whole=True)  # with all pages in the document
     page.keyboard.press("Escape")
+    page.set_viewport_size({"width": TABLET[0], "height": TABLET[1]})
+    problems["tablet"] = violations(page, is_whole=True)
     assert not any(problems.values()), problems
 
 

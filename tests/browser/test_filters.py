@@ -35,6 +35,8 @@ def test_groups_are_made_by_clicks_and_typed(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(queue.locator(".chips.set li")).to_have_count(2)
     expect(page).to_have_url(re.compile(r"where=.*not\+p_error"))
+    page.reload()
+    expect(queue.locator(".chips.set li")).to_have_count(2)
     queue.get_by_role("button", name=re.compile("Remove the filter not p_error")).click()
     expect(queue.locator(".chips.set li")).to_have_count(1)
     expect(size).to_have_text(f"{sum(counts)} pairs in this queue")

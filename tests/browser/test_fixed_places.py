@@ -3,9 +3,9 @@
 import sqlite3
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, visit
+from tests.browser.conftest import Site, opened_page
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready
 
@@ -76,7 +76,7 @@ def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
         query = "SELECT pair_id FROM suggestions WHERE kind = 'correction'"
         (pair,) = database.execute(query).fetchone()
         database.execute("UPDATE suggestions SET p_after = p_before WHERE pair_id = ?", (pair,))
-    visit(page, f"/?pair={pair}")
+    page.goto(f"{site.address}/?pair={pair}")
     folded = page.locator("#traced-stage .weak [data-action=suggestion-1]")
     expect(folded).to_have_count(1)
     expect(folded).to_be_hidden()
@@ -85,35 +85,40 @@ def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
     assert pair_of(page) == str(pair)
 
 
-def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(page: Page) -> None:
-    page.evaluate("sessionStorage.clear()")
-    page.reload()
-    hints, session = page.locator(".first-hints [data-hint=keys]"), page.locator(".session")
-    tint, match = page.locator("[data-hint=tint]"), page.locator("[data-hint=match]")
-    expect(tint).to_be_visible()
-    tint.locator("button").click()
-    expect(tint).to_be_hidden()
-    expect(match).to_be_visible()
-    # What describes something absent is not shown: nothing, and words without scores.
-    page.locator("#traced-queue [data-filter=text]").fill("zzzz")
-    page.keyboard.press("Enter")
-    expect(page.locator("#traced-stage .empty")).to_be_visible()
-    expect(hints).to_be_hidden()
-    page.get_by_role("button", name="Clear the filters").click()
-    expect(hints).to_be_visible()
-    page.locator("#traced-chart svg").evaluate("chart => chart.remove()")
-    expect(match).to_be_hidden()
-    expect(session).to_be_empty()
-    wait_until_ready(page)
-    press(page, "u")
-    expect(hints).to_be_hidden()
-    expect(session).to_have_text("1 this session")
-    page.locator("[data-dismiss-limits]").click()
-    page.reload()
-    expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
-    expect(hints).to_be_hidden()
-    for hint, is_closed in ((tint, True), (match, False)):
-        assert (hint.get_attribute("hidden") is not None) == is_closed
-    expect(page.locator("[data-limits]")).to_be_hidden()
-    page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Undone")
+def test_hints_stay_until_the_first_verdict_and_the_session_is_counted(
+    profile: BrowserContext, site: Site
+) -> None:
+    with opened_page(profile, site) as page:
+        page.evaluate(
+            "localStorage.clear(); sessionStorage.clear()"
+        )  # as pages of other tests left
+        page.reload()
+        hints, session = page.locator(".first-hints [data-hint=keys]"), page.locator(".session")
+        tint, match = page.locator("[data-hint=tint]"), page.locator("[data-hint=match]")
+        expect(tint).to_be_visible()
+        tint.locator("button").click()
+        expect(tint).to_be_hidden()
+        page.reload()
+        expect(match).to_be_visible()
+        expect(tint).to_be_hidden()
+        # What describes something absent is not shown: nothing, and words without scores.
+        page.locator("#traced-queue [data-filter=text]").fill("zzzz")
+        page.keyboard.press("Enter")
+        expect(page.locator("#traced-stage .empty")).to_be_visible()
+        expect(hints).to_be_hidden()
+        page.get_by_role("button", name="Clear the filters").click()
+        expect(hints).to_be_visible()
+        page.locator("#traced-chart svg").evaluate("chart => chart.remove()")
+        expect(match).to_be_hidden()
+        expect(session).to_be_empty()
+        wait_until_ready(page)
+        press(page, "u")
+        expect(hints).to_be_hidden()
+        expect(session).to_have_text("1 this session")
+        page.locator("[data-dismiss-limits]").click()
+        page.reload()
+        expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
+        expect(hints).to_be_hidden()
+        expect(page.locator("[data-limits]")).to_be_hidden()
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")

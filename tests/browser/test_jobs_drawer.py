@@ -1,18 +1,10 @@
 """Imports by upload, and the drawer that lists them."""
 
-import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, go_to
 from tests.traced_ui.test_transfers import zipped_pairs
-
-pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def page(kept_page: Page) -> Page:
-    return kept_page
 
 
 def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Page) -> None:

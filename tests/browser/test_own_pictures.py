@@ -1,25 +1,28 @@
 """From a folder of a user's pictures to the first verdict: five clicks."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageFilter
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from tests.browser.conftest import opened_page, served
 from tests.browser.test_verdicts import wait_until_ready
 from tests.checkpoints import random_clip
 
 pytestmark = pytest.mark.browser
-PICTURES, MOST_CLICKS = 12, 5
+PICTURES, MOST_CLICKS = 30, 5
 #: Milliseconds to score the pictures on a busy machine.
 SCORED_WITHIN = 500_000
 
 
 @pytest.fixture
-def page(kept_page: Page) -> Page:
-    return kept_page
+def page(profile: BrowserContext, scored_pairs: Path, tmp_path: Path) -> Iterator[Page]:
+    with served(tmp_path, scored_pairs) as site, opened_page(profile, site) as opened:
+        yield opened
 
 
 def pictures(folder: Path) -> Path:
@@ -52,10 +55,10 @@ def test_five_clicks_to_the_first_verdict(page: Page, tmp_path: Path) -> None:
     click(page.locator("#import-start"))
     # The installed model was not trained on such pictures, and the page asks for another one.
     expect(page.locator("#import-status")).to_contain_text("Choose another")
-    choice = page.locator("#score-model input")
-    click(choice)
-    choice.fill(str(model))
-    choice.press("Enter")
+    chosen = page.locator("#score-model input")
+    click(chosen)
+    chosen.fill(str(model))
+    chosen.press("Enter")
     click(page.locator("#score-start"))
     # Review opens by itself once the pairs are ranked.
     expect(page.locator("#traced-stage .verdicts")).to_be_visible(timeout=SCORED_WITHIN)

@@ -10,11 +10,6 @@ from tests.browser.conftest import go_to
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def page(kept_page: Page) -> Page:
-    return kept_page
-
-
 def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     go_to(page, "playground")
     page.locator("tbody tr:visible, .gallery-item:visible").first.click()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import go_to, visit
+from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -25,18 +25,15 @@ def test_a_word_is_marked_as_wrong_by_keyboard_and_by_click(page: Page) -> None:
     page.keyboard.press("ArrowLeft" if place else "ArrowRight")
     other = place - 1 if place else 1
     page.keyboard.press("Enter")
-    toast = page.locator("#traced-toast .traced-note")
-    expect(toast).to_contain_text("is marked as wrong")
+    expect(page.locator("#traced-toast")).to_contain_text("is marked as wrong")
     word = page.locator(f'#traced-stage .word[data-word="{other}"]')
     expect(word).to_have_attribute("aria-pressed", "true")
     expect(word).to_be_focused()  # across the redraw
     before = pair_of(page)
     page.keyboard.press("Escape")
     expect(page.locator("#traced-stage .word:focus")).to_have_count(0)
-    expect(toast).to_have_count(0)  # it disappears by itself
     word.click()
     expect(word).to_have_attribute("aria-pressed", "false")
-    expect(toast).to_contain_text("no longer marked")
     assert pair_of(page) == before
     page.keyboard.press("Escape")
     press(page, "j")
@@ -51,6 +48,16 @@ def test_a_skip_link_leads_to_the_verdicts_and_a_button_explains_the_numbers(pag
     expect(page.locator("#traced-numbers")).to_contain_text("A correct caption gains little")
     page.keyboard.press("Escape")
     expect(page.locator("#traced-numbers")).to_be_hidden()
+
+
+def test_a_message_disappears_by_itself(page: Page) -> None:
+    page.keyboard.press("w")
+    page.keyboard.press("Enter")
+    toast = page.locator("#traced-toast .traced-note")
+    expect(toast).to_contain_text("is marked as wrong")
+    expect(toast).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(toast).to_contain_text("no longer marked")
 
 
 def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
@@ -79,7 +86,7 @@ def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     expect(button).to_have_text("U")
 
 
-def test_a_view_is_saved_and_a_link_restores_it(page: Page) -> None:
+def test_a_view_is_saved_and_a_link_restores_it(page: Page, site: Site) -> None:
     queue = page.locator("#traced-queue")
     queue.locator("[data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))  # the queue is drawn anew
@@ -100,25 +107,48 @@ def test_a_view_is_saved_and_a_link_restores_it(page: Page) -> None:
     pair = pair_of(page)
     expect(page).to_have_url(re.compile(rf"pair={pair}\b"))  # updated a moment after the stage
     link = page.url
-    order = queue.locator("[data-filter=order]")
-    page.keyboard.press("Escape")  # the drawer
-    visit(page, "/?dataset=1")
-    expect(order).to_have_value("p_error")
-    visit(page, link)
-    assert pair_of(page) == pair
-    expect(order).to_have_value("random")
-    expect(queue.locator("[data-filter=s_0_to]")).to_have_value("0.9")
-    visit(page, "/?dataset=1")
-    queue.locator(".views [data-name='my audit']").click()
-    expect(order).to_have_value("random")
-    expect(queue.locator(".chips.set")).to_contain_text("Match (s) to: 0.9")
-    queue.locator("details.more summary").click()
-    queue.locator("[data-action=delete-view]").click()
-    expect(page.locator("#traced-toast")).to_contain_text("was deleted")
-    expect(queue.locator(".views")).to_have_count(0)
-    queue.get_by_role("button", name="Remove the filter Match").click()
-    expect(queue.locator(".chips.set")).to_have_count(0)
-    expect(page).not_to_have_url(re.compile("s_0_to"))
+    colleague = page.context.new_page()
+    colleague.goto(link)
+    colleague.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
+    theirs = colleague.locator("#traced-queue")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("random")
+    expect(theirs.locator("[data-filter=s_0_to]")).to_have_value("0.9")
+    colleague.goto(site.address)
+    colleague.wait_for_selector("#traced-stage [data-pair]")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("p_error")
+    theirs.locator(".views [data-name='my audit']").click()
+    expect(theirs.locator("[data-filter=order]")).to_have_value("random")
+    expect(theirs.locator(".chips.set")).to_contain_text("Match (s) to: 0.9")
+    theirs.locator("details.more summary").click()
+    theirs.locator("[data-action=delete-view]").click()
+    expect(colleague.locator("#traced-toast")).to_contain_text("was deleted")
+    expect(theirs.locator(".views")).to_have_count(0)
+    theirs.get_by_role("button", name="Remove the filter Match").click()
+    expect(theirs.locator(".chips.set")).to_have_count(0)
+    expect(colleague).not_to_have_url(re.compile("s_0_to"))
+    colleague.close()
+
+
+def test_progress_estimates_the_remaining_errors_from_a_random_sample(page: Page) -> None:
+    reviewed = page.locator("#traced-queue .progress").first
+    before = reviewed.text_content() or ""
+    page.locator("#traced-queue [data-filter=order]").select_option("random")
+    expect(page.locator("#traced-queue")).to_contain_text("A random sample")
+    for key in "aadaa":
+        press(page, key)
+    go_to(page, "progress")
+    cards = page.locator("#progress-cards")
+    expect(cards).to_contain_text("errors that remain, about")
+    expect(cards).to_contain_text("95 % confidence")
+    expect(page.locator("#progress-found .js-plotly-plot")).to_be_visible()
+    expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
+    go_to(page, "review")
+    for _ in range(5):
+        now = reviewed.text_content() or ""
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")
+        expect(reviewed).not_to_have_text(now)
+    expect(reviewed).to_have_text(before)
 
 
 def test_one_verdict_in_the_grid_applies_to_many_pairs(page: Page) -> None:
@@ -200,6 +230,19 @@ def test_captions_are_searched_by_meaning(page: Page) -> None:
     assert sum(near[:8]) > sum(near[-8:]), "people first"
 
 
+def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
+    page.keyboard.press("e")
+    page.keyboard.type("a purple elephant under seven umbrellas")
+    checked = page.locator("#traced-stage .editor .checked")
+    expect(checked).to_contain_text("purple elephant")
+    expect(checked).to_contain_text("likely wrong")
+    expect(checked.locator(".suspect").first).to_be_visible()
+    expect(checked).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    press(page, "j")
+    expect(checked).to_have_count(0)
+
+
 def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
     go_to(page, "plane")
     chart = page.locator("#plane-chart .js-plotly-plot")
@@ -237,3 +280,23 @@ def test_the_words_that_make_a_caption_abstract_are_shown(page: Page) -> None:
     expect(words.first).to_be_visible(timeout=20_000)
     expect(words.first).to_have_attribute("title", re.compile("without this word it changes by"))
     expect(page.locator("#traced-abstract")).to_contain_text("Vaguer because of")
+
+
+def test_one_verdict_for_a_whole_queue_is_previewed_and_undone(page: Page) -> None:
+    page.keyboard.press("v")
+    form = page.locator("#traced-edit [data-bulk-edit=rule]")
+    form.locator("[data-edit=decision]").select_option("unsure")
+    form.locator("[data-edit=decision]").press("Enter")
+    expect(form.locator(".sample img")).not_to_have_count(0)
+    number = int(form.locator(".counts").inner_text().split()[0])
+    form.locator("[data-edit=decision]").select_option("drop")
+    form.locator("[data-bulk=apply]").click()
+    toast = page.locator("#traced-toast")
+    expect(toast).to_contain_text("look again")  # another verdict than in the preview
+    form.locator("[data-bulk=apply]").click()
+    expect(toast).to_contain_text(f"{number} pairs decided by a rule")
+    expect(form).to_have_count(0)
+    page.keyboard.press("z")
+    expect(toast).to_contain_text(f"{number} verdicts at once")
+    in_queue = re.compile(f"{number} pairs? in this queue")
+    expect(page.locator("#traced-queue")).to_contain_text(in_queue)

@@ -1,22 +1,12 @@
 """Several curators at once, each in a separate browser."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import (
-    PASSWORD,
-    PATIENCE,
-    KeptPage,
-    Site,
-    go_to,
-    new_page,
-    visit,
-)  # fmt: skip
+from tests.browser.conftest import PASSWORD, PATIENCE, Site, clean, go_to, new_page, tab_of
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import wait_until_ready, wait_until_saved
 
@@ -25,33 +15,38 @@ NAMES = ("Ada", "Ben", "Eve")
 
 
 class People(dict[str, Page]):
-    """The page of each person by name, at its start; a person is logged in on first access."""
+    """The page of each person by name; a person is logged in on first access."""
 
-    def __init__(self, kept: Mapping[str, KeptPage], failures: int, stack: ExitStack) -> None:
+    def __init__(self, profiles: dict[str, BrowserContext], browser: Browser, site: Site) -> None:
         super().__init__()
-        self._kept, self._failures, self._stack = kept, failures, stack
+        self._profiles, self._browser, self._site = profiles, browser, site
 
     def __missing__(self, name: str) -> Page:
-        page = self[name] = self._stack.enter_context(self._kept[name].at_the_start(self._failures))
+        if name not in self._profiles:
+            self._profiles[name] = self._browser.new_context()
+            self._profiles[name].set_default_timeout(PATIENCE)
+        page = self[name] = tab_of(self._profiles[name])
+        log_in(page, self._site, name)
         return page
 
 
 @pytest.fixture(scope="module")
-def kept_pages(browser: Browser, team_site: Site) -> Iterator[dict[str, KeptPage]]:
-    """A browser context for each person, with one page that all tests use."""
-    with ExitStack() as stack:
-        pages = {}
-        for name in NAMES:
-            profile = stack.enter_context(browser.new_context())
-            profile.set_default_timeout(PATIENCE)
-            pages[name] = KeptPage(profile, team_site, partial(log_in, name=name))
-        yield pages
+def profiles() -> Iterator[dict[str, BrowserContext]]:
+    """Each person's browser context, which keeps loaded scripts between tests."""
+    opened: dict[str, BrowserContext] = {}
+    yield opened
+    for profile in opened.values():
+        profile.close()
 
 
 @pytest.fixture
-def people(kept_pages: dict[str, KeptPage], request: pytest.FixtureRequest) -> Iterator[People]:
-    with ExitStack() as stack:
-        yield People(kept_pages, request.session.testsfailed, stack)
+def people(
+    profiles: dict[str, BrowserContext], browser: Browser, team_site: Site
+) -> Iterator[People]:
+    opened = People(profiles, browser, team_site)
+    yield opened
+    for name in opened:
+        clean(profiles[name])
 
 
 def log_in(page: Page, site: Site, name: str) -> None:
@@ -100,7 +95,7 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People)
 
 
 def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
-    people: People,
+    people: People, team_site: Site
 ) -> None:
     ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]
     go_to(eve, "team")
@@ -111,7 +106,8 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     expect(eve.locator("#team-message")).to_contain_text("Saved. From now on 100 %")
     pair = pair_of(ada)
     press(ada, "d")
-    visit(ben, f"/?pair={pair}")
+    ben.goto(f"{team_site.address}/?pair={pair}")
+    ben.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
     expect(ben.locator('#traced-stage [aria-pressed="true"]')).to_have_count(0)
     expect(ben.locator("#traced-steps")).not_to_contain_text("Ada")
     press(ben, "a")
@@ -142,7 +138,9 @@ def test_only_an_adjudicator_sets_the_overlap(people: People) -> None:
     expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
 
 
-def test_an_adjudicator_adds_an_account_in_the_page(people: People, team_site: Site) -> None:
+def test_an_adjudicator_adds_an_account_in_the_page(
+    people: People, team_site: Site, profile: BrowserContext
+) -> None:
     eve = people["Eve"]
     go_to(eve, "team")
     eve.get_by_text("Add or change accounts").click()
@@ -152,5 +150,5 @@ def test_an_adjudicator_adds_an_account_in_the_page(people: People, team_site: S
     expect(eve.locator("#account-message")).to_contain_text("Flo can now log in")
     expect(eve.locator("#team-accounts")).to_contain_text("Flo")
     expect(eve.locator("#account-password input")).to_have_value("")
-    with team_site.workspace() as workspace:
-        assert workspace.accounts.log_in("Flo", PASSWORD)
+    with new_page(profile) as page:
+        log_in(page, team_site, "Flo")

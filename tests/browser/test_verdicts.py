@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, opened_page, running, site_of, visit
+from tests.browser.conftest import Site, opened_page, running, site_of
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -50,14 +50,6 @@ HOLD = """([key, times]) => new Promise((done) => {
   };
   again();
 })"""
-
-
-@pytest.fixture
-def page(kept_page: Page) -> Page:
-    wait_until_ready(kept_page)
-    return kept_page
-
-
 DECISION = {"a": "correct", "d": "drop", "b": "abstract", "u": "unsure"}
 
 
@@ -78,12 +70,6 @@ def wait_until_saved(page: Page) -> None:
     page.wait_for_function("(sessionStorage.getItem('traced-unsent') ?? '[]') === '[]'")
 
 
-def pair_after(page: Page) -> str:
-    """The pair that follows in the queue."""
-    rows = page.locator("#traced-queue .pairs li[aria-current=true] + li [data-target]")
-    return rows.get_attribute("data-target") or ""
-
-
 def take_back(page: Page, site: Site, before: dict[str, str]) -> None:
     """Undo until the database has its earlier decisions."""
     for left in range(len(decisions(site)) - len(before), 0, -1):
@@ -97,6 +83,7 @@ def take_back(page: Page, site: Site, before: dict[str, str]) -> None:
 
 def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, site: Site) -> None:
     before = decisions(site)
+    wait_until_ready(page)
     page.evaluate(SLOW, None)
     pair = pair_of(page)
     (pressed,) = page.evaluate(TYPE, [["u"], 0])
@@ -122,6 +109,7 @@ def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(
     page: Page, site: Site, delay: int
 ) -> None:
     before = decisions(site)
+    wait_until_ready(page)
     page.evaluate(SLOW, delay)
     pressed: list[dict[str, Any]] = page.evaluate(TYPE, [[*"aduabduuadab"], 33])
     wait_until_saved(page)
@@ -135,6 +123,7 @@ def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(
 
 def test_a_held_arrow_key_moves_each_time_and_the_next_key_works(page: Page, site: Site) -> None:
     """Tapped twice within a frame, or held: keys were dead for ten seconds."""
+    wait_until_ready(page)
     step = page.locator("#traced-steps li[aria-current=step] .t")
     last = page.locator("#traced-chart .point").count() - 1
     page.evaluate(TYPE, [["ArrowRight", "ArrowRight"], 0])
@@ -156,6 +145,7 @@ def test_keys_pressed_while_an_act_is_under_way_count_for_the_pair_on_the_screen
     page: Page, site: Site
 ) -> None:
     before = decisions(site)
+    wait_until_ready(page)
     first = pair_of(page)
     press(page, "u")
     second = pair_of(page)
@@ -179,11 +169,15 @@ def test_keys_pressed_while_an_act_is_under_way_count_for_the_pair_on_the_screen
 
 def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site: Site) -> None:
     before = decisions(site)
-    first, second = pair_of(page), pair_after(page)
     wait_until_ready(page)
-    with site.workspace() as workspace:
-        version = workspace.review.open_pair(int(second)).version
-        workspace.review.decide(int(second), version, "unsure")
+    colleague = page.context.new_page()
+    colleague.goto(page.url)
+    colleague.wait_for_selector(STAGE)
+    press(colleague, "j")
+    second = pair_of(colleague)
+    press(colleague, "u")
+    wait_until_saved(colleague)
+    first = pair_of(page)
     press(page, "b")
     # It was already loaded, in its state before the colleague's verdict.
     assert pair_of(page) == second
@@ -204,6 +198,7 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site
     )
     expect(page.locator(EDITOR)).to_have_value("Three lighthouses at dusk.")
     expect(returned).to_be_hidden()
+    colleague.close()
     page.get_by_role("button", name="Discard").click()
     take_back(page, site, before)
 
@@ -245,7 +240,7 @@ def test_what_is_deferred_is_computed_while_a_pair_is_shown(page: Page, site: Si
         (pair,) = database.execute(query).fetchone()
         database.execute("UPDATE trajectories SET whole = 0 WHERE pair_id = ?", (pair,))
         database.execute("UPDATE suggestions SET p_after = NULL WHERE pair_id = ?", (pair,))
-    visit(page, f"/?pair={pair}")
+    page.goto(f"{site.address}/?pair={pair}")
     expect(page.locator("#traced-steps .traced-steps")).to_have_count(1)
     expect(page.locator("#traced-steps [data-first-step]")).to_have_count(0)
     expect(page.locator("#traced-stage .suggestions small").first).to_contain_text(

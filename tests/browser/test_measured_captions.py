@@ -1,0 +1,84 @@
+"""Support, specificity and picture quality: measured by a click, then used to find pairs."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PAIRS, Site, go_to
+from tests.browser.test_main_job import pair_of
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
+#: The timeout of a job that may have to wait for the job started with the server.
+JOB = 200_000
+
+
+@pytest.fixture(scope="module")
+def site(separate_site: Site) -> Site:
+    """What is measured here would change what other tests see."""
+    return separate_site
+
+
+def order(page: Page, name: str) -> None:
+    go_to(page, "review")
+    page.locator("#traced-queue [data-filter=order]").select_option(name)
+    expect(page).to_have_url(re.compile(f"order={name}"))
+
+
+def test_phrases_are_measured_and_captions_with_little_support_come_first(page: Page) -> None:
+    go_to(page, "datasets")
+    page.locator("#support-start").click()
+    phrases = page.locator("#traced-steps [data-phrases]")
+    expect(phrases).to_have_count(1, timeout=JOB)
+    order(page, "support")
+    page.keyboard.press("h")
+    expect(phrases).to_have_attribute("open", "")
+    expect(phrases).to_contain_text(re.compile(r"\(support\): [-−]?\d"))
+    expect(phrases.locator(".chip, .phrase").first).to_be_visible()
+    # A range filter makes a queue of the captions with the least support.
+    support = re.search(r"\(support\): ([-−]?\d+\.\d+)", phrases.inner_text())
+    assert support is not None
+    shown = float(support[1].replace("−", "-"))
+    page.locator("#traced-queue details.more summary").click()
+    upper = page.locator("#traced-queue [data-filter=support_to]")
+    upper.fill(str(shown + 0.01))
+    upper.press("Tab")
+    expect(page).to_have_url(re.compile("support_to="))
+    listed = page.locator("#traced-queue .pairs li")
+    assert 1 <= listed.count() < 40
+    # The Export page counts what a selection would keep.
+    go_to(page, "export")
+    page.get_by_text("Select for training, in two stages").click()
+    page.locator("#use-stages input").check()
+    expect(page.locator("#export-counts")).to_contain_text(re.compile(r"\d+"))
+
+
+def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:
+    go_to(page, "datasets")
+    page.locator("#specificity-start").click()
+    sentence = page.locator("#traced-steps .specificity")
+    expect(sentence).to_have_count(1, timeout=JOB)
+    order(page, "specificity")
+    page.locator("#traced-steps summary", has_text="Looks like").click()
+    expect(sentence).to_contain_text(re.compile(r"fits \d+ similar pictures? as well or better"))
+    before = pair_of(page)
+    other = sentence.locator(".strip [data-action=open]").first
+    target = other.get_attribute("data-target")
+    assert target not in (None, before)
+    other.click()
+    expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(target))
+
+
+def test_pictures_are_checked(page: Page) -> None:
+    go_to(page, "datasets")
+    page.locator("#quality-start").click()
+    status = page.locator("#job-status")
+    expect(status).to_contain_text(f"{PAIRS} pictures checked", timeout=JOB)
+    expect(status).to_contain_text("no issues")
