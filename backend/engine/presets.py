@@ -55,8 +55,8 @@ class Preset:
     says why.
 
     `core_seconds`: processor seconds of one core for a thousand pairs, captioner included, measured
-    with random weights (`research.bench.preset_times`, BENCHMARKS.md "Clusters"); of `vlm` counted,
-    at 50 billion operations a second: a first estimate before this machine is probed.
+    with random weights (BENCHMARKS.md "Clusters"); of `vlm` counted, at 50 billion operations a
+    second: a first estimate before this machine is probed.
     """
 
     name: str

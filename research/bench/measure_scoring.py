@@ -19,8 +19,7 @@ from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.progress import Progress, no_progress
-from research.bench.caption_lengths import make_captions
-from research.bench.random_models import random_pixels, random_scorer
+from research.bench.random_models import make_captions, random_pixels, random_scorer
 from research.bench.reference import ReferenceSession
 
 #: The requests of one call: (index of the image, its texts).

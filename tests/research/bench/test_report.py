@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from app import app
 from backend.engine.captions import Caption
 from backend.errors import SettingsError
-from research.bench.caption_lengths import make_captions
+from research.bench.random_models import make_captions
 from research.bench.report import run_bench
 
 
