@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
@@ -19,155 +19,17 @@ from backend.cli.options import (
     VLM_URL,
 )
 from backend.cli.output import console, emit, progress, reported
+from backend.cli.specificity_commands import SIZES
 from backend.errors import SettingsError
 from backend.progress import Progress
 from backend.settings import MODELS, load_settings
 
 if TYPE_CHECKING:
     from backend.engine.correction.language_model_suggestions import Corrector
-    from research.evaluation.evaluate import EvaluationReport, Plan
+    from research.evaluation.evaluate import Plan
 
-from typing import Any
-
-from backend.cli.specificity_commands import SIZES
-
-
-def check_folders(*files: Path | None) -> None:
-    """Raises SettingsError unless the folder of each file exists: before hours of computing."""
-    for file in files:
-        if file is not None and not file.absolute().parent.is_dir():
-            raise SettingsError(f"There is no folder {file.absolute().parent}.")
-
-
-def emit_tables(report: object, tables: str, out: Path | None, as_json: bool) -> None:
-    """Print the tables, or the report as JSON; also write the tables to the Markdown file `out`."""
-    if out is not None:
-        out.write_text(tables + "\n", encoding="utf-8")
-    emit(report, as_json, tables)
-
-
-def evaluate_phrases(
-    what: str,
-    pairs: int,
-    seeds: int,
-    first_seed: int,
-    embedded: Sequence[Path],
-    scorers: Sequence[str] | None,
-    model: str | None,
-    sugarcrepe: Path | None,
-    image_root: Path | None,
-    device: str | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Evaluate and print the tables, also to the Markdown file `out`. Raises SettingsError."""
-    if pairs < 40 or seeds < 1:
-        raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
-    report: Any
-    with progress("Evaluating") as update:
-        if what == "support":
-            from research.evaluation import support
-
-            report = support.evaluate_support(
-                pairs, seeds, first_seed, embedded, scorers or ("clip", "blip-itm"), update
-            )
-            text = support.markdown(report)
-        elif what == "selection":
-            from research.evaluation import selection
-
-            name = (scorers or ("clip",))[0]
-            report = selection.evaluate_selection(pairs, seeds, first_seed, embedded, name, update)
-            text = selection.markdown(report)
-        else:
-            from backend.engine.scoring.loading import load_scorer
-            from research.evaluation import composition
-            from research.scenes.labelled_scenes import DIRECTORIES
-
-            kind = scorers[0] if scorers else None
-            if sugarcrepe is not None:
-                if image_root is None:
-                    raise SettingsError("Give the folder of COCO's images: --image-root val2017")
-                comparisons = composition.sugarcrepe(sugarcrepe, image_root)
-            else:
-                comparisons = composition.drawn_comparisons(pairs, first_seed)
-            name = model or str(embedded[0] / DIRECTORIES[kind or "clip"])
-            report = composition.evaluate_composition(
-                load_scorer(name, kind, device), comparisons, update
-            )
-            text = composition.markdown(report)
-    emit_tables(report, text, out, as_json)
-
-
-def evaluate_specificity(
-    dataset: str,
-    image_root: Path | None,
-    scorer: list[str] | None,
-    model: str | None,
-    embedded: list[Path] | None,
-    pairs: int,
-    seeds: int,
-    first_seed: int,
-    sizes: list[int] | None,
-    bags: Path | None,
-    captioners: Sequence[str],
-    captions: Path | None,
-    out: Path | None,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    """`evaluate specificity`; see `evaluate` for the options."""
-    from research.evaluation.specificity import evaluate_dataset, evaluate_scenes
-    from research.evaluation.specificity import markdown as tables
-    from research.scenes.labelled_scenes import DIRECTORIES
-
-    kind = (scorer or ["clip"])[0]
-    with progress("Evaluating") as update:
-        if dataset == "scenes":
-            if bags or captions or captioners or model:
-                raise SettingsError(
-                    "--bags, --captions, --captioner and --model need a dataset: --dataset PATH."
-                )
-            if kind not in DIRECTORIES:
-                raise SettingsError(f"Scenes are judged by {', '.join(DIRECTORIES)}, not {kind}.")
-            report = evaluate_scenes(
-                pairs, seeds, first_seed, embedded or [MODELS], kind, sizes or SIZES, device, update
-            )
-        else:
-            default = str(MODELS / DIRECTORIES["clip"]) if scorer is None else None
-            settings = load_settings(
-                {"model": model or default, "kind": scorer[0] if scorer else None}
-            )
-            report = evaluate_dataset(
-                Path(dataset).expanduser(), image_root, settings.model, settings.kind,
-                sizes or SIZES, bags, captioners, captions, pairs, first_seed, device, update,
-            )  # fmt: skip
-    emit_tables(report, tables(report), out, as_json)
-
-
-def evaluate_boosting(
-    pairs: int,
-    seeds: int,
-    first_seed: int,
-    embedded: list[Path] | None,
-    out: Path | None,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    """`evaluate boosting`; see `evaluate` for the options."""
-    from research.evaluation import boosted_captions
-
-    if pairs < boosted_captions.LEAST or seeds < 1:
-        raise SettingsError(
-            f"An evaluation of boosting needs at least 1 seed and {boosted_captions.LEAST} "
-            "pictures."
-        )
-    with progress("Evaluating") as update:
-        report = boosted_captions.evaluate_boosting(
-            pairs, seeds, first_seed, embedded or [MODELS], device=device, progress=update
-        )
-    emit_tables(report, boosted_captions.markdown(report), out, as_json)
-
-
+#: A report and its tables in Markdown.
+Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting", "icc",
@@ -350,65 +212,188 @@ def evaluate(
     """Evaluate how well errors are detected: known errors are injected, and the results on held-out
     pairs are reported alongside control baselines. The argument selects another evaluation."""
     with reported(as_json):
-        check_folders(markdown, page)
+        for file in (markdown, page):  # before hours of computing
+            if file is not None and not file.absolute().parent.is_dir():
+                raise SettingsError(f"There is no folder {file.absolute().parent}.")
+        if what not in EVALUATIONS or (what in ("detection", "steps") and (ratings or words)):
+            others = ", ".join(f"'{name}'" for name in EVALUATIONS[1:-1])
+            raise SettingsError(
+                f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
+                "--ratings FILE or --words FILE."
+            )
         if published:
             from research.evaluation.papers_setting import PAIRS, TEST_PAIRS
 
             pairs = PAIRS if pairs is None else pairs
             test_pairs = min(TEST_PAIRS, pairs // 2) if test_pairs is None else test_pairs
         pairs = 400 if pairs is None else pairs
-        if what == "icc":
-            _evaluate_icc(ratings, words, concreteness, markdown, device, as_json)
-            return
-        if what == "specificity":
-            evaluate_specificity(
-                dataset, image_root, scorer, model, embedded, pairs, seeds, first_seed, size, bags,
-                captioner or (), captions, markdown, device, as_json,
-            )  # fmt: skip
-            return
-        if what == "boosting":
-            evaluate_boosting(pairs, seeds, first_seed, embedded, markdown, device, as_json)
-            return
-        if what in ("support", "selection", "composition"):
-            evaluate_phrases(
-                what, pairs, seeds, first_seed, embedded or [MODELS], scorer, model, sugarcrepe,
-                image_root, device, markdown, as_json,
-            )  # fmt: skip
-            return
-        if what not in ("detection", "steps") or ratings or words:
-            others = ", ".join(f"'{name}'" for name in EVALUATIONS[1:-1])
+        folders = embedded or [MODELS]
+        report: Any
+        with progress("Evaluating") as update:
+            if what == "icc":
+                from research.evaluation import icc
+
+                models = [None if name == "embedded" else name for name in concreteness or [None]]
+                report = icc.evaluate_icc(ratings or [], words or [], models, device)
+                tables = icc.markdown(report)
+            elif what == "boosting":
+                from research.evaluation import boosted_captions
+
+                report = boosted_captions.evaluate_boosting(
+                    pairs, seeds, first_seed, folders, device=device, progress=update
+                )
+                tables = boosted_captions.markdown(report)
+            elif what == "specificity":
+                report, tables = _specificity(
+                    dataset, image_root, scorer, model, folders, pairs, seeds, first_seed,
+                    size or SIZES, bags, captioner or (), captions, device, update,
+                )  # fmt: skip
+            elif what in ("support", "selection", "composition"):
+                report, tables = _phrases(
+                    what, pairs, seeds, first_seed, folders, scorer, model, sugarcrepe, image_root,
+                    device, update,
+                )  # fmt: skip
+            else:
+                from backend.engine.trajectories.exploring import Exploring
+                from research.evaluation.evaluate import NOISES, Plan
+
+                noises = ["fine-grained"] if what == "steps" else NOISES
+                plan = Plan(
+                    dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"],
+                    model=model, embedded=folders, captioners=captioner or (),
+                    explorers=[Exploring(name) for name in explorer or ["elimination"]],
+                    noises=noises if noise == "all" else [noise], seeds=seeds,
+                    first_seed=first_seed, pairs=pairs, detector=detector or "best",
+                    compare=compare, corrections=corrections,
+                    correctors=_correctors(vlm, vlm_url, vlm_mode, corrections, device, quantise),
+                    times=times, word_weights=word_weights, learning_curve=learning_curve,
+                    cold_start=cold_start, trained_on=trained_on or (), contestants=scores or (),
+                    test_pairs=test_pairs,
+                    devices=tuple(filter(None, map(str.strip, (devices or "").split(",")))),
+                    device=device, precision=precision, cache=cache,
+                )  # fmt: skip
+                if what == "steps":
+                    from research.evaluation import fewer_steps
+
+                    report = fewer_steps.evaluate_steps(plan, lazy or (), update)
+                    tables = fewer_steps.markdown(report)
+                elif published:
+                    report, tables = _published(plan, scorer, explorer, estimate, update)
+                else:
+                    from research.evaluation.evaluate import evaluate as run
+                    from research.evaluation.result_tables import markdown as tables_of
+
+                    report = run(plan, update)
+                    tables = tables_of(report)
+        only_estimated = published and estimate
+        if page is not None and what == "detection" and not only_estimated:
+            from research.evaluation.page import page as html_page
+
+            command = " ".join(["python app.py", *sys.argv[1:]])
+            page.write_text(html_page(report, command), encoding="utf-8")
+        if markdown is not None and not only_estimated:
+            markdown.write_text(tables + "\n", encoding="utf-8")
+        emit(report, as_json, tables)
+
+
+def _phrases(
+    what: str,
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    folders: Sequence[Path],
+    scorers: Sequence[str] | None,
+    model: str | None,
+    sugarcrepe: Path | None,
+    image_root: Path | None,
+    device: str | None,
+    update: Progress,
+) -> Evaluated:
+    if pairs < 40 or seeds < 1:
+        raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
+    report: Any
+    if what == "support":
+        from research.evaluation import support
+
+        names = scorers or ("clip", "blip-itm")
+        report = support.evaluate_support(pairs, seeds, first_seed, folders, names, update)
+        return report, support.markdown(report)
+    if what == "selection":
+        from research.evaluation import selection
+
+        name = (scorers or ("clip",))[0]
+        report = selection.evaluate_selection(pairs, seeds, first_seed, folders, name, update)
+        return report, selection.markdown(report)
+    from backend.engine.scoring.loading import load_scorer
+    from research.evaluation import composition
+    from research.scenes.labelled_scenes import DIRECTORIES
+
+    if sugarcrepe is None:
+        comparisons = composition.drawn_comparisons(pairs, first_seed)
+    elif image_root is None:
+        raise SettingsError("Give the folder of COCO's images: --image-root val2017")
+    else:
+        comparisons = composition.sugarcrepe(sugarcrepe, image_root)
+    kind = scorers[0] if scorers else None
+    scorer = load_scorer(model or str(folders[0] / DIRECTORIES[kind or "clip"]), kind, device)
+    report = composition.evaluate_composition(scorer, comparisons, update)
+    return report, composition.markdown(report)
+
+
+def _specificity(
+    dataset: str,
+    image_root: Path | None,
+    scorers: Sequence[str] | None,
+    model: str | None,
+    folders: Sequence[Path],
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    sizes: Sequence[int],
+    bags: Path | None,
+    captioners: Sequence[str],
+    captions: Path | None,
+    device: str | None,
+    update: Progress,
+) -> Evaluated:
+    from research.evaluation import specificity
+
+    kind = scorers[0] if scorers else None
+    if dataset == "scenes":
+        if bags or captions or captioners or model:
             raise SettingsError(
-                f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
-                "--ratings FILE or --words FILE."
+                "--bags, --captions, --captioner and --model need a dataset: --dataset PATH."
             )
-        from backend.engine.trajectories.exploring import Exploring
-        from research.evaluation.evaluate import Plan
-
-        plan = Plan(
-            dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
-            embedded=embedded or [MODELS], captioners=captioner or (),
-            explorers=[Exploring(name) for name in explorer or ["elimination"]],
-            noises=_noises(what, noise), seeds=seeds, first_seed=first_seed,
-            pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
-            correctors=_correctors(vlm, vlm_url, vlm_mode, corrections, device, quantise),
-            times=times, word_weights=word_weights, learning_curve=learning_curve,
-            cold_start=cold_start, trained_on=trained_on or (), contestants=scores or (),
-            test_pairs=test_pairs, devices=_separated(devices),
-            device=device, precision=precision, cache=cache,
+        report = specificity.evaluate_scenes(
+            pairs, seeds, first_seed, folders, kind or "clip", sizes, device, update
+        )
+    else:
+        default = str(MODELS / "scenes-clip") if scorers is None else None
+        settings = load_settings({"model": model or default, "kind": kind})
+        report = specificity.evaluate_dataset(
+            Path(dataset).expanduser(), image_root, settings.model, settings.kind, sizes, bags,
+            captioners, captions, pairs, first_seed, device, update,
         )  # fmt: skip
-        if what == "steps":
-            _evaluate_steps(plan, lazy or (), markdown, as_json)
-        elif published:
-            from research.evaluation.papers_setting import plans
-
-            listed = plans(plan, scorer or (), explorer or ())
-            _evaluate_as_published(listed, estimate, markdown, page, as_json)
-        else:
-            _evaluate_detection(plan, markdown, page, as_json)
+    return report, specificity.markdown(report)
 
 
-def _separated(devices: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (devices or "").split(",") if name.strip())
+def _published(
+    plan: "Plan",
+    scorers: Sequence[str] | None,
+    explorers: Sequence[str] | None,
+    only_estimate: bool,
+    update: Progress,
+) -> Evaluated:
+    from research.evaluation import papers_setting
+    from research.evaluation.result_tables import markdown
+
+    plans = papers_setting.plans(plan, scorers or (), explorers or ())
+    planned = papers_setting.estimate(plans, update)
+    if only_estimate:
+        return planned, papers_setting.in_words(planned)
+    console.print(papers_setting.in_words(planned))
+    report = papers_setting.evaluate_as_published(plans, update)
+    return report, markdown(report)
 
 
 def _correctors(
@@ -436,85 +421,6 @@ def _correctors(
     if corrector is None:
         return []
     return [replace(corrector, mode=mode_named(mode)) for mode in modes or MODES]
-
-
-def _evaluate_detection(
-    plan: "Plan", markdown: Path | None, page: Path | None, as_json: bool
-) -> None:
-    from research.evaluation.evaluate import evaluate as run
-
-    with progress("Evaluating") as update:
-        report = run(plan, update)
-    _emit_report(report, markdown, page, as_json)
-
-
-def _evaluate_as_published(
-    listed: Sequence["Plan"],
-    only_estimate: bool,
-    markdown: Path | None,
-    page: Path | None,
-    as_json: bool,
-) -> None:
-    from research.evaluation import papers_setting
-
-    with progress("Estimating") as update:
-        planned = papers_setting.estimate(listed, update)
-    if only_estimate:
-        emit(planned, as_json, papers_setting.in_words(planned))
-        return
-    console.print(papers_setting.in_words(planned))
-    with progress("Evaluating") as update:
-        report = papers_setting.evaluate_as_published(listed, update)
-    _emit_report(report, markdown, page, as_json)
-
-
-def _evaluate_steps(
-    plan: "Plan", lazy: Sequence[int], markdown: Path | None, as_json: bool
-) -> None:
-    from research.evaluation import fewer_steps
-
-    with progress("Evaluating") as update:
-        compared = fewer_steps.evaluate_steps(plan, lazy, update)
-    emit_tables(compared, fewer_steps.markdown(compared), markdown, as_json)
-
-
-def _emit_report(
-    report: "EvaluationReport", markdown: Path | None, page: Path | None, as_json: bool
-) -> None:
-    from research.evaluation.page import page as html_page
-    from research.evaluation.result_tables import markdown as tables
-
-    if page is not None:
-        command = " ".join(["python app.py", *sys.argv[1:]])
-        page.write_text(html_page(report, command), encoding="utf-8")
-    emit_tables(report, tables(report), markdown, as_json)
-
-
-def _noises(what: str, noise: str) -> list[str]:
-    """The kinds of noise to evaluate with: all of them, or for `steps` the hardest."""
-    from research.evaluation.evaluate import NOISES
-
-    if noise != "all":
-        return [noise]
-    return ["fine-grained"] if what == "steps" else list(NOISES)
-
-
-def _evaluate_icc(
-    ratings: list[Path] | None,
-    words: list[Path] | None,
-    models: list[str] | None,
-    out: Path | None,
-    device: str | None,
-    as_json: bool,
-) -> None:
-    from research.evaluation.icc import evaluate_icc
-    from research.evaluation.icc import markdown as table
-
-    if not ratings and not words:
-        raise SettingsError("Name a file with ratings: --ratings FILE (captions) or --words FILE.")
-    named = [None if name == "embedded" else name for name in models or ["embedded"]]
-    report = evaluate_icc(ratings or [], words or [], named, device)
-    emit_tables(report, table(report), out, as_json)
 
 
 def bench(

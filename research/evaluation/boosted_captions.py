@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from backend.datasets.images import load_image
 from backend.engine.correction import prompting
 from backend.engine.specificity.picture_bags import candidate_bags, curated_bags, multimodal, unit
+from backend.errors import SettingsError
 from backend.jobs.boost_captions import BoostWork, Considered
 from backend.jobs.specificity import picture_vectors, texts_of
 from backend.progress import Progress, no_progress
@@ -145,7 +146,11 @@ def evaluate_boosting(
     """Evaluate boosting for each seed.
 
     `pairs`: pictures per seed, each with five captions, of which the first is to be enriched;
-    `rate`: mean number of false claims per Visual."""
+    `rate`: mean number of false claims per Visual. Raises SettingsError for too few."""
+    if pairs < LEAST or seeds < 1:
+        raise SettingsError(
+            f"An evaluation of boosting needs at least 1 seed and {LEAST} pictures."
+        )
     results = []
     for k in range(seeds):
         folder = embedded[k % len(embedded)]

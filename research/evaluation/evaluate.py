@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,14 @@ from research.evaluation.learning_curve import (
     transfer,
     without_labels,
 )
-from research.evaluation.result_figures import Figures, Judged, compared, figures_of, test_half
+from research.evaluation.result_figures import (
+    Figures,
+    Judged,
+    Run,
+    compared,
+    figures_of,
+    test_half,
+)
 from research.evaluation.scored import (
     gradients_of,
     interventions_of,
@@ -256,9 +264,9 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
                     folder = plan.folder_of(seed)
                     if folder not in loaded:
                         loaded = {folder: load(plan, name, folder)}
-                    run = plan, name, loaded[folder], exploring, noise, seed
-                    transfers += _transfers(*run)
-                    figures, curve, started = _run(*run)
+                    task = _Task(plan, name, loaded[folder], exploring, noise, seed)
+                    transfers += task.transfers()
+                    figures, curve, started = task.figures()
                     results.append(figures)
                     learnt += curve
                     unlabelled += started
@@ -300,86 +308,96 @@ def _loaded_on(
     return scorer, pairs
 
 
-def _transfers(
-    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
-) -> list[Transfer]:
-    if not plan.trained_on:
-        return []
-    scored = {
-        generator: _scored(plan, name, scorer, exploring, generator, seed)
-        for generator in dict.fromkeys((*plan.trained_on, noise))
-    }
-    return [
-        transfer(
-            *scored[noise], *scored[other], name, exploring.name, other, noise, seed, plan.detector
+@dataclass(frozen=True)
+class _Task:
+    """One run of a plan; `name`: of the scorer."""
+
+    plan: Plan
+    name: str
+    scorer: Scorer
+    exploring: Exploring
+    noise: str
+    seed: int
+
+    @property
+    def run(self) -> Run:
+        return Run(self.name, self.exploring.name, self.noise, self.seed)
+
+    @property
+    def _key(self) -> dict[str, Any]:
+        return {"dataset": self.plan.dataset, "noise": self.noise, "seed": self.seed,
+                "scorer": self.name}  # fmt: skip
+
+    def transfers(self) -> list[Transfer]:
+        if not self.plan.trained_on:
+            return []
+        scored = {
+            generator: replace(self, noise=generator).scored()
+            for generator in dict.fromkeys((*self.plan.trained_on, self.noise))
+        }
+        return [
+            transfer(*scored[self.noise], *scored[other], self.run, other, self.plan.detector)
+            for other in self.plan.trained_on
+        ]
+
+    def scored(self) -> tuple[LabelledPairs, list[Trajectory]]:
+        """The labelled pairs, and their trajectories with captioner expectations."""
+        plan = self.plan
+        pairs = labelled(plan, self.noise, self.seed)
+        prepare(self.scorer, pairs, test_half(pairs, self.seed), fit=LEMON.get(self.name, "fix"))
+        on_devices = None
+        if len(plan.devices) > 1:
+            loading = partial(_loaded_on, plan, self.name, self.noise, self.seed)
+            on_devices = partial(trajectories_on, plan.devices, loading, self.exploring)
+        trajectories = trajectories_of(
+            plan.cache, self._key, self.scorer, self.exploring, pairs, on_devices
         )
-        for other in plan.trained_on
-    ]
+        captioner = captioner_of(plan, self.seed)
+        return pairs, with_captioner(plan.cache, self._key, captioner, trajectories, pairs)
 
+    def figures(self) -> tuple[Figures, list[Learnt], list[Unlabelled]]:
+        plan, scorer, exploring, run = self.plan, self.scorer, self.exploring, self.run
+        pairs, trajectories = self.scored()
+        test = test_half(pairs, self.seed)
+        captioner = captioner_of(plan, self.seed)
+        cache, key = plan.cache, self._key
+        weights = None
+        if plan.word_weights == "fitted":
+            weights = word_weights_of(
+                cache, key, scorer, captioner, exploring, pairs, test, self.seed
+            )
 
-def _scored(
-    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
-) -> tuple[LabelledPairs, list[Trajectory]]:
-    """The pairs with errors of this noise, and their trajectories with captioner expectations."""
-    pairs = labelled(plan, noise, seed)
-    prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
-    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
-    on_devices = None
-    if len(plan.devices) > 1:
-        loading = partial(_loaded_on, plan, name, noise, seed)
-        on_devices = partial(trajectories_on, plan.devices, loading, exploring)
-    trajectories = trajectories_of(plan.cache, what, scorer, exploring, pairs, on_devices)
-    return pairs, with_captioner(plan.cache, what, captioner_of(plan, seed), trajectories, pairs)
+        def corrected(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
+            rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
+            return correction_quality(
+                scorer, captioner, pairs, trajectories, rows,
+                lambda made: judged.classifier.predict(feature_matrix(made)).tolist(), exploring,
+                plan.correctors,
+            )  # fmt: skip
 
-
-def _run(
-    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
-) -> tuple[Figures, list[Learnt], list[Unlabelled]]:
-    pairs, trajectories = _scored(plan, name, scorer, exploring, noise, seed)
-    test = test_half(pairs, seed)
-    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
-    captioner = captioner_of(plan, seed)
-    weights = None
-    if plan.word_weights == "fitted":
-        weights = word_weights_of(plan.cache, what, scorer, captioner, exploring, pairs, test, seed)
-    gradients = gradients_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
-    emptied = interventions_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
-
-    def corrected(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
-        rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
-        return correction_quality(
-            scorer, captioner, pairs, trajectories, rows,
-            lambda made: judged.classifier.predict(feature_matrix(made)).tolist(), exploring,
-            plan.correctors,
+        figures = figures_of(
+            pairs, trajectories, run, detector=plan.detector,
+            gradients=gradients_of(cache, key, scorer, pairs),
+            interventions=interventions_of(cache, key, scorer, pairs),
+            corrections=corrected if plan.corrections and any(pairs.changed) else None,
+            word_weights=weights,
         )  # fmt: skip
-
-    figures = figures_of(
-        pairs, trajectories, name, exploring.name, noise, seed,
-        detector=plan.detector, gradients=gradients, interventions=emptied,
-        corrections=corrected if plan.corrections and any(pairs.changed) else None,
-        word_weights=weights,
-    )  # fmt: skip
-    if plan.compare:
-        minimised = None
-        if exploring.name == "elimination":  # the paper's Table 5
-            other = replace(exploring, direction="minimise")
-            minimised = trajectories_of(plan.cache, what, scorer, other, pairs)
-        figures = compared(figures, pairs, trajectories, minimised)
-    for path in plan.contestants:
-        figures.auc_by_detector[path.name] = contestant_auc(read_scores(path), pairs, test)
-    curve = (
-        learning_curve(pairs, trajectories, name, exploring.name, noise, seed, plan.detector)
-        if plan.learning_curve
-        else []
-    )
-    started = []
-    if plan.cold_start:
-        score = score_captions(
-            plan.cache, {**what, "copies": "cold start"}, scorer, captioner, exploring, pairs
-        )
-        run = name, exploring.name, noise, seed
-        started = without_labels(pairs, trajectories, score, *run, plan.detector)
-    return figures, curve, started
+        if plan.compare:
+            minimised = None
+            if exploring.name == "elimination":  # the paper's Table 5
+                other = replace(exploring, direction="minimise")
+                minimised = trajectories_of(cache, key, scorer, other, pairs)
+            figures = compared(figures, pairs, trajectories, minimised)
+        for path in plan.contestants:
+            figures.auc_by_detector[path.name] = contestant_auc(read_scores(path), pairs, test)
+        curve, started = [], []
+        if plan.learning_curve:
+            curve = learning_curve(pairs, trajectories, run, plan.detector)
+        if plan.cold_start:
+            copies = {**key, "copies": "cold start"}
+            score = score_captions(cache, copies, scorer, captioner, exploring, pairs)
+            started = without_labels(pairs, trajectories, score, run, plan.detector)
+        return figures, curve, started
 
 
 def contestant_auc(scores: ScoreFile, pairs: LabelledPairs, test: NDArray[np.bool_]) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.engine.concreteness.scoring import score_captions
+from backend.errors import SettingsError
 from research.concreteness.correlations import Agreement, agreement
 from research.concreteness.pipeline import read_ratings
 from research.markdown_tables import table
@@ -50,8 +51,10 @@ def evaluate_icc(
     """Evaluate every model on every file, and add the paper's results for that kind of text.
 
     `captions`, `words`: CSV files with text and rating. `models`: see `score_captions`; None is the
-    embedded one. Raises DatasetFormatError, ModelUnavailable.
+    embedded one. Raises DatasetFormatError, ModelUnavailable, SettingsError without a file.
     """
+    if not captions and not words:
+        raise SettingsError("Name a file with ratings: --ratings FILE (captions) or --words FILE.")
     rows: list[IccRow] = []
     for kind, files in ((SENTENCES, captions), (WORDS, words)):
         for path in files:

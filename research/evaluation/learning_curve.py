@@ -18,13 +18,13 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 from research.evaluation import metrics
 from research.evaluation.labelled import LabelledPairs
-from research.evaluation.result_figures import judge, test_half
+from research.evaluation.result_figures import Run, judge, test_half, trained, training_half
 
 PAIR_COUNTS = (120, 600, 3000)
 
 
 @dataclass(frozen=True)
-class Unlabelled:
+class Unlabelled(Run):
     """Results on all `pairs` of a dataset that was ranked by a cold start.
 
     `detector`: the family that it chose; `noisy_copies`: how many it was trained on;
@@ -32,10 +32,6 @@ class Unlabelled:
     dataset was too small to train on).
     """
 
-    scorer: str
-    explorer: str
-    noise: str
-    seed: int
     pairs: int
     detector: str
     noisy_copies: int
@@ -50,10 +46,7 @@ def without_labels(
     pairs: LabelledPairs,
     trajectories: Sequence[Trajectory],
     score: ScoreCaptions,
-    scorer: str,
-    explorer: str,
-    noise: str,
-    seed: int,
+    run: Run,
     detector: str = "best",
     sizes: Sequence[int] = PAIR_COUNTS,
 ) -> list[Unlabelled]:
@@ -65,7 +58,7 @@ def without_labels(
     for size in sizes:
         if size > len(pairs):
             continue
-        rows = drawn_by_image(pairs.groups, size, seed)
+        rows = drawn_by_image(pairs.groups, size, run.seed)
 
         def score_drawn(
             requests: Sequence[tuple[int, str]], rows: Sequence[int] = rows
@@ -77,14 +70,14 @@ def without_labels(
             [trajectories[row] for row in rows],
             score_drawn,
             [pairs.groups[row] for row in rows],
-            seed=seed,
+            seed=run.seed,
             detector=detector,
         )
         wrong = pairs.wrong[rows]
         s_0 = np.array([trajectories[row].scores[0] for row in rows])
         results.append(
             Unlabelled(
-                scorer, explorer, noise, seed, len(rows),
+                run.scorer, run.explorer, run.noise, run.seed, len(rows),
                 started.report["detector"], started.report.get("noisy_copies", 0),
                 metrics.auc(wrong, started.p_error), metrics.auc(wrong, -s_0),
                 metrics.expected_calibration_error(wrong, started.p_error),
@@ -95,15 +88,11 @@ def without_labels(
 
 
 @dataclass(frozen=True)
-class Transfer:
+class Transfer(Run):
     """Results on the test half with errors by `noise`, of a detector trained on errors by
     `trained_on`. `auc_text_only`: a classifier that reads only the words, the control."""
 
-    scorer: str
-    explorer: str
     trained_on: str
-    noise: str
-    seed: int
     auc: float
     auc_single_score: float
     auc_text_only: float
@@ -116,11 +105,8 @@ def transfer(
     trajectories: Sequence[Trajectory],
     others: LabelledPairs,
     trajectories_of_others: Sequence[Trajectory],
-    scorer: str,
-    explorer: str,
+    run: Run,
     trained_on: str,
-    noise: str,
-    seed: int,
     detector: str = "best",
 ) -> Transfer:
     """Train on `others` outside the test half, judge `pairs` inside it.
@@ -129,7 +115,7 @@ def transfer(
     """
     if others.originals != pairs.originals or others.groups != pairs.groups:
         raise ValueError("The two generators must corrupt the same pairs.")
-    test = test_half(pairs, seed)
+    test = test_half(pairs, run.seed)
     mixed = replace(
         pairs,
         captions=[(pairs if is_test else others).captions[row] for row, is_test in enumerate(test)],
@@ -138,15 +124,15 @@ def transfer(
     features = np.where(
         test[:, None], feature_matrix(trajectories), feature_matrix(trajectories_of_others)
     )
-    judged = judge(features, mixed.captions, mixed.wrong, mixed.groups, test, seed, detector)
+    judged = judge(features, mixed.captions, mixed.wrong, mixed.groups, test, run.seed, detector)
     wrong = mixed.wrong[test]
     auc, single = metrics.auc(wrong, judged.log_odds), metrics.auc(wrong, judged.s_0)
     return Transfer(
-        scorer,
-        explorer,
+        run.scorer,
+        run.explorer,
+        run.noise,
+        run.seed,
         trained_on,
-        noise,
-        seed,
         auc,
         single,
         metrics.auc(wrong, judged.text_only),
@@ -162,14 +148,10 @@ _LEFT = 100
 
 
 @dataclass(frozen=True)
-class Learnt:
+class Learnt(Run):
     """Means over `splits` random samples of `labelled` pairs. `worst_difference`: the minimum over
     the samples of AUC minus that of s_0 alone; `detector`: the name requested."""
 
-    scorer: str
-    explorer: str
-    noise: str
-    seed: int
     labelled: int
     detector: str
     auc: float
@@ -182,17 +164,12 @@ class Learnt:
 def learning_curve(
     pairs: LabelledPairs,
     trajectories: Sequence[Trajectory],
-    scorer: str,
-    explorer: str,
-    noise: str,
-    seed: int,
+    run: Run,
     detector: str = "best",
     sizes: Sequence[int] = SIZES,
     splits: int = SPLITS,
 ) -> list[Learnt]:
     """One entry for each size for which there are enough pairs."""
-    from research.evaluation.result_figures import trained, training_half
-
     features, groups = feature_matrix(trajectories), np.array(pairs.groups)
     points = []
     for size in sizes:
@@ -200,7 +177,7 @@ def learning_curve(
             continue
         rows = []
         for split in range(splits):
-            rng = np.random.default_rng((17, seed, size, split))
+            rng = np.random.default_rng((17, run.seed, size, split))
             drawn = np.isin(groups, _groups_of(groups, size, rng))
             half = training_half(features, pairs.wrong, pairs.groups, ~drawn, split)
             try:
@@ -220,7 +197,7 @@ def learning_curve(
             figures = np.array(rows)
             points.append(
                 Learnt(
-                    scorer, explorer, noise, seed, size, detector,
+                    run.scorer, run.explorer, run.noise, run.seed, size, detector,
                     float(figures[:, 0].mean()), float(figures[:, 1].mean()),
                     float((figures[:, 0] - figures[:, 1]).min()),
                     float(figures[:, 2].mean()), len(rows),

@@ -1,7 +1,6 @@
 """An evaluation as a self-contained HTML page: Plotly charts, and the tables below."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -11,20 +10,11 @@ from plotly.offline import get_plotlyjs
 from backend.templating import template_environment
 from research.evaluation.evaluate import EvaluationReport, by_setting
 from research.evaluation.result_figures import Figures
-from research.evaluation.result_tables import markdown
+from research.evaluation.result_tables import tables
 from research.markdown_tables import mean_of
 
 _COLOURS = ("#2563a6", "#d97b29", "#3f8f5b", "#a3476b", "#6b5fb5", "#7a7a7a")
 _TEMPLATES = Path(__file__).with_name("templates")
-
-
-@dataclass(frozen=True)
-class _Block:
-    """A block of the tables: a title, or a table (a header and rows of cells)."""
-
-    title: str = ""
-    head: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
 
 
 def page(report: EvaluationReport, command: str = "") -> str:
@@ -44,7 +34,7 @@ def page(report: EvaluationReport, command: str = "") -> str:
             seeds=len({result.seed for result in report.results}),
             plotly=Markup(get_plotlyjs()),
             charts=[(title, _html(figure)) for title, figure in charts if figure is not None],
-            blocks=_blocks(markdown(report)),
+            tables=tables(report),
         )
     )
 
@@ -174,17 +164,3 @@ def _localisation(report: EvaluationReport) -> go.Figure | None:
         for name in names
     ]  # fmt: skip
     return _bars(runs, series, "hit rate", yaxis_range=[0, 1], yaxis_tickformat=".0%")
-
-
-def _blocks(text: str) -> list[_Block]:
-    """The Markdown of `result_tables`: bold paragraphs and tables."""
-    blocks = []
-    for block in text.split("\n\n"):
-        lines = block.splitlines()
-        if lines[0].startswith("|"):
-            head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")]
-                              for line in lines)  # fmt: skip
-            blocks.append(_Block(head=head, rows=rows))
-        else:
-            blocks.append(_Block(title=block.strip("*")))
-    return blocks

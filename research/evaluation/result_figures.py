@@ -94,9 +94,19 @@ class AtRate:
     effort_single_score: float
 
 
-@dataclass
-class Figures:
-    """Metrics of one scorer, explorer, noise and seed, all computed on the test half.
+@dataclass(frozen=True)
+class Run:
+    """What is evaluated."""
+
+    scorer: str
+    explorer: str
+    noise: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Figures(Run):
+    """Metrics of one run, all computed on the test half.
 
     `auc_both_scores`: a classifier on s_0, the auxiliary s_0 and the length, if the scorer
     has one; `auc_without_second`, `auc_without_captioner`: the detector without the
@@ -106,10 +116,6 @@ class Figures:
     family; `ablations`: AUC of the paper's ablations, with its own features and grids.
     """
 
-    scorer: str
-    explorer: str
-    noise: str
-    seed: int
     pairs: int
     detector: str
     auc: float
@@ -225,10 +231,7 @@ def trained(half: Half, name: str) -> Classifier:
 def figures_of(
     pairs: LabelledPairs,
     trajectories: Sequence[Trajectory],
-    scorer: str,
-    explorer: str,
-    noise: str,
-    seed: int,
+    run: Run,
     *,
     detector: str = "best",
     gradients: Sequence[WordScores] | None = None,
@@ -242,17 +245,18 @@ def figures_of(
     `word_weights`: of suspect words, None for the default.
     """
     features = feature_matrix(trajectories)
-    test = test_half(pairs, seed)
-    judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, seed, detector)
+    test = test_half(pairs, run.seed)
+    judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, run.seed, detector)
     wrong = pairs.wrong[test]
     auc = metrics.auc(wrong, judged.log_odds)
 
     def auc_of(silenced: Matrix) -> float:
-        half = training_half(silenced, pairs.wrong, pairs.groups, test, seed)
+        half = training_half(silenced, pairs.wrong, pairs.groups, test, run.seed)
         return metrics.auc(wrong, trained(half, detector).model.log_odds(silenced[test]))
 
-    without = deaf = None
+    both = without = deaf = None
     if judged.both_scores is not None:
+        both = metrics.auc(wrong, judged.both_scores)
         silenced = features.copy()
         silenced[:, _AUXILIARY] = 0.0
         without = auc_of(silenced)
@@ -260,13 +264,11 @@ def figures_of(
         deaf = auc_of(without_expectation(features))
     single = metrics.auc(wrong, judged.s_0)
     words = localise(pairs, trajectories, test, gradients, interventions, word_weights or DEFAULT)
-    rates = at_rates(wrong, judged.log_odds, judged.s_0, seed)
+    ours = words.by_score[OURS] if words else None
+    rates = at_rates(wrong, judged.log_odds, judged.s_0, run.seed)
     tenth = next((at for at in rates if at.rate == 0.1), None)
     return Figures(
-        scorer=scorer,
-        explorer=explorer,
-        noise=noise,
-        seed=seed,
+        **vars(run),
         pairs=len(pairs),
         detector=judged.detector,
         auc=auc,
@@ -282,17 +284,15 @@ def figures_of(
         effort=effort(wrong, judged.log_odds),
         effort_single_score=effort(wrong, judged.s_0),
         at_rate=rates,
-        auc_both_scores=(
-            metrics.auc(wrong, judged.both_scores) if judged.both_scores is not None else None
-        ),
+        auc_both_scores=both,
         auc_without_second=without,
         auc_without_captioner=deaf,
         effort_ratio_at_10_percent=tenth.effort / tenth.effort_single_score if tenth else None,
-        localisation_top1=words.by_score[OURS].top1 if words else None,
-        localisation_top3=words.by_score[OURS].top3 if words else None,
-        localisation_phrase_top1=words.by_score[OURS].phrase_top1 if words else None,
-        localisation_phrase_top3=words.by_score[OURS].phrase_top3 if words else None,
-        localisation_auc=words.by_score[OURS].auc if words else None,
+        localisation_top1=ours.top1 if ours else None,
+        localisation_top3=ours.top3 if ours else None,
+        localisation_phrase_top1=ours.phrase_top1 if ours else None,
+        localisation_phrase_top3=ours.phrase_top3 if ours else None,
+        localisation_auc=ours.auc if ours else None,
         localisation_chance=words.by_score[CHANCE].top1 if words else None,
         localisation_word_prior=words.by_score[PRIOR].top1 if words else None,
         localisation=words,

@@ -72,22 +72,28 @@ Key = TypeVar("Key", bound=Hashable)
 _SETTING = ("scorer", "explorer", "noise")
 
 
-def markdown(report: EvaluationReport) -> str:
-    """All measurements; empty tables are omitted."""
+def tables(report: EvaluationReport) -> list[Table]:
+    """All measurements, the summary first; empty tables are omitted."""
     summary = [
         [row.scorer, row.explorer, row.noise,
          *(mean_cell(row.figures.get(name)) for name in SUMMARY_COLUMNS)]
         for row in report.summary
     ]  # fmt: skip
-    parts = [table([*_SETTING, *SUMMARY_COLUMNS.values()], summary)]
-    for make in (
-        _table_6, _table_1, _table_2, _ablated, _detectors, _rates, _localised, _by_kind,
-        _transferred, _corrected, _learnt, _unlabelled,
-    ):  # fmt: skip
-        title, head, rows = make(report)
-        if rows:
-            parts.append(f"**{title}**\n\n{table(head, rows)}")
-    return "\n\n".join(parts)
+    others = (
+        make(report)
+        for make in (
+            _table_6, _table_1, _table_2, _ablated, _detectors, _rates, _localised, _by_kind,
+            _transferred, _corrected, _learnt, _unlabelled,
+        )
+    )  # fmt: skip
+    return [("", [*_SETTING, *SUMMARY_COLUMNS.values()], summary), *(t for t in others if t[2])]
+
+
+def markdown(report: EvaluationReport) -> str:
+    return "\n\n".join(
+        f"**{title}**\n\n{table(head, rows)}" if title else table(head, rows)
+        for title, head, rows in tables(report)
+    )
 
 
 def _grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:

@@ -11,6 +11,7 @@ import json
 import zipfile
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,14 @@ from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from research.evaluation.labelled import LabelledPairs
 from research.evaluation.suspect_hits import WordScores
 
+_BATCH = 16
+#: Pairs among which LEMoN's authors look for neighbours.
+BANK = 50_000
+#: One array a caption, by name.
+Arrays = dict[str, list[NDArray[Any]]]
 
-def word_gradients(scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]) -> list[WordScores]:
+
+def word_gradients(scorer: Scorer, pairs: Iterator[tuple[ImageState, Caption]]) -> list[WordScores]:
     """For each pair one score per word, shape [words]; higher is more suspect, -inf if unread.
 
     A word of several tokens gets the maximum of their scores.
@@ -43,176 +50,78 @@ def word_gradients(scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]) 
     session = scorer.open_session()
     allowed = scorer.reader.replaceable(True)
     word_scores: list[WordScores] = []
-    batch: list[tuple[ImageState, Caption]] = []
-
-    def answer() -> None:
+    for batch in iter(lambda: list(islice(pairs, _BATCH)), []):
         texts = scorer.reader.tokenise([caption.text for _, caption in batch])
         queries = [(state, text) for (state, _), text in zip(batch, texts, strict=True)]
-        for (_, caption), (_, text), gains in zip(
-            batch, queries, session.replacement_gains(queries), strict=True
+        for (_, caption), text, gains in zip(
+            batch, texts, session.replacement_gains(queries), strict=True
         ):
-            usual = gains[:, allowed].mean(1)
-            own_gains = gains[np.arange(len(text)), list(text)]
-            word_scores.append(
-                _by_word(caption, scorer.reader.spans(caption.text), usual - own_gains)
-            )
-        batch.clear()
-
-    for pair in pairs:
-        batch.append(pair)
-        if len(batch) == _BATCH:
-            answer()
-    if batch:
-        answer()
+            of_tokens = gains[:, allowed].mean(1) - gains[np.arange(len(text)), list(text)]
+            of_words = np.full(len(caption), -np.inf)
+            spans = scorer.reader.spans(caption.text)
+            for (start, end), gain in zip(spans, of_tokens, strict=False):
+                for word, (first, last) in enumerate(caption.spans):
+                    if start < last and first < end:
+                        of_words[word] = max(of_words[word], float(gain))
+            word_scores.append(of_words)
     return word_scores
 
 
-def _by_word(caption: Caption, tokens: list[tuple[int, int]], gains: np.ndarray) -> WordScores:
-    by_word = np.full(len(caption), -np.inf)
-    for (start, end), gain in zip(tokens, gains, strict=False):
-        for word, (first, last) in enumerate(caption.spans):
-            if start < last and first < end:
-                by_word[word] = max(by_word[word], float(gain))
-    return by_word
-
-
-_ARRAYS = ("scores", "similarities", "removed", "first_step_scores")
-_SECOND = ("scores", "first_step_scores")
-
-
-def cached_trajectories(
-    folder: Path,
-    what: dict[str, Any],
-    captions: Sequence[str],
-    make: Callable[[], list[Trajectory]],
-) -> list[Trajectory]:
-    """The trajectories of `captions` for the key `what`: read from `folder`, or made and saved."""
-    path = _path(folder, what, captions)
-    trajectories = _read(path, captions)
-    if trajectories is None:
-        trajectories = make()
-        _write(path, trajectories)
-    return trajectories
-
-
-def cached_words(
-    folder: Path,
-    what: dict[str, Any],
-    captions: Sequence[str],
-    make: Callable[[], list[NDArray[np.float64]]],
-) -> list[NDArray[np.float64]]:
-    """The same for one array of numbers per caption."""
-    path = _path(folder, what, captions)
+def cached(
+    folder: Path, what: dict[str, Any], captions: Sequence[str], make: Callable[[], Arrays]
+) -> Arrays:
+    """The arrays of `captions` for the key `what`: read from `folder`, or made and saved."""
+    key = json.dumps({**what, "format": 3, "captions": list(captions)}, sort_keys=True)
+    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            return np.split(kept["values"], np.cumsum(kept["lengths"])[:-1])
+        with np.load(path, allow_pickle=False) as saved:
+            names = saved["names"].tolist()
+            return {
+                name: np.split(saved[name], np.cumsum(saved[f"{name}_lengths"])[:-1])
+                for name in names
+            }
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        words = make()
-    lengths = np.array([len(part) for part in words], np.int64)
-    _replace(path, {"values": np.concatenate([np.zeros(0), *words]), "lengths": lengths})
-    return words
-
-
-def cached_expectations(
-    folder: Path,
-    what: dict[str, Any],
-    captions: Sequence[str],
-    make: Callable[[], list[Expectation]],
-) -> list[Expectation]:
-    """The same for a captioner's expectations of the words; alternatives are not saved."""
-    path = _path(folder, what, captions)
-    try:
-        with np.load(path, allow_pickle=False) as kept:
-            ends = np.cumsum(kept["lengths"])[:-1]
-            log_p, distance = np.split(kept["log_p"], ends), np.split(kept["distance"], ends)
-            captioner = str(kept["captioner"])
-        return [Expectation(*values, (), captioner) for values in zip(log_p, distance, strict=True)]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        made = make()
-    empty = np.zeros(0, np.float32)
-    _replace(
-        path,
-        {
-            "log_p": np.concatenate([empty, *(expectation.log_p for expectation in made)]),
-            "distance": np.concatenate([empty, *(expectation.distance for expectation in made)]),
-            "lengths": np.array([len(expectation.log_p) for expectation in made], np.int64),
-            "captioner": np.array(made[0].captioner if made else ""),
-        },
-    )
-    return made
-
-
-def _path(folder: Path, what: dict[str, Any], captions: Sequence[str]) -> Path:
-    key = json.dumps(
-        {**what, "format": 2, "captions": list(captions)}, sort_keys=True, ensure_ascii=True
-    )
-    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
-
-
-def _replace(path: Path, arrays: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+        arrays = make()
+    written: dict[str, Any] = {"names": np.array(list(arrays))}
+    for name, parts in arrays.items():
+        written[name] = np.concatenate(parts) if parts else np.zeros(0)
+        written[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
+    folder.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".part")
     with temporary.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **written)
     temporary.replace(path)
+    return arrays
 
 
-def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
-    arrays: dict[str, Any] = {}
-    for name in _ARRAYS:
-        parts = [np.asarray(getattr(t, name)) for t in trajectories]
-        arrays[name] = np.concatenate([np.zeros(0), *parts])
-        arrays[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
+def _arrays_of(trajectories: Sequence[Trajectory]) -> Arrays:
+    arrays: Arrays = {
+        "scores": [t.scores for t in trajectories],
+        "similarities": [t.similarities for t in trajectories],
+        "removed": [np.array(t.removed, np.int64) for t in trajectories],
+        "first_step_scores": [t.first_step_scores for t in trajectories],
+        "truncated": [np.array([t.truncated]) for t in trajectories],
+        "captions": [np.frombuffer(json.dumps(t.captions).encode(), np.uint8)
+                     for t in trajectories],
+    }  # fmt: skip
     auxiliaries = [t.auxiliary for t in trajectories if t.auxiliary is not None]
-    if auxiliaries and len(auxiliaries) == len(trajectories):  # one scorer: all or none have it
-        for name in _SECOND:
-            arrays[f"second_{name}"] = np.concatenate(
-                [getattr(auxiliary, name) for auxiliary in auxiliaries]
-            )
-    arrays["truncated"] = np.array([t.truncated for t in trajectories], np.bool_)
-    texts = json.dumps([t.captions for t in trajectories])
-    arrays["captions"] = np.frombuffer(texts.encode(), np.uint8)
-    _replace(path, arrays)
+    if auxiliaries:  # one scorer: all or none have it
+        arrays["second_scores"] = [auxiliary.scores for auxiliary in auxiliaries]
+        arrays["second_first_step_scores"] = [a.first_step_scores for a in auxiliaries]
+    return arrays
 
 
-def _read(path: Path, captions: Sequence[str]) -> list[Trajectory] | None:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            parts = {
-                name: np.split(arrays[name], np.cumsum(arrays[f"{name}_lengths"])[:-1])
-                for name in _ARRAYS
-            }
-            truncated = arrays["truncated"].tolist()
-            texts = json.loads(arrays["captions"].tobytes())
-            auxiliaries = _auxiliary_scores(arrays, len(captions))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        return None
-    return [
-        Trajectory(
-            Caption.parse(caption),
-            parts["scores"][i].astype(np.float32),
-            parts["similarities"][i].astype(np.float32),
-            tuple(parts["removed"][i].astype(int).tolist()),
-            parts["first_step_scores"][i].astype(np.float32),
-            truncated[i],
-            None if texts[i] is None else tuple(texts[i]),
-            auxiliaries[i],
-        )
-        for i, caption in enumerate(captions)
-    ]
-
-
-def _auxiliary_scores(arrays: Any, count: int) -> list[AuxiliaryScores | None]:
-    """The auxiliary scores, whose arrays have the same lengths as those of s; None if absent."""
-    if "second_scores" not in arrays:
-        return [None] * count
-    parts = [
-        np.split(
-            arrays[f"second_{name}"].astype(np.float32), np.cumsum(arrays[f"{name}_lengths"])[:-1]
-        )
-        for name in _SECOND
-    ]
-    return [AuxiliaryScores(*parts_of_pair) for parts_of_pair in zip(*parts, strict=True)]
+def _trajectory(caption: str, row: int, arrays: Arrays) -> Trajectory:
+    of = {name: parts[row] for name, parts in arrays.items()}
+    texts = json.loads(of["captions"].tobytes())
+    auxiliary = None
+    if "second_scores" in of:
+        auxiliary = AuxiliaryScores(of["second_scores"], of["second_first_step_scores"])
+    return Trajectory(
+        Caption.parse(caption), of["scores"], of["similarities"], tuple(of["removed"].tolist()),
+        of["first_step_scores"], bool(of["truncated"][0]),
+        None if texts is None else tuple(texts), auxiliary,
+    )  # fmt: skip
 
 
 def word_interventions(
@@ -236,11 +145,6 @@ def word_interventions(
                     words[i] = -score.pas
         by_caption.append(words)
     return by_caption
-
-
-_BATCH = 16
-#: Pairs among which LEMoN's authors look for neighbours.
-BANK = 50_000
 
 
 class LabelledSource:
@@ -303,11 +207,14 @@ def trajectories_of(
     them elsewhere (`trajectories_on_devices`)."""
     key = {**_key(what, scorer), "explorer": exploring.name, **exploring.parameters()}
 
-    def make() -> list[Trajectory]:
+    def make() -> Arrays:
+        if on_devices is not None:
+            return _arrays_of(on_devices())
         by_index = dict(run_trajectories(scorer, states_of(scorer, pairs), exploring))
-        return [by_index[index] for index in range(len(pairs))]
+        return _arrays_of([by_index[index] for index in range(len(pairs))])
 
-    return cached_trajectories(cache, key, pairs.captions, on_devices or make)
+    arrays = cached(cache, key, pairs.captions, make)
+    return [_trajectory(caption, row, arrays) for row, caption in enumerate(pairs.captions)]
 
 
 def with_captioner(
@@ -320,18 +227,23 @@ def with_captioner(
     """The trajectories with the captioner's expectations added; unchanged without a captioner."""
     if captioner is None:
         return list(trajectories)
-    asking = captioner
+    reader = captioner
 
-    def make() -> list[Expectation]:
-        made: list[Expectation] = []
+    def make() -> Arrays:
+        read: list[Expectation] = []
         for first in range(0, len(pairs), _BATCH):
             texts = pairs.captions[first : first + _BATCH]
-            made += expectations(asking, list(zip(_pictures(pairs, first), texts, strict=True)))
-        return made
+            read += expectations(reader, list(zip(_pictures(pairs, first), texts, strict=True)))
+        return {"log_p": [e.log_p for e in read], "distance": [e.distance for e in read]}
 
-    key = {**what, "of": "expectations", "captioner": asking.identity}
-    read = cached_expectations(cache, key, pairs.captions, make)
-    return [replace(t, expectation=e) for t, e in zip(trajectories, read, strict=True)]
+    key = {**what, "of": "expectations", "captioner": reader.identity}
+    arrays = cached(cache, key, pairs.captions, make)
+    return [
+        replace(trajectory, expectation=Expectation(log_p, distance, (), reader.identity))
+        for trajectory, log_p, distance in zip(
+            trajectories, arrays["log_p"], arrays["distance"], strict=True
+        )
+    ]
 
 
 def word_weights_of(
@@ -385,16 +297,16 @@ def score_captions(
 
 def gradients_of(
     cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
-) -> list[WordScores]:
-    """Gradient scores of the words, for pairs whose changed words are known; empty for others."""
+) -> list[WordScores] | None:
+    """Gradient scores of the words of pairs whose changed words are known, empty for others; None
+    if there are none."""
     return _of_changed_pairs(cache, {**what, "of": "gradients"}, scorer, pairs, word_gradients)
 
 
 def interventions_of(
     cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
 ) -> list[WordScores] | None:
-    """Intervention scores of the words, for pairs whose changed words are known, empty for others;
-    None for a scorer that compares pairs."""
+    """The same for intervention scores; None as well for a scorer that compares pairs."""
     if scorer.info.compares_pairs:
         return None
     key = {**what, "of": "interventions"}
@@ -406,17 +318,20 @@ def _of_changed_pairs(
     what: dict[str, Any],
     scorer: Scorer,
     pairs: LabelledPairs,
-    scores_of: Callable[[Scorer, Iterator[tuple[ImageState, Caption]]], Iterable[WordScores]],
-) -> list[WordScores]:
-    def make() -> list[WordScores]:
-        rows = [row for row, changed in enumerate(pairs.changed) if changed]
+    scores_of: Callable[[Scorer, Iterator[tuple[ImageState, Caption]]], list[WordScores]],
+) -> list[WordScores] | None:
+    rows = [row for row, changed in enumerate(pairs.changed) if changed]
+    if not rows:
+        return None
+
+    def make() -> Arrays:
         requests = (
             state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
         )
         by_row = dict(zip(rows, scores_of(scorer, requests), strict=True))
-        return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
+        return {"words": [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]}
 
-    return cached_words(cache, _key(what, scorer), pairs.captions, make)
+    return cached(cache, _key(what, scorer), pairs.captions, make)["words"]
 
 
 def states_of(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:

@@ -143,7 +143,11 @@ def evaluate_scenes(
     device: str | None = None,
     progress: Progress = no_progress,
 ) -> SpecificityReport:
-    """Evaluate `pairs` new scenes per seed; seed k uses the k-th folder of embedded models."""
+    """Evaluate `pairs` new scenes per seed; seed k uses the k-th folder of embedded models.
+
+    Raises SettingsError for a scorer without an embedded model, and bags that are too large."""
+    if kind not in DIRECTORIES:
+        raise SettingsError(f"Scenes are judged by {', '.join(DIRECTORIES)}, not {kind}.")
     _check_sizes(sizes, pairs)
     rows: list[RecallRow] = []
     column: list[ColumnRow] = []

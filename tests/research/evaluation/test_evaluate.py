@@ -20,13 +20,14 @@ from research.evaluation import fewer_steps, scored
 from research.evaluation.evaluate import Plan, summarise
 from research.evaluation.labelled import LabelledPairs, from_dataset, from_scenes
 from research.evaluation.learning_curve import transfer
-from research.evaluation.result_figures import figures_of, judge, test_half
+from research.evaluation.result_figures import Run, figures_of, judge, test_half
 from research.evaluation.result_tables import markdown
 from research.evaluation.suspect_hits import OURS, localisation
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World, trajectory
 from tests.fixtures.sizes import Sizes
 
+RUN = Run("clip", "elimination", "fine-grained", 0)
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
 
@@ -79,9 +80,7 @@ def test_selection_and_calibration_never_see_the_test_half(
 def test_figures_are_computed_on_the_test_half(
     pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
-    figures = figures_of(
-        pairs, trajectories, "clip", "elimination", "fine-grained", 0, detector="nine signs"
-    )
+    figures = figures_of(pairs, trajectories, RUN, detector="nine signs")
     test = test_half(pairs, 0)
     features, wrong = feature_matrix(trajectories), pairs.wrong[test]
     judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, 0, "nine signs")
@@ -149,7 +148,7 @@ def test_a_word_in_the_same_phrase_is_a_hit_by_phrase(
 def test_the_summary_contains_means_and_standard_errors(
     pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
-    figures = figures_of(pairs, trajectories, "clip", "elimination", "fine-grained", 0)
+    figures = figures_of(pairs, trajectories, RUN)
     runs = [replace(figures, seed=seed, auc=auc) for seed, auc in enumerate((0.7, 0.8, 0.9))]
     (row,) = summarise(runs)
     assert row.figures["auc"].mean == pytest.approx(0.8)
@@ -208,11 +207,9 @@ def test_transfer_trains_on_one_generator_and_tests_on_another(
     cache: Path, pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
     """The training half comes from the other generator only, the test half from this one only."""
-    settings = ("clip", "elimination", "rules", "fine-grained", 0)
+    settings = (RUN, "rules")
     same = transfer(pairs, trajectories, pairs, trajectories, *settings, detector="nine signs")
-    plain = figures_of(
-        pairs, trajectories, "clip", "elimination", "fine-grained", 0, detector="nine signs"
-    )
+    plain = figures_of(pairs, trajectories, RUN, detector="nine signs")
     assert (same.auc, same.auc_single_score) == (plain.auc, plain.auc_single_score)
     test = test_half(pairs, 0)
     inside = replace(pairs, wrong=np.where(test, ~pairs.wrong, pairs.wrong))

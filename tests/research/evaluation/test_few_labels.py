@@ -15,7 +15,7 @@ from research.evaluation.learning_curve import learning_curve, without_labels
 from research.evaluation.result_tables import markdown
 from tests.engine.detection.made_trajectories import World
 
-RUN = ("clip", "elimination", "fine-grained", 7)
+RUN = result_figures.Run("clip", "elimination", "fine-grained", 7)
 
 
 def labelled(world: World) -> LabelledPairs:
@@ -36,7 +36,7 @@ def test_a_dataset_is_ranked_without_its_labels() -> None:
         requested.extend(requests)
         return world.score(requests)
 
-    listed = without_labels(pairs, world.trajectories, score, *RUN, "nine signs", (40, 130, 999))
+    listed = without_labels(pairs, world.trajectories, score, RUN, "nine signs", (40, 130, 999))
     assert [at.pairs for at in listed] == [40, 130]
     few, every = listed
     assert (few.detector, few.seed) == ("nine signs", 7)
@@ -54,7 +54,7 @@ def test_a_dataset_is_ranked_without_its_labels() -> None:
         detector="nine signs",
     )  # fmt: skip
     world.rng = np.random.default_rng(5)
-    (again,) = without_labels(pairs, world.trajectories, world.score, *RUN, "nine signs", (130,))
+    (again,) = without_labels(pairs, world.trajectories, world.score, RUN, "nine signs", (130,))
     order = np.argsort(plain.p_error)
     wrong = pairs.wrong[order]
     below = np.cumsum(~wrong)[wrong].sum()
@@ -75,7 +75,7 @@ def test_the_learning_curve_is_measured_for_every_feasible_size(
 
     monkeypatch.setattr(result_figures, "choose", counted)
     few, more = learning_curve(
-        pairs, world.trajectories, *RUN, "nine signs", sizes=(50, 150, 200), splits=3
+        pairs, world.trajectories, RUN, "nine signs", sizes=(50, 150, 200), splits=3
     )
     assert trained == [50] * 3 + [150] * 3
     assert (few.labelled, few.splits, more.labelled) == (50, 3, 150)
