@@ -11,20 +11,43 @@ a picture counts as a hit.
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
 from backend.datasets.text_files import text_of
-from backend.engine.specificity.picture_bags import Bag, check_size, file_name
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.specificity.picture_bags import Bag, check_size, file_name, unit
 from backend.engine.specificity.retrieval import TIE
-from backend.errors import DatasetError
+from backend.errors import DatasetError, SettingsError
 
 Ids = tuple[tuple[str, ...], ...]
 DISTRACTORS, DRAWS = 99, 5
+_TOGETHER = 64
+
+
+def picture_vectors(
+    scorer: Scorer,
+    pictures: Iterator[Image.Image],
+    report: Callable[[int], None] = lambda seen: None,
+) -> NDArray[np.float32]:
+    """Unit vectors [pictures, d]; `report` gets the number of pictures seen so far.
+
+    Raises SettingsError if the scorer has none.
+    """
+    batches: list[NDArray[np.float32]] = []
+    for batch in iter(lambda: list(islice(pictures, _TOGETHER)), []):
+        vectors = scorer.image_embeddings(scorer.encode_images(batch))
+        if vectors is None:
+            raise SettingsError(f"{scorer.info.kind} provides no vectors to compare.")
+        batches.append(vectors)
+        report(sum(map(len, batches)))
+    return unit(np.concatenate(batches))
 
 
 def training_bags(

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from PIL import Image
 
 from backend.errors import ModelMismatch
-from research.captioning.policy import Images, Samples, Side, TrainedModel, lengths_of
+from research.captioning.policy import Images, Samples, Side, TrainedModel
 from research.lora import with_lora
 
 #: Linear layers that LoRA adapts, as regular expressions of their names.
@@ -24,7 +23,6 @@ _ADAPTED: dict[Side, str] = {
     "both": r"(text_decoder\.bert\.encoder\..*\.(query|key|value|dense)"
     r"|vision_model\.encoder\..*\.(qkv|projection|fc1|fc2))",
 }
-_ENCODED_TOGETHER = 100
 
 
 class BlipPolicy(TrainedModel):
@@ -51,11 +49,7 @@ class BlipPolicy(TrainedModel):
         text = model.config.text_config
         if text.sep_token_id is None or text.bos_token_id is None:
             raise ModelMismatch("The captioner does not define the token that ends a caption.")
-        self._begin, self._end = int(text.bos_token_id), int(text.sep_token_id)
-        # The token that a caption begins with also takes a position.
-        self._longest = min(longest, int(text.max_position_embeddings) - 1)
-        self._processor = processor
-        self._sees = side != "language"
+        self._begin, self._processor = int(text.bos_token_id), processor
         model.requires_grad_(False)
         if rank is None:
             if side != "vision":
@@ -65,59 +59,32 @@ class BlipPolicy(TrainedModel):
         else:
             # Alpha is half the rank, as in the paper.
             model = with_lora(model, rank, max(1, rank // 2), _ADAPTED[side], seed=seed)
-        super().__init__(model, processor.tokenizer)
+        # The token that a caption begins with also takes a position.
+        longest = min(longest, int(text.max_position_embeddings) - 1)
+        super().__init__(
+            model, processor.tokenizer, processor.image_processor, side != "language", longest,
+            int(text.sep_token_id),
+        )  # fmt: skip
 
-    @property
-    def longest(self) -> int:
-        return self._longest
+    def encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = self._base.vision_model(pixels).last_hidden_state
+        return hidden
 
-    @property
-    def end(self) -> int:
-        return self._end
-
-    @torch.no_grad()
-    def images_of(self, images: Sequence[Image.Image]) -> Images:
-        """Inputs of `sample` and `logits`, on the CPU: keep them instead of the pictures."""
-        made = []
-        for first in range(0, len(images), _ENCODED_TOGETHER):
-            part = list(images[first : first + _ENCODED_TOGETHER])
-            pixels = self._processor.image_processor(images=part, return_tensors="pt")
-            values = pixels["pixel_values"]
-            made.append(values if self._sees else self._encoded(values.to(self._device)).cpu())
-        return torch.cat(made)
-
-    @torch.no_grad()
-    def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
-        was_training = self.model.training
-        self.model.eval()
-        memory = self._memory(images)
-        tokens = torch.full((len(memory), 1), self._begin, device=memory.device)
-        mask = torch.ones_like(tokens)
-        done = torch.zeros(len(memory), dtype=torch.bool, device=memory.device)
-        cache = None
-        drawn: list[torch.Tensor] = []
-        while len(drawn) < self._longest and not bool(done.all()):
-            output = self._base.text_decoder(
-                input_ids=tokens, attention_mask=mask, encoder_hidden_states=memory,
-                past_key_values=cache, use_cache=True, return_dict=True,
-            )  # fmt: skip
-            cache = output.past_key_values
-            logits = output.logits[:, -1].float()
-            if temperature > 0:
-                p = (logits / temperature).softmax(-1).cpu()
-                tokens = torch.multinomial(p, 1, generator=generator).to(memory.device)
-            else:
-                tokens = logits.argmax(-1, keepdim=True)
-            drawn.append(tokens)
-            done |= tokens[:, 0] == self._end
-            mask = torch.cat([mask, torch.ones_like(tokens)], 1)
-        self.model.train(was_training)
-        sampled = torch.cat(drawn, 1)
-        return Samples(sampled, lengths_of(sampled, self._end))
+    def next_logits(
+        self, memory: torch.Tensor, last: torch.Tensor | None, past: Any, step: int
+    ) -> tuple[torch.Tensor, Any]:
+        if last is None:
+            last = torch.full((len(memory),), self._begin)
+        output = self._base.text_decoder(
+            input_ids=last[:, None].to(memory.device), encoder_hidden_states=memory,
+            attention_mask=torch.ones(len(memory), step + 1, dtype=torch.long).to(memory.device),
+            past_key_values=past, use_cache=True, return_dict=True,
+        )  # fmt: skip
+        return output.logits[:, -1], output.past_key_values
 
     def logits(self, images: Images, samples: Samples) -> torch.Tensor:
-        memory = self._memory(images)
-        inside = samples.tokens.masked_fill(~samples.mask, self._end).to(memory.device)
+        memory = self.memory(images)
+        inside = samples.tokens.masked_fill(~samples.mask, self.end).to(memory.device)
         begin = torch.full((len(inside), 1), self._begin, device=memory.device)
         # A causal decoder: tokens after the end change nothing before it.
         ids = torch.cat([begin, inside[:, :-1]], 1)
@@ -129,16 +96,9 @@ class BlipPolicy(TrainedModel):
 
     def samples_of(self, captions: Sequence[str]) -> Samples:
         read = self._tokenizer(
-            list(captions), add_special_tokens=False, truncation=True, max_length=self._longest - 1
+            list(captions), add_special_tokens=False, truncation=True, max_length=self.longest - 1
         )["input_ids"]
-        lengths = torch.tensor([len(tokens) + 1 for tokens in read])
-        made = torch.full((len(read), int(lengths.max())), self._end)
-        for row, tokens in enumerate(read):
-            made[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-        return Samples(made.to(self._device), lengths.to(self._device))
-
-    def train(self, mode: bool = True) -> None:
-        self.model.train(mode)
+        return self.padded([[*tokens, self.end] for tokens in read])
 
     def save(self, folder: Path) -> None:
         """Write the captioner in the Hub's format, LoRA merged into its weights."""
@@ -153,15 +113,3 @@ class BlipPolicy(TrainedModel):
     def _base(self) -> Any:
         """The BLIP model, inside or outside of peft's."""
         return self.model.get_base_model() if hasattr(self.model, "peft_config") else self.model
-
-    @property
-    def _device(self) -> torch.device:
-        return next(self.model.parameters()).device
-
-    def _memory(self, images: Images) -> torch.Tensor:
-        images = images.to(self._device)
-        return self._encoded(images) if self._sees else images
-
-    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = self._base.vision_model(pixels).last_hidden_state
-        return hidden

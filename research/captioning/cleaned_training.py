@@ -24,15 +24,12 @@ from backend.engine.captioning.clipcap import is_clipcap, load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.checkpoints import revision_of
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.protocol import Scorer, logit_scale_of
+from backend.engine.scoring.protocol import Scorer
 from backend.engine.specificity.picture_bags import (
     candidate_bags,
     curated_bags,
-    multimodal,
-    nearest,
     unit,
 )
-from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
 from backend.jobs.export_dataset import check_choice, remaining
 from backend.jobs.image_batches import open_picture
@@ -42,7 +39,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
-from research.bags_and_recall import recall_among_random, recall_at_1
+from research.bags_and_recall import picture_vectors, recall_among_random, recall_at_1
 from research.captioning import checkpointing
 from research.captioning.blip_policy import BlipPolicy
 from research.captioning.caption_metrics import cider_d, distinct_words, words_of
@@ -438,8 +435,18 @@ class _Training:
                 f"{len(kept)} training pictures have more than one caption; CIDEr-D needs "
                 f"{FEWEST_WITH_REFERENCES}."
             )
-        receiver, texts = self._receiver(kept, by_row)
-        near, _ = nearest(multimodal(receiver.pictures, texts))
+        scorer = load_scorer(str(recipe.clip), device=self.engine.scorer.info.device)
+        try:
+            pictures = picture_vectors(
+                scorer, (self._open(row) for row in kept),
+                lambda seen: self.progress(
+                    seen, len(kept), "Pictures as the rewarding model sees them"
+                ),
+            )  # fmt: skip
+        except SettingsError as problem:
+            raise ModelUnavailable(f"'{recipe.clip}' provides no vectors to compare.") from problem
+        receiver = Receiver.of(scorer, pictures)
+        near = receiver.neighbours([by_row[row] for row in kept])
         batch = min(_BATCH, len(kept))
         steps = recipe.retrieval_steps or max(1, _EPOCHS * len(kept) // batch)
         sizes = bag_curriculum(steps) if recipe.bags else [RANDOM] * steps
@@ -465,33 +472,6 @@ class _Training:
         path = self.work / f"{self.name}-self-retrieval.pt"
         trained = [identity, asdict(settings), recipe.side, recipe.lora_rank]
         checkpointing.run(training, path, self._digest(trained), each)
-
-    def _receiver(
-        self, rows: Sequence[int], captions: dict[int, list[str]]
-    ) -> tuple[Receiver, Floats]:
-        """The rewarding model, and the mean vectors [pictures, d] of each picture's captions."""
-        device = self.engine.scorer.info.device
-        scorer = load_scorer(str(self.recipe.clip), device=device)
-        parts = []
-        for first in range(0, len(rows), _TOGETHER):
-            opened = [self._open(row) for row in rows[first : first + _TOGETHER]]
-            parts.append(scorer.image_embeddings(scorer.encode_images(opened)))
-            self.progress(
-                first + len(opened), len(rows), "Pictures as the rewarding model sees them"
-            )
-        known = [part for part in parts if part is not None]
-        if not known:
-            raise ModelUnavailable(f"'{self.recipe.clip}' provides no vectors to compare.")
-        means = []
-        for first in range(0, len(rows), _TOGETHER):
-            of_pictures = [captions[row] for row in rows[first : first + _TOGETHER]]
-            read = unit(scorer.text_embeddings([text for texts in of_pictures for text in texts]))
-            ends = np.cumsum([len(texts) for texts in of_pictures])
-            means += [vectors.mean(0) for vectors in np.split(read, ends[:-1])]
-        receiver = Receiver(
-            unit(np.concatenate(known)), scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE)
-        )
-        return receiver, np.stack(means)
 
     def _identity(self, examples: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
         """Identifies a training run by its data, its start and its recipe."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import torch
+from PIL import Image
 from torch.nn import functional as F  # noqa: N812
 
 from backend.errors import SettingsError
@@ -18,14 +19,17 @@ from backend.errors import SettingsError
 Side = Literal["language", "vision", "both"]
 #: A batch of images as one policy takes it, shape [n, ...]; opaque to all others.
 Images = torch.Tensor
+_TOGETHER = 100
+_ENCODED_TOGETHER = 100
 
 
 @dataclass(frozen=True)
 class Samples:
     """Generated tokens, without the tokens that every caption begins with.
 
-    `tokens`: int64 [n, longest], arbitrary after each caption's end; `lengths`: int64 [n], the
-    number of tokens that count. The end token counts, once; a caption that was truncated has none.
+    On the CPU. `tokens`: int64 [n, longest], arbitrary after each caption's end; `lengths`: int64
+    [n], the number of tokens that count. The end token counts, once; a caption that was truncated
+    has none.
     """
 
     tokens: torch.Tensor
@@ -93,11 +97,80 @@ class Policy(Protocol):
 
 
 class TrainedModel:
-    """The part of a policy that depends only on its torch module and its tokenizer; see
-    `Policy`."""
+    """What the policies have in common. A captioner implements `encoded` and `next_logits`.
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
+    `sees_pixels`: its images are the pixels that `image_processor` makes of pictures, otherwise
+    what `encoded` makes of these.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, image_processor: Any, sees_pixels: bool, longest: int,
+        end: int,
+    ) -> None:  # fmt: skip
         self.model, self._tokenizer = model.eval(), tokenizer
+        self._image_processor, self.sees_pixels = image_processor, sees_pixels
+        self.longest, self.end = longest, end
+
+    def encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+        """What the language side reads of pixels [n, 3, height, width]."""
+        raise NotImplementedError
+
+    def next_logits(
+        self, memory: torch.Tensor, last: torch.Tensor | None, past: Any, step: int
+    ) -> tuple[torch.Tensor, Any]:
+        """Logits of the next token [n, vocabulary], and the cache, which is `past` in the next
+        call. `memory`: of `encoded`; `last` [n]: the token before, None at the start."""
+        raise NotImplementedError
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @torch.no_grad()
+    def images_of(self, images: Sequence[Image.Image]) -> Images:
+        """Inputs of `sample` and `logits`, on the CPU: keep them instead of the pictures."""
+        made = []
+        for first in range(0, len(images), _TOGETHER):
+            part = list(images[first : first + _TOGETHER])
+            pixels = self._image_processor(images=part, return_tensors="pt")["pixel_values"]
+            made.append(pixels if self.sees_pixels else self.encoded(pixels.to(self.device)).cpu())
+        return torch.cat(made)
+
+    def memory(self, images: Images) -> torch.Tensor:
+        images = images.to(self.device)
+        return self.encoded(images) if self.sees_pixels else images
+
+    @torch.no_grad()
+    def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
+        was_training = self.model.training
+        self.model.eval()
+        memory = self.memory(images)
+        ended = torch.zeros(len(memory), dtype=torch.bool)
+        drawn: list[torch.Tensor] = []
+        last = past = None
+        while len(drawn) < self.longest and not bool(ended.all()):
+            logits, past = self.next_logits(memory, last, past, len(drawn))
+            logits = logits.float().cpu()
+            if temperature > 0:
+                probabilities = (logits / temperature).softmax(-1)
+                last = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+            else:
+                last = logits.argmax(-1)
+            drawn.append(last)
+            ended |= last == self.end
+        self.model.train(was_training)
+        tokens = torch.stack(drawn, 1) if drawn else torch.zeros(0, 0, dtype=torch.long)
+        return Samples(tokens, lengths_of(tokens, self.end))
+
+    def padded(self, rows: Sequence[Sequence[int]]) -> Samples:
+        """Captions as tokens, each with its end token."""
+        tokens = torch.full((len(rows), max(map(len, rows), default=0)), self.end)
+        for row, known in enumerate(rows):
+            tokens[row, : len(known)] = torch.tensor(known, dtype=torch.long)
+        return Samples(tokens, torch.tensor([len(row) for row in rows], dtype=torch.long))
+
+    def train(self, mode: bool = True) -> None:
+        self.model.train(mode)
 
     def text(self, samples: Samples) -> list[str]:
         rows = [
@@ -140,10 +213,11 @@ def log_probabilities(logits: torch.Tensor, samples: Samples, temperature: float
     if not temperature > 0:
         raise ValueError(f"Log-probabilities need a temperature above 0, not {temperature}.")
     # Tokens after the end are arbitrary, and may be outside the vocabulary.
-    tokens = samples.tokens.masked_fill(~samples.mask, 0)
+    mask = samples.mask.to(logits.device)
+    tokens = samples.tokens.to(logits.device).masked_fill(~mask, 0)
     tempered = F.log_softmax(logits.float() / temperature, dim=-1)
     chosen = tempered.gather(-1, tokens[..., None])[..., 0]
-    return chosen.masked_fill(~samples.mask, 0.0)
+    return chosen.masked_fill(~mask, 0.0)
 
 
 def lengths_of(tokens: torch.Tensor, end: int) -> torch.Tensor:

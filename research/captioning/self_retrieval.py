@@ -41,7 +41,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812
 
-from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
+from backend.engine.scoring.protocol import Scorer, logit_scale_of
+from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, multimodal, nearest, unit
+from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.errors import SettingsError, TrainingError
 from research.captioning.caption_metrics import CiderD
 from research.captioning.curriculum import Batch, batches
@@ -55,6 +57,7 @@ from research.captioning.policy import (
 
 Floats = NDArray[np.float32]
 Rewards = NDArray[np.float64]
+_TOGETHER = 64
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,20 @@ class Receiver:
     pictures: Floats
     embed: Callable[[Sequence[str]], Floats]
     scale: float
+
+    @classmethod
+    def of(cls, scorer: Scorer, pictures: Floats) -> "Receiver":
+        return cls(pictures, scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE))
+
+    def neighbours(self, captions: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+        """The nearest pictures [pictures, k] of each, by its vector and those of its captions."""
+        means: list[Floats] = []
+        for first in range(0, len(captions), _TOGETHER):
+            part = captions[first : first + _TOGETHER]
+            read = unit(self.embed([text for texts in part for text in texts]))
+            ends = np.cumsum([len(texts) for texts in part])
+            means += [vectors.mean(0) for vectors in np.split(read, ends[:-1])]
+        return nearest(multimodal(self.pictures, np.stack(means)))[0]
 
     def rewards(
         self, captions: Sequence[str], rows: Sequence[int], truncated: Sequence[bool] | None = None
@@ -116,7 +133,7 @@ def reinforce_loss(
 ) -> torch.Tensor:
     """- mean of advantage * log P / length, a scalar. `log_p` [n, longest]: of `log_probabilities`;
     `advantages` [n]: reward - baseline, without gradient; `length` None: each caption's own."""
-    divisor = samples.lengths.clamp(min=1).to(log_p.dtype) if length is None else length
+    divisor = samples.lengths.clamp(min=1).to(log_p) if length is None else length
     return -(advantages.to(log_p.dtype) * log_p.sum(1) / divisor).mean()
 
 
@@ -126,7 +143,7 @@ def divergence(logits: torch.Tensor, start: torch.Tensor, samples: Samples) -> t
     Exact over the vocabulary, at temperature 1, after the sampled tokens."""
     now, before = F.log_softmax(logits.float(), -1), F.log_softmax(start.float(), -1)
     each = (now.exp() * (now - before)).sum(-1)
-    return each.masked_fill(~samples.mask, 0.0).sum(1)
+    return each.masked_fill(~samples.mask.to(each.device), 0.0).sum(1)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ from research.scenes import blending
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import rich
-from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE
-from research.scenes.renderer import render
+from research.scenes.labelled_scenes import DIRECTORIES
+from research.scenes.renderer import PICTURE_SIZE, render
 from research.scenes.truth import facts
 from research.scenes.world import COLOURS, SIZES, Scene, make_scene
 

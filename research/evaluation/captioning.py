@@ -25,11 +25,9 @@ import torch
 from backend.engine import hub
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.protocol import logit_scale_of
-from backend.engine.specificity.picture_bags import multimodal, nearest, unit
-from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.errors import SettingsError
 from backend.settings import MODELS
+from research.bags_and_recall import picture_vectors
 from research.captioning.blip_policy import BlipPolicy
 from research.captioning.caption_metrics import words_of
 from research.captioning.curriculum import RANDOM, bag_curriculum
@@ -48,11 +46,11 @@ from research.evaluation.captioning_figures import (
     mined_bags,
     references_of,
     retrieved_from,
-    vectors_of,
 )
 from research.markdown_tables import Mark, marks_table
 from research.scenes.labelled_bags import SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
+from research.scenes.renderer import pictures_of
 
 #: Folders of the embedded trainings.
 TRAININGS = (MODELS, MODELS / "seed-1", MODELS / "seed-2")
@@ -135,12 +133,13 @@ class Trial:
     @cached_property
     def _training(self) -> tuple[SceneBags, torch.Tensor, Floats]:
         made = scene_bags(self.sizes.scenes, _TRAINED_ON + self.seed)
-        return made, images_of(made, self.policy()), vectors_of(made, self._scorers[0])
+        pictures = picture_vectors(self._scorers[0], pictures_of(made.scenes))
+        return made, images_of(made, self.policy()), pictures
 
     @cached_property
     def held_out(self) -> HeldOut:
         made = scene_bags(self.sizes.held_out, HELD_OUT + self.seed)
-        pictures = [vectors_of(made, scorer) for scorer in self._scorers]
+        pictures = [picture_vectors(scorer, pictures_of(made.scenes)) for scorer in self._scorers]
         return HeldOut(
             made, images_of(made, self.policy()), self._scorers, pictures,
             mined_bags(self._scorers[1], pictures[1], made), references_of(made, self.seed),
@@ -148,14 +147,12 @@ class Trial:
 
     def training(self, policy: Policy, recipe: Recipe) -> SelfRetrieval:
         made, images, pictures = self._training
-        scorer = self._scorers[0]
-        receiver = Receiver(pictures, scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE))
+        receiver = Receiver.of(self._scorers[0], pictures)
         references = references_of(made, _TRAINED_ON + self.seed)
-        texts = [unit(scorer.text_embeddings(captions)).mean(0) for captions in references]
-        near, _ = nearest(multimodal(pictures, np.stack(texts)))
         return SelfRetrieval(
-            policy, receiver, lambda rows: images[list(rows)], near, recipe, references
-        )
+            policy, receiver, lambda rows: images[list(rows)], receiver.neighbours(references),
+            recipe, references,
+        )  # fmt: skip
 
 
 def run(trial: Trial, recipe: Named, folder: Path, report: Callable[[str], None]) -> list[Figures]:

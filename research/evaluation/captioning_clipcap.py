@@ -19,6 +19,7 @@ from backend.engine.captioning.clipcap import load_clipcap
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import SettingsError
 from backend.settings import MODELS
+from research.bags_and_recall import picture_vectors
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.evaluation.captioning_figures import (
     HELD_OUT,
@@ -30,10 +31,10 @@ from research.evaluation.captioning_figures import (
     line,
     measure,
     mined_bags,
-    vectors_of,
 )
 from research.markdown_tables import Mark, marks_table
 from research.scenes.labelled_bags import SceneBags, scene_bags
+from research.scenes.renderer import pictures_of
 from research.scenes.train_clipcap import LONGEST, RECEIVER, Kind, captions
 
 JUDGE = MODELS / "seed-2" / "scenes-clip"
@@ -90,7 +91,7 @@ def evaluate(folder: Path, held_out: int, report: Callable[[str], None]) -> list
     for seed, models in groupby(models_of(folder), lambda model: model.seed):
         report(f"seed {seed}: drawing and encoding {held_out} scenes")
         made = scene_bags(held_out, HELD_OUT + seed)
-        pictures = [vectors_of(made, scorer) for scorer in scorers]
+        pictures = [picture_vectors(scorer, pictures_of(made.scenes)) for scorer in scorers]
         bags = mined_bags(scorers[1], pictures[1], made)
         for model in models:
             policy = ClipCapPolicy(load_clipcap(model.folder), LONGEST)

@@ -1,8 +1,9 @@
 """Metrics of a captioner on drawn scenes: retrieval by judging models, and the truth."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,9 +26,8 @@ from research.markdown_tables import table
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import SceneBags
-from research.scenes.labelled_scenes import PICTURE_SIZE
 from research.scenes.phrasing import NAMES
-from research.scenes.renderer import render
+from research.scenes.renderer import pictures_of
 from research.scenes.world import NOUNS
 
 Floats = NDArray[np.float32]
@@ -172,19 +172,9 @@ def greedy_captions(policy: Policy, images: torch.Tensor) -> list[str]:
 
 def images_of(made: SceneBags, policy: SeesPictures) -> torch.Tensor:
     """The policy's images of all scenes."""
-    return torch.cat([policy.images_of(pictures) for pictures in _drawn(made)])
-
-
-def vectors_of(made: SceneBags, scorer: Scorer) -> Floats:
-    """A CLIP's unit vectors [scenes, d] of all scenes."""
-    parts = [scorer.image_embeddings(scorer.encode_images(pictures)) for pictures in _drawn(made)]
-    return unit(np.concatenate([part for part in parts if part is not None]))
-
-
-def _drawn(made: SceneBags) -> Iterator[list[Image.Image]]:
-    """The scenes' pictures, some at a time."""
-    for first in range(0, len(made.scenes), _TOGETHER):
-        yield [render(scene, PICTURE_SIZE) for scene in made.scenes[first : first + _TOGETHER]]
+    pictures = pictures_of(made.scenes)
+    parts = iter(lambda: list(islice(pictures, _TOGETHER)), [])
+    return torch.cat([policy.images_of(part) for part in parts])
 
 
 def references_of(made: SceneBags, seed: int) -> list[list[str]]:

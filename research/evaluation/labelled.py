@@ -17,13 +17,12 @@ from backend.errors import DatasetFormatError, ImageError
 from research.evaluation.metrics import Wrong
 from research.noisy_dataset import recorded
 from research.scenes.labelled_scenes import (
-    PICTURE_SIZE,
     RULES,
     is_true_of,
     labelled_scenes,
     words_in,
 )
-from research.scenes.renderer import render
+from research.scenes.renderer import PICTURE_SIZE, render
 
 NOISES = ("random", "noun", "fine-grained")
 #: All noises that can be made here. On datasets, fine-grained errors are made by rules anyway.

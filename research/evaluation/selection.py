@@ -23,10 +23,10 @@ from backend.progress import Progress, no_progress
 from research.evaluation.support import attributions, kinds_and_values, normalisation_of, supports
 from research.markdown_tables import cell, cells, mean_of, table
 from research.scenes.grammar import Description, describe
-from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE, SEED
+from research.scenes.labelled_scenes import DIRECTORIES, SEED
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
 from research.scenes.phrasing import COUNTS, NAMES, abstract_caption
-from research.scenes.renderer import render
+from research.scenes.renderer import pictures_of
 from research.scenes.world import Scene, Thing, make_scene
 
 #: Categories of captions and their shares; the first three after "right" are errors.
@@ -127,8 +127,8 @@ def measure(scorer: Scorer, mixture: Mixture) -> Measured:
     """Match and support of each pair; support is normalised over the pool of stage one."""
     states: list[ImageState] = []
     for first in range(0, len(mixture.scenes), _BATCH):
-        pictures = [render(s, PICTURE_SIZE) for s in mixture.scenes[first : first + _BATCH]]
-        states += scorer.encode_images(pictures)
+        pictures = pictures_of(mixture.scenes[first : first + _BATCH])
+        states += scorer.encode_images(list(pictures))
     return measure_states(scorer, states, mixture.captions)
 
 

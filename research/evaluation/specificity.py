@@ -9,14 +9,12 @@ differences mean nothing).
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.stats import spearmanr
 
 from backend.datasets.cells import text_problem
@@ -47,6 +45,7 @@ from backend.progress import Progress, no_progress
 from research.bags_and_recall import (
     Recall,
     files_of,
+    picture_vectors,
     random_bags,
     read_bags,
     recall_among_random,
@@ -56,8 +55,8 @@ from research.bags_and_recall import (
 from research.evaluation.metrics import auc
 from research.markdown_tables import Mark, marks_table, table
 from research.scenes.labelled_bags import KINDS, SceneBags, scene_bags
-from research.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE
-from research.scenes.renderer import render
+from research.scenes.labelled_scenes import DIRECTORIES
+from research.scenes.renderer import pictures_of
 
 Floats = NDArray[np.float32]
 
@@ -87,7 +86,6 @@ PAPER_AMONG_RANDOM = {
     "Blend": 88.9,
     "Holistic": 91.3,
 }
-_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -155,9 +153,12 @@ def evaluate_scenes(
         seed, folder = first_seed + k, embedded[k % len(embedded)]
         scorer = load_scorer(str(folder / DIRECTORIES[kind]), kind, device)
         scenes = scene_bags(pairs, seed)
-        pictures = _pictures(
-            scorer, (render(scene, PICTURE_SIZE) for scene in scenes.scenes), pairs,
-            partial(_advance, progress, k * pairs, seeds * pairs),
+        before = k * pairs
+        pictures = picture_vectors(
+            scorer, pictures_of(scenes.scenes),
+            lambda seen, before=before: progress(
+                before + seen, seeds * pairs, "Drawing and seeing"
+            ),
         )  # fmt: skip
         texts = {name: _texts(scorer, scenes.captions[name]) for name in KINDS}
         rows += _scene_rows(seed, scenes, pictures, texts, sizes)
@@ -167,10 +168,6 @@ def evaluate_scenes(
         f"drawn scenes, judged by the embedded {kind}; the results do not carry over to photographs"
     ]
     return SpecificityReport(rows, column, _marks(rows, column, sizes), notes)
-
-
-def _advance(progress: Progress, before: int, total: int, done: int) -> None:
-    progress(before + done, total, "Drawing and seeing")
 
 
 def _scene_rows(
@@ -324,8 +321,8 @@ def evaluate_dataset(
     theirs, unknown = _read_captions(captions, known) if captions is not None else ([], 0)
     scorer = load_scorer(model, kind, device)
     files = [by_picture[name][0].image_path for name in names]
-    pictures = _pictures(
-        scorer, (load_image(file) for file in files), len(names),
+    pictures = picture_vectors(
+        scorer, (load_image(file) for file in files),
         lambda done: progress(done, len(names), "Seeing the pictures"),
     )  # fmt: skip
     human = [(row, pair.caption) for row, name in enumerate(names) for pair in by_picture[name]]
@@ -439,24 +436,6 @@ def _check_sizes(sizes: Sequence[int], pictures: int) -> None:
             raise SettingsError(
                 f"A bag of {size} needs {size} different pictures; there are {pictures}."
             )
-
-
-def _pictures(
-    scorer: Scorer, images: Iterator[Image.Image], count: int, progress: Callable[[int], None]
-) -> Floats:
-    """Unit vectors, shape [count, d]. Raises SettingsError if the scorer has none."""
-    batches: list[Floats] = []
-    batch: list[Image.Image] = []
-    for done, image in enumerate(images, 1):
-        batch.append(image)
-        if len(batch) == _BATCH or done == count:
-            vectors = scorer.image_embeddings(scorer.encode_images(batch))
-            if vectors is None:
-                raise SettingsError(f"{scorer.info.kind} provides no vectors to compare.")
-            batches.append(vectors)
-            batch = []
-            progress(done)
-    return unit(np.concatenate(batches))
 
 
 def _texts(scorer: Scorer, captions: Sequence[str]) -> Floats:

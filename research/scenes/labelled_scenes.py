@@ -20,7 +20,6 @@ DIRECTORIES = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "cl
 #: Does not overlap with the seeds of training, the demo and the training curves.
 SEED = 3_000_000_000
 _UNFAMILIAR_SEED = 4_000_000_000
-PICTURE_SIZE = 192
 #: Fine-grained errors by the rules that also make cold start's copies, not by the drawn world.
 RULES = "rules"
 

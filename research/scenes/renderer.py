@@ -4,6 +4,7 @@ Pictures are drawn at twice their size and downscaled, so that edges are smooth 
 """
 
 import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
@@ -13,6 +14,9 @@ from research.scenes.drawing import Look, draw_thing
 from research.scenes.pen import RGB, Pen
 from research.scenes.scene_layout import lay_out
 from research.scenes.world import COLOURS, UNFAMILIAR_SHADES, Scene
+
+#: Side of the pictures on which models are evaluated, in pixels.
+PICTURE_SIZE = 192
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,11 @@ class Region:
 def render(scene: Scene, size: int = 384) -> Image.Image:
     """The picture as RGB image of `size` by `size` pixels; sizes differ only in resolution."""
     return render_with_regions(scene, size)[0]
+
+
+def pictures_of(scenes: Iterable[Scene]) -> Iterator[Image.Image]:
+    """Pictures of PICTURE_SIZE, drawn one at a time."""
+    return (render(scene, PICTURE_SIZE) for scene in scenes)
 
 
 def render_with_regions(scene: Scene, size: int = 384) -> tuple[Image.Image, list[Region]]:

@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 
 from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.protocol import logit_scale_of
-from backend.engine.specificity.picture_bags import multimodal, nearest, unit
-from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.settings import MODELS
+from research.bags_and_recall import picture_vectors
 from research.captioning import checkpointing
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.curriculum import bag_curriculum
@@ -35,8 +33,7 @@ from research.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, 
 from research.scenes.architecture import make_tokenizer
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import rich
-from research.scenes.labelled_scenes import PICTURE_SIZE
-from research.scenes.renderer import render
+from research.scenes.renderer import pictures_of
 from research.scenes.world import Scene, make_scene
 
 Kind = Literal["ordinary", "rich"]
@@ -49,7 +46,6 @@ SENDER, RECEIVER = MODELS / "scenes-clip", MODELS / "seed-1" / "scenes-clip"
 CAPTIONS = 5
 #: Maximum number of tokens of a caption: the embedded models read no more.
 LONGEST = 32
-_TOGETHER = 100
 #: LoRA's rank in self-retrieval.
 _RANK = 8
 
@@ -91,12 +87,7 @@ def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
         with np.load(cache) as saved:
             known: Floats = saved["vectors"]
         return known
-    scorer = load_scorer(str(clip), "clip", "cpu")
-    parts = []
-    for first in range(0, len(of), _TOGETHER):
-        pictures = [render(scene, PICTURE_SIZE) for scene in of[first : first + _TOGETHER]]
-        parts.append(scorer.image_embeddings(scorer.encode_images(pictures)))
-    made = unit(np.concatenate([part for part in parts if part is not None]))
+    made = picture_vectors(load_scorer(str(clip), "clip", "cpu"), pictures_of(of))
     cache.parent.mkdir(parents=True, exist_ok=True)
     temporary = cache.with_suffix(".part.npz")
     np.savez(temporary, vectors=made)
@@ -168,11 +159,13 @@ def fine_tune(
     seen = torch.from_numpy(vectors(drawn, SENDER, folder / f"sender-{name}"))
     pictures = vectors(drawn, RECEIVER, folder / f"receiver-{name}")
     scorer = load_scorer(str(RECEIVER), "clip", "cpu")
-    texts = unit(scorer.text_embeddings([text for _, text in captions(drawn, kind, seed)]))
-    near, _ = nearest(multimodal(pictures, texts.reshape(len(drawn), CAPTIONS, -1).mean(1)))
+    references: list[list[str]] = [[] for _ in drawn]
+    for row, text in captions(drawn, kind, seed):
+        references[row].append(text)
+    receiver = Receiver.of(scorer, pictures)
     recipe = Recipe(bag_curriculum(steps), min(100, shape.scenes), learning_rate=1e-4, seed=seed)
-    receiver = Receiver(pictures, scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE))
     policy = ClipCapPolicy(load_clipcap(folder / f"{kind}-{seed}"), LONGEST, _RANK, seed)
+    near = receiver.neighbours(references)
     training = SelfRetrieval(policy, receiver, lambda rows: seen[list(rows)], near, recipe)
     checkpointing.run(training, out.with_suffix(".pt"), f"{kind} {seed} {shape} {steps}", report)
     policy.save(out)

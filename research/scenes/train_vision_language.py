@@ -31,9 +31,8 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer
 from research.captioning import checkpointing
 from research.scenes.grammar import describe
-from research.scenes.labelled_scenes import PICTURE_SIZE
 from research.scenes.noise import BalancedNoise
-from research.scenes.renderer import render
+from research.scenes.renderer import PICTURE_SIZE, pictures_of
 from research.scenes.truth import is_true
 from research.scenes.vision_language import make_vision_language_model
 from research.scenes.world import make_scene
@@ -140,7 +139,7 @@ class QuestionTraining:
                 claims[-1] = _Claim(foreign.text, False, None)
             pages.append(self._page(claims))
         inputs = self.scorer.processor.image_processor(
-            images=[render(scene, PICTURE_SIZE) for scene in scenes], return_tensors="pt"
+            images=list(pictures_of(scenes)), return_tensors="pt"
         )
         return inputs["pixel_values"].to(self.model.device), pages
 
