@@ -1,6 +1,6 @@
 """How evaluations write their figures: means over seeds, marks, and tables in Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,19 @@ class Mark:
     wanted: str
     measured: str
     reached: bool
+
+
+def mark(
+    what: str, wanted: str, values: Iterable[float], form: str, reaches: Callable[[float], bool]
+) -> Mark:
+    """A criterion that each value has to reach.
+
+    >>> mark("gain", ">= 1", [1.5, 0.5], ".1f", lambda gain: gain >= 1)
+    Mark(what='gain', wanted='>= 1', measured='1.5, 0.5', reached=False)
+    """
+    listed = list(values)
+    measured = ", ".join(format(value, form) for value in listed)
+    return Mark(what, wanted, measured, bool(listed) and all(map(reaches, listed)))
 
 
 def mean_of(values: Sequence[float]) -> Mean:

@@ -136,7 +136,6 @@ def _alone(engine: Engine, root: Path, drawn_pairs: list[tuple[int, str, str]]) 
 
 
 def _write_shards(folder: Path) -> None:
-    """The pairs of folder/pairs as tars."""
     rows = map(json.loads, (folder / "pairs/metadata.jsonl").read_text("utf-8").splitlines())
     (folder / "shards").mkdir()
     for number, group in enumerate(iter(lambda: list(islice(rows, _SHARD)), [])):

@@ -323,8 +323,6 @@ def _policy_of(
 
 @dataclass
 class _Training:
-    """The training on one version of the dataset."""
-
     name: str
     root: Path
     pictures: _Pictures
@@ -374,7 +372,6 @@ class _Training:
         return policy, len(examples)
 
     def captions(self, policy: Policy, rows: Sequence[int]) -> list[str]:
-        """Greedy captions of pictures."""
         images_of, captions = self._images(policy), []
         policy.train(False)
         for first in range(0, len(rows), _TOGETHER):
@@ -418,7 +415,6 @@ class _Training:
         examples: Sequence[tuple[int, str]],
         identity: str,
     ) -> None:
-        """Self-retrieval, on pictures with the references that the recipe needs."""
         recipe = self.recipe
         by_row: dict[int, list[str]] = {}
         for row, caption in examples:
@@ -474,7 +470,6 @@ class _Training:
         checkpointing.run(training, path, self._digest(trained), each)
 
     def _identity(self, examples: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
-        """Identifies a training run by its data, its start and its recipe."""
         recipe = self.recipe
         names = [name for name in (recipe.clip, recipe.language_model, recipe.captioner) if name]
         start = [(name, revision_of(name)) for name in names]

@@ -100,7 +100,6 @@ def check_sizes(pictures: int, batch: int, sizes: Sequence[int]) -> None:
 def _batches_of_epoch(
     near: NDArray[np.int64], count: int, size: int, seed: int, epoch: int
 ) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Batches of `count` disjoint bags."""
     rng = random.Random(f"bags {seed} {epoch}")
     bags: Iterator[tuple[int, ...]]
     if size == RANDOM:

@@ -333,7 +333,6 @@ class SelfRetrieval:
         return reward + self.recipe.cider * self._cider_scale * cider
 
     def _likelihood_loss(self, images: Images, rows: Sequence[int]) -> torch.Tensor:
-        """Mean cross-entropy per token of one reference of each picture."""
         rng = random.Random(f"references {self.recipe.seed} {self.done}")
         samples = self.policy.samples_of([rng.choice(self._references[row]) for row in rows])
         log_p = log_probabilities(self.policy.logits(images, samples), samples, 1.0)
@@ -359,7 +358,6 @@ class RunningMean:
 def _checked(
     references: Sequence[Sequence[str]] | None, recipe: Recipe, pictures: int
 ) -> Sequence[Sequence[str]]:
-    """The references, after checking that they suffice for the recipe."""
     known = references or ()
     if (recipe.cider or recipe.teacher) and len(known) != pictures:
         raise TrainingError("CIDEr-D and teacher forcing need reference captions of each picture.")

@@ -404,7 +404,6 @@ def _correctors(
     device: str | None,
     quantise: str | None,
 ) -> list["Corrector"]:
-    """The language model `name` in each of the modes; none without a name."""
     from dataclasses import replace
 
     from backend.engine.correction.modes import MODES, mode_named

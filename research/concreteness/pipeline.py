@@ -407,7 +407,6 @@ def _prepared(captions: Sequence[str], out: Path, seed: int) -> tuple[list[str],
 
 
 def _check_version(out: Path) -> None:
-    """Raises SettingsError if the folder contains results of another version."""
     path = out / "version"
     stored = path.read_text(encoding="utf-8").strip() if path.exists() else "1"
     if stored != VERSION and (path.exists() or (out / "scores.csv").exists()):
@@ -486,7 +485,6 @@ def _read(path: Path) -> dict[str, tuple[float, float]]:
 
 
 def _reconstructions(path: Path) -> dict[str, tuple[str, str]]:
-    """The stored reconstructions of each caption: by picture and by vector."""
     with path.open(encoding="utf-8", newline="") as file:
         return {
             row["caption"]: (row["by_picture"], row["by_vector"]) for row in csv.DictReader(file)

@@ -76,8 +76,6 @@ class DistillationReport:
 
 @dataclass(frozen=True)
 class _Lesson:
-    """A training or test case and its target caption."""
-
     context: CorrectionContext
     wanted: str
     held_out: bool
@@ -188,7 +186,6 @@ def _accepted(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterato
 
 
 def _decided(store: Store, dataset_id: int, decision: str) -> Iterator[QueueRow]:
-    """Pairs with this verdict by a person, in import order."""
     filter = QueueFilter(dataset_id, decision=decision, order="position", descending=False)
     after = None
     while True:
@@ -232,7 +229,6 @@ def _example(context: CorrectionContext, wanted: str, mode: Mode) -> Example:
 def _examined(
     bench: PairCorrector, lessons: Sequence[_Lesson], corrector: Corrector
 ) -> CorrectorFigures:
-    """Evaluate the model on captions whose corrections are known."""
     readable = same = 0
     gains: list[float] = []
     changed: list[int] = []

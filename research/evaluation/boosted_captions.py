@@ -34,7 +34,7 @@ from research.bags_and_recall import recall_among_random, recall_at_1
 from research.chat_server import Respond, chat_server
 from research.evaluation.specificity import SIZES as BAG_SIZES
 from research.evaluation.specificity import RecallRow
-from research.markdown_tables import Mark, marks_table, table
+from research.markdown_tables import Mark, mark, marks_table, table
 from research.scenes import blending
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
@@ -174,7 +174,6 @@ class _Drawn:
 
 
 def _drawn(base: Path, count: int, seed: int, rate: float) -> _Drawn:
-    """Draw new scenes as an imagefolder under `base`."""
     rng = random.Random(SEED + 1_000_000 * seed)
     scenes = [make_scene(rng) for _ in range(count)]
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
@@ -277,7 +276,6 @@ def _considered(
 
 
 def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
-    """Pair id by (scene number, caption number)."""
     pair_ids: dict[tuple[int, int], int] = {}
     after = None
     while True:
@@ -438,24 +436,14 @@ def _recall(
 
 def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
     """The acceptance criteria, checked for each training."""
-
-    def formatted(values: Sequence[float], form: str = "{:.3f}") -> str:
-        return ", ".join(form.format(value) for value in values)
-
-    reached = []
-    for lower, higher in (("original", "blend"), ("blend", "holistic")):
-        gaps = [figures.share(higher) - figures.share(lower) for figures in results]
-        reached.append(
-            Mark(f"R@1 #{SIZE}: {higher} - {lower}", ">= 0.03", formatted(gaps), min(gaps) >= 0.03)
-        )
-    for kind, least in (("blend", 0.4), ("holistic", 0.6)):
-        more = [
-            figures.claimed[kind].each / figures.claimed["original"].each - 1 for figures in results
-        ]
-        reached.append(
-            Mark(f"claims a caption: {kind} above original", f">= +{least:.0%}",
-                 formatted(more, "{:+.0%}"), min(more) >= least)
-        )  # fmt: skip
+    gaps = {
+        f"{higher} - {lower}": [figures.share(higher) - figures.share(lower) for figures in results]
+        for lower, higher in (("original", "blend"), ("blend", "holistic"))
+    }
+    more = {
+        kind: [of.claimed[kind].each / of.claimed["original"].each - 1 for of in results]
+        for kind in ("blend", "holistic")
+    }
     fewer = [
         figures.claimed["holistic"].share_hallucinated
         / figures.claimed["visual, raw"].share_hallucinated
@@ -463,28 +451,28 @@ def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
         for figures in results
         if figures.claimed["visual, raw"].hallucinated
     ]
-    reached.append(
-        Mark("hallucinated captions: holistic after the guard against raw visual", "<= -40%",
-             formatted(fewer, "{:+.0%}"), bool(fewer) and max(fewer) <= -0.4)
-    )  # fmt: skip
     false = [_share(figures, "false_struck", "false") for figures in results]
     true = [_share(figures, "new_struck", "new") for figures in results]
-    reached += [
-        Mark("false claims removed by the guard", ">= 60%", formatted(false, "{:.0%}"),
-             bool(false) and min(false) >= 0.6),
-        Mark("true new claims removed by the guard", "<= 20%", formatted(true, "{:.0%}"),
-             bool(true) and max(true) <= 0.2),
-        Mark("claims of the caption itself lost after the guard", "0",
-             ", ".join(str(figures.human) for figures in results),
-             not any(figures.human for figures in results)),
-        Mark("claims of other people removed because of conflict or picture", "0",
-             ", ".join(str(figures.others) for figures in results),
-             not any(figures.others for figures in results)),
-        Mark("questions sent twice", "0",
-             ", ".join(str(figures.asked_twice) for figures in results),
-             not any(figures.asked_twice for figures in results)),
+    return [
+        *(mark(f"R@1 #{SIZE}: {what}", ">= 0.03", values, ".3f", lambda gap: gap >= 0.03)
+          for what, values in gaps.items()),
+        mark("claims a caption: blend above original", ">= +40%", more["blend"], "+.0%",
+             lambda rise: rise >= 0.4),
+        mark("claims a caption: holistic above original", ">= +60%", more["holistic"], "+.0%",
+             lambda rise: rise >= 0.6),
+        mark("hallucinated captions: holistic after the guard against raw visual", "<= -40%",
+             fewer, "+.0%", lambda change: change <= -0.4),
+        mark("false claims removed by the guard", ">= 60%", false, ".0%",
+             lambda share: share >= 0.6),
+        mark("true new claims removed by the guard", "<= 20%", true, ".0%",
+             lambda share: share <= 0.2),
+        *(mark(what, "0", [getattr(of, name) for of in results], "d", lambda count: count == 0)
+          for what, name in (
+              ("claims of the caption itself lost after the guard", "human"),
+              ("claims of other people removed because of conflict or picture", "others"),
+              ("questions sent twice", "asked_twice"),
+          )),
     ]  # fmt: skip
-    return reached
 
 
 def _share(figures: BoostingFigures, part: str, whole: str) -> float:

@@ -19,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from backend.engine import hub
@@ -47,7 +46,7 @@ from research.evaluation.captioning_figures import (
     references_of,
     retrieved_from,
 )
-from research.markdown_tables import Mark, marks_table
+from research.markdown_tables import Mark, mark, marks_table, mean_of
 from research.scenes.labelled_bags import SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import pictures_of
@@ -218,7 +217,6 @@ def read_figures(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figur
 
 
 def _read(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures]:
-    """The measurements so far, possibly none."""
     path = folder / f"{_slug(name, seed)}.json"
     if not path.exists():
         return []
@@ -269,7 +267,7 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         if row.step > last[row.recipe, row.seed].step:
             last[row.recipe, row.seed] = row
     seeds = sorted({seed for name, seed in last if name == START})
-    made = []
+    made: list[Mark] = []
 
     def gains(name: str, of: Callable[[Figures], float], since: str = START) -> list[float]:
         return [
@@ -278,42 +276,33 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
             if (name, seed) in last and (since, seed) in last
         ]
 
-    def add(what: str, least: float, values: list[float], reached: bool | None = None) -> None:
-        if values:
-            listed = ", ".join(f"{value:+.1f}" for value in values)
+    def add(what: str, least: float, name: str, of: Callable[[Figures], float]) -> None:
+        if values := gains(name, of):
             # A difference of shares that is exactly the least may be rounded down.
-            met = min(values) >= least - 1e-9 if reached is None else reached
-            made.append(Mark(what, f">= {least:+g} points", listed, met))
+            made.append(mark(f"{name}: {what}", f">= {least:+g} points", values, "+.1f",
+                             lambda gain: gain >= least - 1e-9))  # fmt: skip
 
-    def judge_rd100(row: Figures) -> float:
-        return row.judged[0].rd100
+    def judge_in(size: int, number: int = 0) -> Callable[[Figures], float]:
+        return lambda row: row.judged[number].bags[size]
 
-    def judge_in_3(row: Figures) -> float:
-        return row.judged[0].bags[3]
-
-    add(f"{BAG_CURRI}: judge's RD100", 5, gains(BAG_CURRI, judge_rd100))
-    for size, least in ((3, 4), (7, 5)):
-        add(f"{BAG_CURRI}: judge's R@1 #{size}", least,
-            gains(BAG_CURRI, lambda row, size=size: row.judged[0].bags[size]))  # fmt: skip
+    add("judge's RD100", 5, BAG_CURRI, lambda row: row.judged[0].rd100)
+    add("judge's R@1 #3", 4, BAG_CURRI, judge_in(3))
+    add("judge's R@1 #7", 5, BAG_CURRI, judge_in(7))
     for name in (name for name, recipe in RECIPES.items() if recipe.anchored):
-        add(f"{name}: all claims true", -3, gains(name, lambda row: row.all_true))
-        add(f"{name}: judge's RD100", 4, gains(name, judge_rd100))
-    ahead = gains(BAG_CURRI, judge_in_3, "random")
-    if ahead:
-        error = f" (mean {np.mean(ahead):+.1f}" + (
-            f", SE {np.std(ahead, ddof=1) / len(ahead) ** 0.5:.1f})" if len(ahead) > 1 else ")"
-        )
-        add(f"{BAG_CURRI} over random: judge's R@1 #3{error}", 2, ahead, bool(np.mean(ahead) >= 2))
+        add("all claims true", -3, name, lambda row: row.all_true)
+        add("judge's RD100", 4, name, lambda row: row.judged[0].rd100)
+    if ahead := gains(BAG_CURRI, judge_in(3), "random"):
+        mean = mean_of(ahead)
+        error = "" if mean.standard_error is None else f", SE {mean.standard_error:.1f}"
+        what = f"{BAG_CURRI} over random: judge's R@1 #3 (mean {mean.mean:+.1f}{error})"
+        made.append(mark(what, ">= +2 points", ahead, "+.1f", lambda gain: mean.mean >= 2))
     rewarded = gains(BAG_CURRI, lambda row: row.rewarded.bags[3])
     for number, judge in enumerate(("first", "second")):
-        risen = gains(BAG_CURRI, lambda row, number=number: row.judged[number].bags[3])
-        values = [100 * a / b for a, b in zip(risen, rewarded, strict=True) if b > 0]
-        if values:
-            listed = ", ".join(f"{value:.0f} %" for value in values)
-            made.append(
-                Mark(f"{BAG_CURRI}: rise of R@1 #3 by the {judge} judge, of the rewarding model's",
-                     ">= 50 %", listed, min(values) >= 50)
-            )  # fmt: skip
+        risen = gains(BAG_CURRI, judge_in(3, number))
+        if shares := [100 * a / b for a, b in zip(risen, rewarded, strict=True) if b > 0]:
+            what = f"{BAG_CURRI}: rise of R@1 #3 by the {judge} judge, of the rewarding model's"
+            listed = ", ".join(f"{share:.0f} %" for share in shares)
+            made.append(Mark(what, ">= 50 %", listed, min(shares) >= 50))
     return made
 
 

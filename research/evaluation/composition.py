@@ -16,12 +16,11 @@ from backend.datasets.images import load_image
 from backend.engine.scoring.protocol import Scorer
 from backend.errors import DatasetFormatError, ImageError
 from backend.progress import Progress, no_progress
+from research.bags_and_recall import Recall
 from research.evaluation.labelled import from_scenes
 from research.markdown_tables import table
 
 _BATCH = 32
-#: Normal quantile of a 95 % interval.
-_Z = 1.96
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,12 @@ def evaluate_composition(
     hits: dict[str, list[bool]] = {}
     for first in range(0, len(comparisons), _BATCH):
         batch = comparisons[first : first + _BATCH]
-        states = scorer.encode_images([_open(item.image) for item in batch])
+        try:
+            states = scorer.encode_images(
+                [load_image(i.image) if isinstance(i.image, Path) else i.image for i in batch]
+            )
+        except ImageError as problem:
+            raise DatasetFormatError(str(problem)) from problem
         requests = [
             (s, [item.caption, item.negative]) for s, item in zip(states, batch, strict=True)
         ]
@@ -111,33 +115,9 @@ def _read(path: Path, image_root: Path) -> Iterator[Comparison]:
         yield Comparison(path.stem, image, str(caption), str(negative))
 
 
-def _open(image: Path | Image.Image) -> Image.Image:
-    if not isinstance(image, Path):
-        return image
-    try:
-        return load_image(image)
-    except ImageError as problem:
-        raise DatasetFormatError(str(problem)) from problem
-
-
 def _accuracy(kind: str, hits: Sequence[bool]) -> Accuracy:
-    count, share = len(hits), sum(hits) / len(hits) if hits else 0.0
-    low, high = wilson(share, count)
-    return Accuracy(kind, count, share, low, high)
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson 95 % confidence interval of a share.
-
-    >>> [round(value, 3) for value in wilson(0.5, 100)]
-    [0.404, 0.596]
-    """
-    if not count:
-        return 0.0, 1.0
-    centre = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    half = _Z * ((share * (1 - share) + _Z**2 / (4 * count)) / count) ** 0.5
-    half /= 1 + _Z**2 / count
-    return max(0.0, centre - half), min(1.0, centre + half)
+    recall = Recall(sum(hits), len(hits))
+    return Accuracy(kind, len(hits), recall.share if hits else 0.0, *recall.interval)
 
 
 def markdown(report: CompositionReport) -> str:

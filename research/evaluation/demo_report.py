@@ -108,7 +108,6 @@ def _concreteness_and_specificity(
 
 
 def _localisation(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str, Any]:
-    """Top-1 hit rate of the suspect words on fine-grained errors, and of uniform guessing."""
     hits, chance = [], []
     for row in rows:
         changed = truth[row["id"]].changed

@@ -301,7 +301,6 @@ def labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
 def _loaded_on(
     plan: Plan, name: str, noise: str, seed: int, device: str
 ) -> tuple[Scorer, LabelledPairs]:
-    """The scorer of a run on a device, prepared for the run's pairs."""
     scorer = load(replace(plan, device=device), name, plan.folder_of(seed))
     pairs = labelled(plan, noise, seed)
     prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
@@ -341,7 +340,6 @@ class _Task:
         ]
 
     def scored(self) -> tuple[LabelledPairs, list[Trajectory]]:
-        """The labelled pairs, and their trajectories with captioner expectations."""
         plan = self.plan
         pairs = labelled(plan, self.noise, self.seed)
         prepare(self.scorer, pairs, test_half(pairs, self.seed), fit=LEMON.get(self.name, "fix"))

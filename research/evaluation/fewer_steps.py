@@ -243,7 +243,6 @@ def markdown(report: StepsReport) -> str:
 
 
 def _by_seed(report: StepsReport) -> list[list[str]]:
-    """Each way against exact trajectories, over the same pairs."""
     of = {(r.scorer, r.seed, r.way): r for r in report.results if r.words is None}
     rows = []
     for (scorer, seed, way), figures in of.items():

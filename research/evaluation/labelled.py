@@ -161,8 +161,6 @@ def _drawn(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class _Labelled:
-    """A caption with its label."""
-
     caption: str
     original: str
     wrong: bool

@@ -6,7 +6,7 @@ trained here.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from backend.engine.phrases.pair_support import ALIGN_SHARE, pool_of, select
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.progress import Progress, no_progress
-from research.evaluation.support import attributions, kinds_and_values, normalisation_of, supports
+from research.evaluation.support import attributions, normalisation_of, supports
 from research.markdown_tables import cell, cells, mean_of, table
 from research.scenes.grammar import Description, describe
 from research.scenes.labelled_scenes import DIRECTORIES, SEED
@@ -107,7 +107,6 @@ def make_mixture(count: int, seed: int) -> Mixture:
 
 
 def _generic(thing: Thing) -> str:
-    """A caption of one noun: true of the scene and of many others."""
     name = NAMES[thing.noun][0][thing.count > 1]
     article = article_for(name) if thing.count == 1 else COUNTS[thing.count]
     return f"{article.capitalize()} {name}."
@@ -126,38 +125,23 @@ class Measured:
 def measure(scorer: Scorer, mixture: Mixture) -> Measured:
     """Match and support of each pair; support is normalised over the pool of stage one."""
     states: list[ImageState] = []
+    s_0: list[float] = []
     for first in range(0, len(mixture.scenes), _BATCH):
+        captions = mixture.captions[first : first + _BATCH]
         pictures = pictures_of(mixture.scenes[first : first + _BATCH])
-        states += scorer.encode_images(list(pictures))
-    return measure_states(scorer, states, mixture.captions)
-
-
-def measure_states(
-    scorer: Scorer, states: Sequence[ImageState], captions: Sequence[str]
-) -> Measured:
-    """`measure` for images that are already encoded."""
+        encoded = scorer.encode_images(list(pictures))
+        requests = [(state, [caption]) for state, caption in zip(encoded, captions, strict=True)]
+        s_0 += [float(scores[0]) for scores in scorer.score(requests)]
+        states += encoded
     pools = make_pools(scorer.reader, scorer.open_session().embed)
-    s_0 = np.array(
-        [
-            float(scores[0])
-            for first in range(0, len(states), _BATCH)
-            for scores in scorer.score(
-                [(s, [c]) for s, c in zip(states[first : first + _BATCH],
-                                          captions[first : first + _BATCH], strict=True)]
-            )
-        ]
-    )  # fmt: skip
-
-    def requests() -> Iterator[tuple[ImageState, Caption]]:
-        for state, caption in zip(states, captions, strict=True):
-            yield state, Caption.parse(caption)
-
-    scores = attributions(scorer, pools, requests())
-    pool = pool_of(s_0, np.ones(len(s_0), np.bool_), ALIGN_SHARE)
-    scale = normalisation_of(kinds_and_values(scores[row]) for row in np.flatnonzero(pool))
-    support = np.array([supports(scale, phrases) for phrases in scores])
-    counts = np.array([sum(phrase.covered for phrase in of_pair) for of_pair in scores])
-    return Measured(s_0, support[:, 0], support[:, 1], counts)
+    parsed = map(Caption.parse, mixture.captions)
+    phrases = attributions(scorer, pools, zip(states, parsed, strict=True))
+    match = np.array(s_0)
+    pool = pool_of(match, np.ones(len(match), np.bool_), ALIGN_SHARE)
+    scale = normalisation_of(phrases[row] for row in np.flatnonzero(pool))
+    support = np.array([supports(scale, of_pair) for of_pair in phrases])
+    counts = np.array([sum(phrase.covered for phrase in of_pair) for of_pair in phrases])
+    return Measured(match, support[:, 0], support[:, 1], counts)
 
 
 def rules(measured: Measured, seed: int) -> dict[str, tuple[float, NDArray[np.float64]]]:
@@ -181,7 +165,6 @@ def evaluate_selection(
     embedded: Sequence[Path],
     name: str = "clip",
     progress: Progress = no_progress,
-    load: Callable[..., Scorer] = load_scorer,
 ) -> SelectionEvaluation:
     """Evaluate all rules with one embedded model per seed.
 
@@ -192,34 +175,25 @@ def evaluate_selection(
         progress(number, seeds, f"{name}, seed {seed}")
         folder = embedded[min(number, len(embedded) - 1)]
         mixture = make_mixture(pairs, seed)
-        measured = measure(load(str(folder / DIRECTORIES[name]), name), mixture)
-        everything = np.ones(pairs, np.bool_)
+        measured = measure(load_scorer(str(folder / DIRECTORIES[name]), name), mixture)
+        everything, sorts = np.ones(pairs, np.bool_), np.array(mixture.sorts)
         for rule, (align, values) in rules(measured, seed).items():
             chosen = select(measured.s_0, values, everything, align, KEEP)
-            results.append(_figures(rule, seed, mixture, measured, chosen.pool, chosen.kept))
+            kept = chosen.kept
+            results.append(
+                RuleFigures(
+                    rule=rule,
+                    seed=seed,
+                    pool=int(chosen.pool.sum()),
+                    count=int(kept.sum()),
+                    kept={sort: float(kept[sorts == sort].mean()) for sort in SHARES},
+                    wrong=float(np.isin(sorts[kept], WRONG).mean()),
+                    phrases=float(measured.phrases[kept].mean()),
+                )
+            )
         pool = pool_of(measured.s_0, everything, ALIGN_SHARE) & ~np.isnan(measured.support)
         correlation.append(float(np.corrcoef(measured.s_0[pool], measured.support[pool])[0, 1]))
     return SelectionEvaluation(name, pairs, results, correlation)
-
-
-def _figures(
-    rule: str,
-    seed: int,
-    mixture: Mixture,
-    measured: Measured,
-    pool: NDArray[np.bool_],
-    kept: NDArray[np.bool_],
-) -> RuleFigures:
-    sorts = np.array(mixture.sorts)
-    return RuleFigures(
-        rule=rule,
-        seed=seed,
-        pool=int(pool.sum()),
-        count=int(kept.sum()),
-        kept={sort: float(kept[sorts == sort].mean()) for sort in SHARES},
-        wrong=float(np.isin(sorts[kept], WRONG).mean()),
-        phrases=float(measured.phrases[kept].mean()),
-    )
 
 
 def markdown(evaluation: SelectionEvaluation) -> str:

@@ -53,7 +53,7 @@ from research.bags_and_recall import (
     rows_of,
 )
 from research.evaluation.metrics import auc
-from research.markdown_tables import Mark, marks_table, table
+from research.markdown_tables import Mark, mark, marks_table, table
 from research.scenes.labelled_bags import KINDS, SceneBags, scene_bags
 from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import pictures_of
@@ -237,38 +237,30 @@ def _marks(
         wanted = (captions, bags, size)
         return np.array([r.recall.share for r in rows if (r.captions, r.bags, r.size) == wanted])
 
-    def listed(values: NDArray[np.float64]) -> str:
-        return ", ".join(f"{value:.3f}" for value in values)
+    def add(what: str, least: float, gap: NDArray[np.float64]) -> None:
+        reached.append(mark(what, f">= {least:.2f}", gap, ".3f", lambda value: value >= least))
 
-    marks = []
+    reached: list[Mark] = []
     for size in sizes:
         generic, ordinary, rich = (shares(name, "mined", size) for name in KINDS)
-        for what, gap, least in (
-            ("ordinary - generic", ordinary - generic, 0.08),
-            ("rich - ordinary", rich - ordinary, 0.05),
-        ):
-            marks.append(
-                Mark(f"R@1 #{size}: {what}", f">= {least}", listed(gap), bool((gap >= least).all()))
-            )
+        add(f"R@1 #{size}: ordinary - generic", 0.08, ordinary - generic)
+        add(f"R@1 #{size}: rich - ordinary", 0.05, rich - ordinary)
         if size == sizes[0]:
             harder = shares("ordinary", "random", size) - ordinary
-            marks.append(
-                Mark(f"R@1 #{size}: random - mined bags, ordinary captions", ">= 0.08",
-                     listed(harder), bool((harder >= 0.08).all()))
-            )  # fmt: skip
-        shuffled = [r.recall for r in rows if r.bags == "shuffled" and r.size == size]
-        error = [abs(r.share - 1 / size) / (((1 / size) * (1 - 1 / size) / r.captions) ** 0.5)
-                 for r in shuffled]  # fmt: skip
-        marks.append(
-            Mark(f"R@1 #{size}: shuffled captions, standard errors from 1/{size}", "<= 3",
-                 listed(np.array(error)), max(error) <= 3)
-        )  # fmt: skip
+            add(f"R@1 #{size}: random - mined bags, ordinary captions", 0.08, harder)
+        errors = [
+            abs(r.recall.share - 1 / size)
+            / ((1 / size * (1 - 1 / size) / r.recall.captions) ** 0.5)
+            for r in rows
+            if r.bags == "shuffled" and r.size == size
+        ]
+        what = f"R@1 #{size}: shuffled captions, standard errors from 1/{size}"
+        reached.append(mark(what, "<= 3", errors, ".3f", lambda error: error <= 3))
     aucs = np.array([row.auc_specificity for row in column])
-    ahead = aucs - np.array([row.auc_s for row in column])
     what = "column, ordinary captions: AUC of 'true of no similar picture'"
-    marks.append(Mark(what, ">= 0.70", listed(aucs), bool((aucs >= 0.70).all())))
-    marks.append(Mark(f"{what}, above s_0", ">= 0.10", listed(ahead), bool((ahead >= 0.10).all())))
-    return marks
+    add(what, 0.7, aucs)
+    add(f"{what}, above s_0", 0.1, aucs - np.array([row.auc_s for row in column]))
+    return reached
 
 
 # ------------------------------------------------------------------------------- a dataset

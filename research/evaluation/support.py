@@ -6,18 +6,19 @@ fine-grained errors, ranked by decreasing -PAS, and the same for a control that 
 (it gets the mean image vector); the difference between the two is due to the image.
 """
 
+import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.captions import Caption
-from backend.engine.english.phrases import phrases_of
+from backend.engine.english.phrases import KINDS, phrases_of
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
 from backend.engine.phrases.pair_support import Normalisation, PoolMoments
@@ -124,8 +125,6 @@ def real_coverage() -> tuple[float, int]:
 
 def drawn_f1(count: int, seed: int = 20_261_122) -> float:
     """F1 of the extracted phrases (span, kind) against the grammar's own claims."""
-    import random
-
     rng = random.Random(seed)
     right = named = 0
     for _ in range(count):
@@ -144,12 +143,17 @@ def drawn_f1(count: int, seed: int = 20_261_122) -> float:
 def _figures(scorer: Scorer, name: str, seed: int, pairs: LabelledPairs) -> SupportFigures:
     pools = make_pools(scorer.reader, scorer.open_session().embed)
     scores = attributions(scorer, pools, states_of(scorer, pairs))
+    changed = list(_changed_phrases(pairs, scores))
     control = None
     if name != "blip-itm":  # ITM reads patches, so there is no mean image vector
-        control = phrase_auc(pairs, attributions(scorer, pools, _mean_image(scorer, pairs)))
-    scale = normalisation_of(kinds_and_values(phrases) for phrases in scores)
+        of_mean = attributions(scorer, pools, _mean_image(scorer, pairs))
+        control = _pooled_auc(_changed_phrases(pairs, of_mean))
+    scale = normalisation_of(scores)
     supported = [supports(scale, phrases) for phrases in scores]
-    s_0 = np.array([float(s) for s in _match(scorer, pairs)])
+    s_0 = [
+        float(scorer.score([(state, [caption.text])])[0][0])
+        for state, caption in states_of(scorer, pairs)
+    ]
     phrases = [phrase for of_caption in scores for phrase in of_caption]
     return SupportFigures(
         scorer=name,
@@ -157,15 +161,19 @@ def _figures(scorer: Scorer, name: str, seed: int, pairs: LabelledPairs) -> Supp
         pairs=len(pairs),
         phrases=len(phrases),
         covered=sum(phrase.covered for phrase in phrases) / len(phrases),
-        auc=phrase_auc(pairs, scores),
-        auc_within=phrase_auc_within(pairs, scores),
-        auc_by_basis=phrase_auc(pairs, scores, by_basis=True),
+        auc=_pooled_auc(changed),
+        # Unaffected by how far s can fall at all, which differs between captions.
+        auc_within=float(
+            np.mean([roc_auc_score(*of_caption) for of_caption in changed
+                     if len(set(of_caption[0])) > 1])
+        ),
+        auc_by_basis=_pooled_auc(_changed_phrases(pairs, scores, by_basis=True)),
         control=control,
         auc_by_support=_auc(pairs.wrong, [mean for mean, _ in supported]),
         auc_by_weakest=_auc(pairs.wrong, [least for _, least in supported]),
-        auc_by_s_0=_auc(pairs.wrong, s_0.tolist()),
+        auc_by_s_0=_auc(pairs.wrong, s_0),
         cost=_cost(scorer, pools, pairs),
-    )
+    )  # fmt: skip
 
 
 def attributions(
@@ -176,47 +184,37 @@ def attributions(
     return [phrases for _, phrases in attribute_phrases(scorer, pairs, nonces)]
 
 
-def kinds_and_values(scores: Sequence[PhraseScore]) -> tuple[list[int], list[float]]:
-    """Kind indices and attributions of one pair's tested phrases, as needed for support."""
-    from backend.engine.english.phrases import KINDS
-
-    kept = [
+def _kinds_and_values(scores: Sequence[PhraseScore]) -> tuple[list[int], list[float]]:
+    tested = [
         (KINDS.index(score.phrase.kind), score.basis) for score in scores if score.basis is not None
     ]
-    return [kind for kind, _ in kept], [value for _, value in kept]
+    return [kind for kind, _ in tested], [value for _, value in tested]
+
+
+def normalisation_of(pool: Iterable[Sequence[PhraseScore]]) -> Normalisation:
+    """The normalisation of a pool, from the phrases of each of its pairs."""
+    moments = PoolMoments()
+    for phrases in pool:
+        moments.add(*_kinds_and_values(phrases))
+    return moments.normalisation()
 
 
 def supports(scale: Normalisation, scores: Sequence[PhraseScore]) -> tuple[float, float]:
     """(support, weakest) of one pair; NaN if no phrase could be tested."""
-    mean, least = scale.support(*kinds_and_values(scores))
+    mean, least = scale.support(*_kinds_and_values(scores))
     return (np.nan, np.nan) if mean is None or least is None else (mean, least)
 
 
-def phrase_auc(
-    pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]], by_basis: bool = False
-) -> float:
-    """AUC of changed against unchanged phrases, pooled over all captions with a fine-grained error;
-    scored by -PAS, or with `by_basis` by the attribution that support is based on."""
-    changed = list(_changed_phrases(pairs, scores, by_basis))
-    labels = [label for listed, _ in changed for label in listed]
-    return float(roc_auc_score(labels, [value for _, listed in changed for value in listed]))
-
-
-def phrase_auc_within(pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]]) -> float:
-    """Mean AUC within captions that have both changed and unchanged phrases: unaffected by how far
-    s can fall at all, which differs between captions."""
-    changed = _changed_phrases(pairs, scores, False)
-    return float(
-        np.mean(
-            [roc_auc_score(labels, values) for labels, values in changed if len(set(labels)) > 1]
-        )
-    )
+def _pooled_auc(changed: Iterable[tuple[list[bool], list[float]]]) -> float:
+    labels, values = zip(*changed, strict=True)
+    return float(roc_auc_score([*chain(*labels)], [*chain(*values)]))
 
 
 def _changed_phrases(
-    pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]], by_basis: bool
+    pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]], by_basis: bool = False
 ) -> Iterator[tuple[list[bool], list[float]]]:
-    """(is changed, negated attribution) of each tested phrase, one caption at a time."""
+    """(is changed, -PAS) of the tested phrases of each caption with a fine-grained error; with
+    `by_basis` the attribution that support is based on."""
     for row, phrase_scores in enumerate(scores):
         if not pairs.changed[row]:
             continue
@@ -236,12 +234,6 @@ def _changed_phrases(
 def _auc(wrong: NDArray[np.bool_], values: Sequence[float]) -> float:
     known = ~np.isnan(np.array(values))
     return float(roc_auc_score(wrong[known], -np.array(values)[known]))
-
-
-def _match(scorer: Scorer, pairs: LabelledPairs) -> Iterator[float]:
-    for state, caption in states_of(scorer, pairs):
-        (scores,) = scorer.score([(state, [caption.text])])
-        yield float(scores[0])
 
 
 def _mean_image(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:
@@ -288,11 +280,3 @@ def markdown(evaluation: SupportEvaluation) -> str:
         rows.append([name, f"{len(listed)} × {listed[0].pairs}", *figures, cost])
     return "\n\n".join([table(("without a model", "found", "mark"), without_model),
                         table(head, rows)])  # fmt: skip
-
-
-def normalisation_of(pool: Iterable[tuple[ArrayLike, ArrayLike]]) -> Normalisation:
-    """The normalisation of a pool, from (kinds, attributions) of each of its pairs."""
-    moments = PoolMoments()
-    for kinds, values in pool:
-        moments.add(kinds, values)
-    return moments.normalisation()

@@ -62,56 +62,42 @@ def localisation(
 
     The word prior is cross-fitted on the two halves given by `test`; nothing else is fitted here.
     """
-    rows = [row for row in range(len(pairs)) if _known(pairs, trajectories[row], row)]
-    if len(rows) < 2:
+    changed: dict[int, NDArray[np.bool_]] = {}
+    for row, trajectory in enumerate(trajectories):
+        words = range(len(trajectory.first_step_scores))
+        truth = np.array([word in pairs.changed[row] for word in words], np.bool_)
+        if trajectory.steps and truth.any() and not truth.all():
+            changed[row] = truth
+    if len(changed) < 2:
         return None
+    known = [trajectories[row] for row in changed]
     scored: dict[str, list[WordScores]] = {
-        OURS: [word_scores(trajectories[row], weights) for row in rows],
-        "single deletion": [_float(trajectories[row].deletion_gains) for row in rows],
-        "order of removal": [_order(trajectories[row]) for row in rows],
-        PRIOR: _prior(pairs, trajectories, rows, test),
+        OURS: [word_scores(trajectory, weights) for trajectory in known],
+        "single deletion": [t.deletion_gains.astype(np.float64) for t in known],
+        "order of removal": [_order(trajectory) for trajectory in known],
+        PRIOR: _prior(pairs.captions, changed, test),
     }
-    if all(trajectories[row].expectation is not None for row in rows):
-        scored[CAPTIONER] = [_surprise(trajectories[row]) for row in rows]
+    if all(trajectory.expectation is not None for trajectory in known):
+        scored[CAPTIONER] = [_surprise(trajectory) for trajectory in known]
     for name, given in (("gradient", gradients), (INTERVENTION, interventions)):
         if given is not None:
-            scored[name] = [given[row][: len(trajectories[row].first_step_scores)] for row in rows]
-    truths = [_truth(pairs, trajectories[row], row) for row in rows]
-    phrases = [
-        _in_its_phrase(pairs.captions[row], truth) for row, truth in zip(rows, truths, strict=True)
-    ]
-    single = {name: _rates(truths, phrases, scores) for name, scores in scored.items()}
-    by_score = {name: _mean(hits) for name, hits in single.items()}
-    chance = [
-        (*_by_chance(truth), *_by_chance(phrase)[:2])
-        for truth, phrase in zip(truths, phrases, strict=True)
-    ]
-    by_score[CHANCE] = _mean(chance)
-    kinds = [pairs.kinds[row] for row in rows]
+            scored[name] = [given[row][: len(truth)] for row, truth in changed.items()]
+    phrases = [_in_its_phrase(pairs.captions[row], truth) for row, truth in changed.items()]
+    truths = list(zip(changed.values(), phrases, strict=True))
+    hits = {
+        name: np.array([_rates(*truth, of) for truth, of in zip(truths, scores, strict=True)])
+        for name, scores in scored.items()
+    }
+    hits[CHANCE] = np.array(
+        [(*_by_chance(truth), *_by_chance(phrase)[:2]) for truth, phrase in truths]
+    )
+    kinds = np.array([pairs.kinds[row] for row in changed])
     by_kind = {
-        kind: {
-            name: _mean(
-                [hit for hit, hit_kind in zip(hits, kinds, strict=True) if hit_kind == kind]
-            )
-            for name, hits in {**single, CHANCE: chance}.items()
-            if name in _BY_KIND
-        }
-        for kind in sorted(set(kinds))
+        kind: {name: _mean(hits[name][kinds == kind]) for name in _BY_KIND if name in hits}
+        for kind in sorted(set(kinds.tolist()))
         if kind
     }
-    return Localisation(by_score, by_kind)
-
-
-def _known(pairs: LabelledPairs, trajectory: Trajectory, row: int) -> bool:
-    if not pairs.changed[row] or not trajectory.steps:
-        return False
-    truth = _truth(pairs, trajectory, row)
-    return bool(truth.any() and not truth.all())
-
-
-def _truth(pairs: LabelledPairs, trajectory: Trajectory, row: int) -> NDArray[np.bool_]:
-    read = len(trajectory.first_step_scores)
-    return np.array([i in pairs.changed[row] for i in range(read)], np.bool_)
+    return Localisation({name: _mean(rates) for name, rates in hits.items()}, by_kind)
 
 
 def _in_its_phrase(caption: str, truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -153,10 +139,6 @@ def _surprise(trajectory: Trajectory) -> WordScores:
     return surprises
 
 
-def _float(values: NDArray[np.float32]) -> WordScores:
-    return values.astype(np.float64)
-
-
 def _order(trajectory: Trajectory) -> WordScores:
     """Higher for words removed earlier; 0 for words never removed."""
     ranks = np.zeros(len(trajectory.first_step_scores))
@@ -167,19 +149,15 @@ def _order(trajectory: Trajectory) -> WordScores:
 
 
 def _prior(
-    pairs: LabelledPairs, trajectories: Sequence[Trajectory], rows: list[int],
-    test: NDArray[np.bool_],
-) -> list[WordScores]:  # fmt: skip
-    """For each row, the log-odds that each word was changed, from the text alone."""
-    seen = {row: _word_features(pairs.captions[row], len(trajectories[row].first_step_scores))
-            for row in rows}  # fmt: skip
+    captions: Sequence[str], changed: dict[int, NDArray[np.bool_]], test: NDArray[np.bool_]
+) -> list[WordScores]:
+    """For each row of `changed`, the log-odds that each word was changed, from the text alone."""
+    seen = {row: _word_features(captions[row], len(truth)) for row, truth in changed.items()}
     by_row: dict[int, WordScores] = {}
     for half in (False, True):
-        half_rows = [row for row in rows if bool(test[row]) is half]
-        other = [row for row in rows if bool(test[row]) is not half]
-        truth = np.concatenate(
-            [np.zeros(0, np.bool_), *(_truth(pairs, trajectories[row], row) for row in other)]
-        )
+        half_rows = [row for row in changed if bool(test[row]) is half]
+        other = [row for row in changed if bool(test[row]) is not half]
+        truth = np.concatenate([np.zeros(0, np.bool_), *(changed[row] for row in other)])
         if len(set(truth.tolist())) < 2:
             by_row |= {row: np.zeros(len(seen[row])) for row in half_rows}
             continue
@@ -189,7 +167,7 @@ def _prior(
         )
         for row in half_rows:
             by_row[row] = model.decision_function(names.transform(seen[row]))
-    return [by_row[row] for row in rows]
+    return [by_row[row] for row in changed]
 
 
 def _word_features(caption: str, read: int) -> list[dict[str, float]]:
@@ -207,28 +185,18 @@ def _word_features(caption: str, read: int) -> list[dict[str, float]]:
     ]
 
 
-#: top-1, top-3, AUC, phrase top-1, phrase top-3.
-_Rates = tuple[float, float, float, float, float]
-
-
 def _rates(
-    truths: Sequence[NDArray[np.bool_]],
-    phrases: Sequence[NDArray[np.bool_]],
-    scores: Sequence[WordScores],
-) -> list[_Rates]:
-    rates = []
-    for truth, phrase, score in zip(truths, phrases, scores, strict=True):
-        order = np.argsort(-score, kind="stable")
-        rates.append(
-            (
-                float(truth[order[0]]),
-                float(truth[order[:3]].any()),
-                float(roc_auc_score(truth, score)),
-                float(phrase[order[0]]),
-                float(phrase[order[:3]].any()),
-            )
-        )
-    return rates
+    truth: NDArray[np.bool_], phrase: NDArray[np.bool_], score: WordScores
+) -> tuple[float, float, float, float, float]:
+    """top-1, top-3, AUC, phrase top-1, phrase top-3 of one caption."""
+    order = np.argsort(-score, kind="stable")
+    return (
+        float(truth[order[0]]),
+        float(truth[order[:3]].any()),
+        float(roc_auc_score(truth, score)),
+        float(phrase[order[0]]),
+        float(phrase[order[:3]].any()),
+    )
 
 
 def _by_chance(truth: NDArray[np.bool_]) -> tuple[float, float, float]:
@@ -240,6 +208,6 @@ def _by_chance(truth: NDArray[np.bool_]) -> tuple[float, float, float]:
     return changed / words, 1 - missed, 0.5
 
 
-def _mean(rates: Sequence[_Rates]) -> HitRates:
-    top1, top3, auc, *phrase = np.mean(rates, axis=0).tolist()
+def _mean(rates: NDArray[np.float64]) -> HitRates:
+    top1, top3, auc, *phrase = rates.mean(0).tolist()
     return HitRates(top1, top3, auc, len(rates), *phrase)

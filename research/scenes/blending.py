@@ -187,13 +187,11 @@ def invented(description: Description, scene: Scene, rng: random.Random) -> Desc
 
 
 def _in_order(text: str, claims: frozenset[str]) -> list[str]:
-    """The nouns that the caption claims to be present, in order of appearance."""
     nouns = [noun for noun in map(_noun_of().get, _words(text)) if noun in claims]
     return list(dict.fromkeys(noun for noun in nouns if noun is not None))
 
 
 def _is_near(text: str, noun: str) -> bool:
-    """Whether "near" or a synonym precedes the thing."""
     words = _words(text)
     place = next(n for n, word in enumerate(words) if _noun_of().get(word) == noun)
     tie = []

@@ -99,7 +99,6 @@ def _after_copula(words: Words, at: int, leading: bool) -> Iterator[int]:
 
 
 def _links(words: Words, at: int, first: str) -> Iterator[Reading]:
-    """Any number of further things, each linked to the first one."""
     for kind, options in phrasing.LINKS.items():
         for before, behind, inverse in dict.fromkeys(options):
             start = _match(words, at, before)

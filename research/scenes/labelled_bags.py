@@ -86,7 +86,6 @@ def rich(scene: Scene, rng: random.Random) -> Description:
 
 
 def _order(scene: Scene) -> tuple[list[int], list[Link]]:
-    """The things in order, a related pair first, and their links to the first one."""
     order, links = [0], []
     if scene.relations:
         relation = scene.relations[0]

@@ -215,7 +215,6 @@ def _relink(d: Description, k: int, kind: str, wording: int | None = None) -> De
 
 
 def _exchange(d: Description) -> Description:
-    """Exchange the first two phrases; the links stay the same."""
     first, second = d.phrases[0], d.phrases[1]
     return replace(d, phrases=(second, first, *d.phrases[2:]))
 

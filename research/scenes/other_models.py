@@ -110,7 +110,6 @@ def train_clip(
 
 
 def _distance(vectors: torch.Tensor, guides: torch.Tensor) -> torch.Tensor:
-    """Mean of 1 - cosine similarity."""
     return 1 - F.cosine_similarity(vectors.float(), guides.float(), dim=-1).mean()
 
 

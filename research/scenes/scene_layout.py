@@ -61,7 +61,6 @@ def _height(thing: Thing) -> float:
 
 
 def _width(scene: Scene, members: list[int]) -> float:
-    """The width that a place needs."""
     needed = 0.0
     for i in members:
         thing = scene.things[i]
@@ -135,7 +134,6 @@ def _arrange(
 
 
 def _copies(spot: Spot, thing: Thing, rng: random.Random) -> list[Spot]:
-    """The thing itself, or several instances side by side."""
     if thing.count == 1:
         return [spot]
     step = spot.height * WIDTHS[thing.noun] * 0.85

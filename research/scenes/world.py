@@ -183,8 +183,6 @@ def make_scene(generator: random.Random, unfamiliar: bool = False) -> Scene:
 
 
 class _Builder:
-    """Builds a scene place by place."""
-
     def __init__(self, generator: random.Random, unfamiliar: bool) -> None:
         self.rng = generator
         self.unfamiliar = unfamiliar
