@@ -81,8 +81,7 @@ def icc(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
-        from research.concreteness.components import load_parts
-        from research.concreteness.pipeline import choose_to_rate, make, read_ratings
+        from research.concreteness.pipeline import choose_to_rate, load_parts, make, read_ratings
 
         if (labelled is None) == (to_rate is None):
             raise SettingsError(

@@ -23,21 +23,34 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
+from backend.datasets.images import load_image
 from backend.engine import hub
 from backend.engine.captions import Caption
 from backend.engine.concreteness.scoring import score_captions
+from backend.engine.embeddings import embedded_model
+from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
-from backend.errors import DatasetFormatError, ModelMismatch, SettingsError, TrainingError
+from backend.errors import (
+    DatasetFormatError,
+    ImageError,
+    ModelMismatch,
+    SettingsError,
+    TrainingError,
+)
 from backend.progress import Progress, no_progress
 from research.concreteness import semantic_bottleneck
 from research.concreteness.correlations import Agreement, agreement
 from research.concreteness.fidelity import edit_similarity, meaning_similarity
-from research.concreteness.semantic_bottleneck import SemanticBottleneck
+from research.concreteness.semantic_bottleneck import SemanticBottleneck, load_semantic_bottleneck
 from research.concreteness.visual_bottleneck import (
     PictureCaptioner,
     TextToImage,
+    gallery_of,
+    load_diffusion,
+    load_picture_captioner,
     through_pictures,
 )
 
@@ -247,6 +260,8 @@ def uniformly(
 
 
 _COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
+#: Both scores of a caption, and its reconstructions by picture and by vector.
+Reconstructed = tuple[float, float, str, str]
 #: 1 normalised CLIP's vectors, used BERTScore's last layer and distilled in one stage.
 VERSION = "2"
 #: Pictures per caption for aveCLIP.
@@ -266,6 +281,54 @@ class Parts:
     encoder: str | None
     distill_into: str
     scorer: Scorer | None = None
+
+
+GALLERY = "gallery:"
+_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+#: Maximum size of a gallery: more pictures make the bottleneck finer, and loading slower.
+MOST_PICTURES = 5000
+
+
+def load_parts(
+    text_to_image: str,
+    captioner: str,
+    clip: str,
+    language_model: str,
+    encoder: str | None = None,
+    distill_into: str | None = None,
+    prefix: int = 1,
+    device: str = "cpu",
+    seed: int = 0,
+    ave_clip: bool = False,
+) -> Parts:
+    """Load all components; `ave_clip`: also a scorer for this control.
+
+    Raises ModelUnavailable, or SettingsError for a gallery without pictures.
+    """
+    return Parts(
+        _text_to_image(text_to_image, clip, device),
+        load_picture_captioner(captioner, device),
+        load_semantic_bottleneck(clip, language_model, prefix, device, seed),
+        encoder,
+        distill_into or embedded_model(),
+        load_scorer(clip, "clip", device) if ave_clip else None,
+    )
+
+
+def _text_to_image(name: str, clip: str, device: str) -> TextToImage:
+    if not name.startswith(GALLERY):
+        return load_diffusion(name, device)
+    folder = Path(name.removeprefix(GALLERY)).expanduser()
+    pictures: list[Image.Image] = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in _ENDINGS and len(pictures) < MOST_PICTURES:
+            try:
+                pictures.append(load_image(path))
+            except ImageError:
+                continue  # skip unreadable pictures
+    if not pictures:
+        raise SettingsError(f"There are no pictures in {folder}.")
+    return gallery_of(load_scorer(clip, "clip", device), pictures)
 
 
 @dataclass(frozen=True)
@@ -367,8 +430,7 @@ def make(
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip
     texts = [text for text, _ in labelled]
-    returned = _reconstructions(out / "scores.csv")
-    seen, read = zip(*(returned[text] for text in texts), strict=True)
+    _, _, seen, read = zip(*(known[text] for text in texts), strict=True)
     ave_clip = None
     if parts.scorer is not None:
         averages = average_clip(texts, parts.text_to_image, parts.scorer, PICTURES, seed)
@@ -436,8 +498,8 @@ def _semantic(
 
 def _scores(
     captions: Sequence[str], parts: Parts, path: Path, seed: int, progress: Progress
-) -> dict[str, tuple[float, float]]:
-    """(VBA, SBA) of each caption; those already in the file are not computed again."""
+) -> dict[str, Reconstructed]:
+    """What became of each caption; those already in the file are not computed again."""
     _cut_unfinished_row(path)
     known = _read(path)
     is_new = not path.exists()
@@ -453,7 +515,7 @@ def _scores(
                 ((sba, read),) = semantic_bottleneck.through_vectors([caption], parts.semantic)
                 writer.writerow([caption, vba, sba, seen, read])
                 file.flush()
-                known[caption] = (vba, sba)
+                known[caption] = (vba, sba, seen, read)
             progress(done, len(captions), "Reconstructing captions")
     return known
 
@@ -470,25 +532,19 @@ def _cut_unfinished_row(path: Path) -> None:
             csv.writer(file).writerows(rows[:-1])
 
 
-def _read(path: Path) -> dict[str, tuple[float, float]]:
-    """The scores written by earlier runs; incomplete rows are skipped, and so computed again."""
+def _read(path: Path) -> dict[str, Reconstructed]:
+    """What earlier runs wrote; incomplete rows are skipped, and so computed again."""
     if not path.exists():
         return {}
-    stored: dict[str, tuple[float, float]] = {}
+    stored: dict[str, Reconstructed] = {}
     with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
+        for row in list(csv.reader(file))[1:]:
             try:
-                stored[str(row["caption"])] = (float(row["vba"]), float(row["sba"]))
-            except (KeyError, TypeError, ValueError):
+                caption, vba, sba, seen, read = row
+                stored[caption] = (float(vba), float(sba), seen, read)
+            except ValueError:
                 continue
     return stored
-
-
-def _reconstructions(path: Path) -> dict[str, tuple[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return {
-            row["caption"]: (row["by_picture"], row["by_vector"]) for row in csv.DictReader(file)
-        }
 
 
 def read_ratings(path: Path) -> list[tuple[str, float]]:

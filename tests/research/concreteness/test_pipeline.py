@@ -14,8 +14,7 @@ from backend.engine.concreteness.scoring import score_captions
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import DatasetFormatError, ModelUnavailable, SettingsError, TrainingError
 from backend.settings import EMBEDDED_CAPTIONER, MODELS
-from research.concreteness import components, pipeline, semantic_bottleneck
-from research.concreteness.components import load_parts
+from research.concreteness import pipeline, semantic_bottleneck
 from research.concreteness.correlations import agreement
 from research.concreteness.fidelity import (
     edit_similarity,
@@ -25,6 +24,7 @@ from research.concreteness.pipeline import (
     EDIT,
     MEANING,
     average_clip,
+    load_parts,
     make,
     read_ratings,
     standardised,
@@ -130,7 +130,7 @@ def test_the_pipeline_produces_a_scorer_and_resumes(
     kind: str, gallery: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With random weights, twenty steps draw nothing better.
-    monkeypatch.setattr(components, "load_diffusion", partial(load_diffusion, steps=3))
+    monkeypatch.setattr(pipeline, "load_diffusion", partial(load_diffusion, steps=3))
     texts = captions(50)
     rated = [*((text, 3.0) for text in captions(56)[50:]), *((text, 0.0) for text in ABSTRACT)]
     every = [*texts, *(text for text, _ in rated)]
@@ -217,4 +217,4 @@ def test_an_unfinished_row_is_computed_again(end: bytes, tmp_path: Path) -> None
     file.write_bytes(whole + end)
     pipeline._cut_unfinished_row(file)
     assert file.read_bytes() == whole
-    assert pipeline._read(file) == {"A dog\nruns": (0.25, 0.5)}
+    assert pipeline._read(file) == {"A dog\nruns": (0.25, 0.5, "a", "b")}
