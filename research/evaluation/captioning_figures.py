@@ -26,7 +26,7 @@ from research.markdown_tables import table
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import SceneBags
-from research.scenes.phrasing import NAMES
+from research.scenes.phrasing import NOUN_OF
 from research.scenes.renderer import pictures_of
 from research.scenes.world import NOUNS
 
@@ -37,8 +37,6 @@ REFERENCES = 5
 #: Added to a seed: scenes held out.
 HELD_OUT = 2_000
 _TOGETHER = 100
-#: Words that name an object, in the singular and in the plural, by the object's name.
-_OBJECTS = {word: noun for noun, names in NAMES.items() for pair in names for word in pair}
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ def measure(policy: Policy, held_out: HeldOut, recipe: str, seed: int, step: int
     invented = chair(
         mentioned,
         [{thing.noun for thing in scene.things} for scene in held_out.made.scenes],
-        _OBJECTS,
+        NOUN_OF,
     )
     return Figures(
         recipe, seed, step, retrieved[0], tuple(retrieved[1:]),

@@ -15,7 +15,7 @@ and is omitted.
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from itertools import takewhile
 
 from backend.engine.captions import Caption
 from research.scenes import phrasing
@@ -23,7 +23,7 @@ from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import Description, Link, NounPhrase
 from research.scenes.labelled_bags import rich
 from research.scenes.noise import fine_grained
-from research.scenes.truth import TELLING, is_true
+from research.scenes.truth import TELLING
 from research.scenes.world import COLOURLESS, COLOURS, NOUNS, SIZES, Scene, colours_of, fits
 
 #: Maximum number of inventions in a description; the rate is divided among them.
@@ -42,11 +42,13 @@ def description_of(text: str) -> Description | None:
     claims = claims_of(text)
     if claims is None:
         return None
-    nouns = _in_order(text, claims)
+    words = _words(text)
+    mentioned = dict.fromkeys(phrasing.NOUN_OF.get(word) for word in words)
+    nouns = [noun for noun in mentioned if noun is not None and noun in claims]
     first = nouns[0]
     phrases = tuple(_phrase(noun, claims) for noun in nouns)
     links = tuple(
-        _link(first, noun, place, claims, _is_near(text, noun))
+        _link(first, noun, place, claims, _is_near(words, noun))
         for place, noun in enumerate(nouns[1:], 1)
     )
     return Description(
@@ -83,10 +85,8 @@ def _in_words_of(description: Description, captions: Sequence[str]) -> str:
     """The description as a sentence that keeps the captions' words, as a model is asked to: of the
     wordings of place, weather and absent thing, those with the fewest words that occur in no
     caption; ties are resolved by most words in common with the first caption."""
-    first_words, all_words = (
-        set(_words(captions[0])),
-        {word for caption in captions for word in _words(caption)},
-    )
+    first_words = set(_words(captions[0]))
+    all_words = {word for caption in captions for word in _words(caption)}
 
     def words_missed(wording: str) -> tuple[int, int]:
         words = set(wording.split())
@@ -181,33 +181,18 @@ def invented(description: Description, scene: Scene, rng: random.Random) -> Desc
         return replace(description, phrases=phrases, links=links)
     false = fine_grained(description, scene, rng, ("colour", "noun", "count", "size", "action",
                                             "setting", "weather", "relation"))  # fmt: skip
-    if false is None or is_true(false.description, scene):
-        return None
-    return false.description
+    return None if false is None else false.description
 
 
-def _in_order(text: str, claims: frozenset[str]) -> list[str]:
-    nouns = [noun for noun in map(_noun_of().get, _words(text)) if noun in claims]
-    return list(dict.fromkeys(noun for noun in nouns if noun is not None))
-
-
-def _is_near(text: str, noun: str) -> bool:
-    words = _words(text)
-    place = next(n for n, word in enumerate(words) if _noun_of().get(word) == noun)
-    tie = []
-    while place > 0 and _noun_of().get(words[place - 1]) is None:
-        place -= 1
-        tie.append(words[place])
-    return not {"near", "beside", "next"}.isdisjoint(tie)
+def _is_near(words: Sequence[str], noun: str) -> bool:
+    """Whether a synonym of "near" stands between the noun and the one before it."""
+    place = next(n for n, word in enumerate(words) if phrasing.NOUN_OF.get(word) == noun)
+    before = takewhile(lambda word: word not in phrasing.NOUN_OF, reversed(words[:place]))
+    return not {"near", "beside", "next"}.isdisjoint(before)
 
 
 def _words(text: str) -> list[str]:
     return [word.lower() for word in Caption.parse(text).words]
-
-
-@cache
-def _noun_of() -> dict[str, str]:
-    return {word: n for n, names in phrasing.NAMES.items() for pair in names for word in pair}
 
 
 def _phrase(noun: str, claims: frozenset[str]) -> NounPhrase:

@@ -6,8 +6,7 @@ the beach an action and a setting), and the first parse of the whole caption cou
 missing, so that the shortened captions of a trajectory can be parsed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
 
 from backend.engine.captions import Caption
 from research.scenes import phrasing
@@ -22,6 +21,12 @@ Reading = tuple[int, Claims]
 _NOTHING: Claims = frozenset()
 _SEATS = ("bench", "chair")
 _ARTICLES = ("a", "an", "the")
+_SIZES = {word: size for size, words in phrasing.SIZES.items() for word in words}
+_ACTIONS = {word: action for action, words in phrasing.ACTIONS.items() for word in words}
+_PLACES = {phrase: s for s, phrases in phrasing.SETTINGS.items() for phrase in phrases} | {
+    "on the grass": "park"  # like "on a lawn"; what is left of the longer wording
+}
+_WEATHERS = {phrase: w for w, phrases in phrasing.WEATHERS.items() for phrase in phrases}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 
 
@@ -37,7 +42,7 @@ def claims_of(text: str) -> Claims | None:
 
 
 def _caption(words: Words) -> Iterator[Reading]:
-    for start, first in _optional(words, 0, _settings, "in "):
+    for start, first in _optional(words, 0, _PLACES, "in "):
         for at in _after_opener(words, start):
             for end, nouns, made in _noun_phrase(words, at, leading=True):
                 for last, more in _links(words, end, nouns):
@@ -61,13 +66,13 @@ def _noun_phrase(words: Words, at: int, leading: bool = False) -> Iterator[tuple
     count = _COUNTS.get(words[at]) if at < len(words) else None
     position = at + (count is not None)
     qualities: set[str] = set()
-    if position < len(words) and words[position] in _sizes():
-        qualities.add(_sizes()[words[position]])
+    if position < len(words) and words[position] in _SIZES:
+        qualities.add(_SIZES[words[position]])
         position += 1
     if position < len(words) and words[position] in COLOURS:
         qualities.add(words[position])
         position += 1
-    noun = _nouns().get(words[position]) if position < len(words) else None
+    noun = phrasing.NOUN_OF.get(words[position]) if position < len(words) else None
     if noun is None:
         return
     made = {noun, *(f"{noun}/{quality}" for quality in qualities)}
@@ -76,8 +81,8 @@ def _noun_phrase(words: Words, at: int, leading: bool = False) -> Iterator[tuple
         for last in _after_copula(words, end, leading):
             # First without an action: "sitting on a bench" is a relation, not an action.
             yield last, noun, frozenset(made | dressed)
-            if last < len(words) and words[last] in _actions():
-                action = _actions()[words[last]]
+            if last < len(words) and words[last] in _ACTIONS:
+                action = _ACTIONS[words[last]]
                 yield last + 1, noun, frozenset(made | dressed | {f"{noun}/{action}"})
 
 
@@ -116,8 +121,8 @@ def _links(words: Words, at: int, first: str) -> Iterator[Reading]:
 
 
 def _tail(words: Words, at: int) -> Iterator[Reading]:
-    for after_setting, where in _optional(words, at, _settings, "in "):
-        for two, when in _optional(words, after_setting, _weathers, "at "):
+    for after_setting, where in _optional(words, at, _PLACES, "in "):
+        for two, when in _optional(words, after_setting, _WEATHERS, "at "):
             for end, absent in _absent(words, two):
                 yield end, where | when | absent
 
@@ -125,18 +130,16 @@ def _tail(words: Words, at: int) -> Iterator[Reading]:
 def _absent(words: Words, at: int) -> Iterator[Reading]:
     for before, behind in phrasing.ABSENT:
         start = _match(words, at, before)
-        if start is None or start >= len(words) or words[start] not in _nouns():
+        if start is None or start >= len(words) or words[start] not in phrasing.NOUN_OF:
             continue
         end = _match(words, start + 1, behind)
         if end is not None:
-            yield end, frozenset({f"no {_nouns()[words[start]]}"})
+            yield end, frozenset({f"no {phrasing.NOUN_OF[words[start]]}"})
     yield at, _NOTHING
 
 
-def _optional(
-    words: Words, at: int, phrases: Callable[[], Mapping[str, str]], prefix: str
-) -> Iterator[Reading]:
-    for phrase, value in phrases().items():
+def _optional(words: Words, at: int, phrases: Mapping[str, str], prefix: str) -> Iterator[Reading]:
+    for phrase, value in phrases.items():
         end = _match(words, at, phrase)
         if end is not None:
             yield end, frozenset({prefix + value})
@@ -153,29 +156,3 @@ def _match(words: Words, at: int, phrase: str) -> int | None:
         else:
             return None
     return at
-
-
-@cache
-def _nouns() -> dict[str, str]:
-    return {word: n for n, names in phrasing.NAMES.items() for pair in names for word in pair}
-
-
-@cache
-def _sizes() -> dict[str, str]:
-    return {word: size for size, words in phrasing.SIZES.items() for word in words}
-
-
-@cache
-def _actions() -> dict[str, str]:
-    return {word: action for action, words in phrasing.ACTIONS.items() for word in words}
-
-
-@cache
-def _settings() -> dict[str, str]:
-    known = {phrase: s for s, phrases in phrasing.SETTINGS.items() for phrase in phrases}
-    return known | {"on the grass": "park"}  # like "on a lawn"; what is left of the longer wording
-
-
-@cache
-def _weathers() -> dict[str, str]:
-    return {phrase: w for w, phrases in phrasing.WEATHERS.items() for phrase in phrases}

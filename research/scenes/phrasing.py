@@ -121,6 +121,8 @@ WEATHERS: dict[str, tuple[str, ...]] = {
     "snow": ("in the snow", "on a snowy day"),
     "night": ("at night", "in the dark"),
 }
+#: The nouns by their names, in the singular and in the plural.
+NOUN_OF = {word: noun for noun, names in NAMES.items() for pair in names for word in pair}
 #: Wordings of a link between two noun phrases: (words before the second, words after it, inverse).
 #: Inverse: the second phrase is the subject of the relation.
 LINKS: dict[str, tuple[tuple[str, str, bool], ...]] = {
