@@ -326,7 +326,7 @@ def _phrases(
         return report, selection.markdown(report)
     from backend.engine.scoring.loading import load_scorer
     from research.evaluation import composition
-    from research.scenes.labelled_scenes import DIRECTORIES
+    from research.evaluation.labelled import DIRECTORIES
 
     if sugarcrepe is None:
         comparisons = composition.drawn_comparisons(pairs, first_seed)

@@ -32,6 +32,7 @@ from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.chat_server import Respond, chat_server
+from research.evaluation.labelled import DIRECTORIES
 from research.evaluation.specificity import SIZES as BAG_SIZES
 from research.evaluation.specificity import RecallRow
 from research.markdown_tables import Mark, mark, marks_table, table
@@ -39,7 +40,6 @@ from research.scenes import blending
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
 from research.scenes.labelled_bags import rich
-from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import PICTURE_SIZE, render
 from research.scenes.truth import facts
 from research.scenes.world import COLOURS, SIZES, Scene, make_scene

@@ -46,9 +46,9 @@ from research.evaluation.captioning_figures import (
     references_of,
     retrieved_from,
 )
+from research.evaluation.labelled import DIRECTORIES
 from research.markdown_tables import Mark, mark, marks_table, mean_of
 from research.scenes.labelled_bags import SceneBags, scene_bags
-from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import pictures_of
 
 #: Folders of the embedded trainings.

@@ -34,6 +34,7 @@ from backend.settings import MODELS
 from research.evaluation import metrics
 from research.evaluation.corrections import CorrectionFigures, correction_quality
 from research.evaluation.labelled import (
+    DIRECTORIES,
     MADE,
     NOISES,
     RECORDED,
@@ -70,7 +71,6 @@ from research.evaluation.scored import (
 )
 from research.evaluation.times import Times, measure_times
 from research.markdown_tables import Mean, mean_of
-from research.scenes.labelled_scenes import DIRECTORIES
 
 _BATCH = 16
 #: Makes the scorer and the labelled pairs of a run in another process; has to be picklable.

@@ -30,12 +30,11 @@ from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research.evaluation import metrics
 from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load
-from research.evaluation.labelled import LabelledPairs
+from research.evaluation.labelled import SEED, LabelledPairs
 from research.evaluation.result_figures import test_half, training_half
 from research.evaluation.scored import prepare, trajectories_of, with_captioner
 from research.markdown_tables import cells, table
 from research.scenes.grammar import describe
-from research.scenes.labelled_scenes import SEED, labelled_scenes
 
 EXACT, FIRST = "exact", "first step"
 #: Ranges of the number of words that the model reads: minimum and maximum.
@@ -99,7 +98,7 @@ def evaluate_steps(
             results += _compared(name, seed, pairs, made, None, detector=True)
             several: Mapping[str, Sequence[Trajectory]] = made
             if plan.dataset == SCENES and lazies:
-                pairs = lengthened(pairs, plan.pairs, plan.noises[0], seed)
+                pairs = lengthened(pairs, seed)
                 several = _ways(plan, name, seed, scorer, None, pairs, ways, long=True)
             for band in BANDS:
                 results += _compared(name, seed, pairs, several, band)
@@ -107,13 +106,12 @@ def evaluate_steps(
     return StepsReport(plan.dataset, plan.pairs, results)
 
 
-def lengthened(pairs: LabelledPairs, count: int, noise: str, seed: int) -> LabelledPairs:
+def lengthened(pairs: LabelledPairs, seed: int) -> LabelledPairs:
     """Pairs of drawn scenes to whose captions 0, 1 or 2 true sentences have been appended."""
-    scenes = labelled_scenes(count, noise, seed).scenes
     rng = random.Random(SEED + 1_000_000 * seed + 1)
     captions = [
         " ".join([caption, *(describe(scene, rng).text for _ in range(row // 2 % 3))])
-        for row, (caption, scene) in enumerate(zip(pairs.captions, scenes, strict=True))
+        for row, (caption, scene) in enumerate(zip(pairs.captions, pairs.scenes, strict=True))
     ]
     return replace(pairs, captions=captions, is_true=None)
 

@@ -1,5 +1,6 @@
 """Pairs with ground truth: drawn scenes, or a dataset with injected or recorded noise."""
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,19 +13,26 @@ from PIL import Image
 from backend.datasets.images import check_image, load_image
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import SourcePair, read_dataset
+from backend.engine.captions import Caption
+from backend.engine.noise.fine_grained import FineGrainedNoise
 from backend.engine.noise.injection import ImageCaption, inject
 from backend.errors import DatasetFormatError, ImageError
 from research.evaluation.metrics import Wrong
 from research.noisy_dataset import recorded
-from research.scenes.labelled_scenes import (
-    RULES,
-    is_true_of,
-    labelled_scenes,
-    words_in,
-)
+from research.scenes.caption_reading import claims_of
+from research.scenes.grammar import Description, describe
+from research.scenes.noise import BalancedNoise, noun_swap, random_swap
 from research.scenes.renderer import PICTURE_SIZE, render
+from research.scenes.truth import facts
+from research.scenes.world import Scene, make_scene
 
+#: The embedded model of each scorer.
+DIRECTORIES = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "clip": "scenes-clip"}
+#: Does not overlap with the seeds of training, the demo and the training curves.
+SEED, _UNFAMILIAR_SEED = 3_000_000_000, 4_000_000_000
 NOISES = ("random", "noun", "fine-grained")
+#: Fine-grained errors by the rules that also make cold start's copies, not by the drawn world.
+RULES = "rules"
 #: All noises that can be made here. On datasets, fine-grained errors are made by rules anyway.
 MADE = (*NOISES, RULES)
 #: Noise that the dataset itself records, as written by the `noise` command.
@@ -43,7 +51,7 @@ class LabelledPairs:
     what a fine-grained error changed; `groups`: pairs of the same image share a number; `picture`:
     opens or draws the image of a pair; `is_true`: whether a caption is true of the image of a pair,
     None if unknown; `test`, `validation`: masks of the dataset's own test and validation splits,
-    None if it has none; `ids`: in the dataset, empty for drawn scenes."""
+    None if it has none; `ids`: in the dataset, empty for drawn `scenes`."""
 
     captions: list[str]
     originals: list[str]
@@ -56,28 +64,77 @@ class LabelledPairs:
     test: NDArray[np.bool_] | None = None
     ids: Sequence[str] = ()
     validation: NDArray[np.bool_] | None = None
+    scenes: Sequence[Scene] = ()
 
     def __len__(self) -> int:
         return len(self.captions)
 
 
 def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledPairs:
-    """Scenes unseen in training; every second caption is wrong. Swaps stay within a half."""
+    """New scenes with one caption each; every second caption is wrong. Swaps stay within a half.
+
+    `noise`: random, noun, fine-grained (false claims, as in the models' hard negatives) or rules
+    (`backend.engine.noise`, independent of the scenes); `unfamiliar`: scenes that are out of
+    distribution. The scenes depend on `count`, `seed` and `unfamiliar` only.
+    """
     test = half_of(range(count), seed)
-    made = labelled_scenes(count, noise, seed, unfamiliar, test)
-
-    def is_true(index: int, caption: str) -> bool:
-        return is_true_of(caption, made.scenes[index])
-
+    rng = random.Random((_UNFAMILIAR_SEED if unfamiliar else SEED) + 1_000_000 * seed)
+    described: list[tuple[Scene, Description]] = []
+    for _ in range(count):
+        scene = make_scene(rng, unfamiliar)
+        described.append((scene, describe(scene, rng)))
+    halves = {side: np.flatnonzero(test == side).tolist() for side in (False, True)}
+    balanced_noise = BalancedNoise()
+    rules = FineGrainedNoise(d.text for _, d in described) if noise == RULES else None
+    captions, wrong, changed, kinds = [], [], [], []
+    for index, (scene, description) in enumerate(described):
+        words: frozenset[int] = frozenset()
+        text, is_wrong, kind = description.text, False, ""
+        if index % 2:
+            if noise == "fine-grained":
+                false = balanced_noise(description, scene, rng)
+                if false is not None:
+                    text, words, is_wrong = false.description.text, false.changed, True
+                    kind = false.kind
+            elif rules is not None:
+                edited = rules.make(text, rng)
+                if edited is not None and not _is_true_of(edited.text, scene):
+                    text, is_wrong, kind = edited.text, True, edited.kinds[0]
+                    words = _words_in(edited.text, edited.changed)
+            else:
+                swap = random_swap if noise == "random" else noun_swap
+                text, is_wrong = swap(index, described, rng, halves[bool(test[index])]).text, True
+        captions.append(text)
+        wrong.append(is_wrong)
+        changed.append(words)
+        kinds.append(kind)
+    scenes = [scene for scene, _ in described]
     return LabelledPairs(
-        made.captions,
-        made.originals,
-        made.wrong,
-        made.changed,
-        made.kinds,
+        captions,
+        [description.text for _, description in described],
+        np.array(wrong, np.bool_),
+        changed,
+        kinds,
         list(range(count)),
-        lambda index: render(made.scenes[index], PICTURE_SIZE),
-        is_true,
+        lambda index: render(scenes[index], PICTURE_SIZE),
+        lambda index, caption: _is_true_of(caption, scenes[index]),
+        scenes=scenes,
+    )
+
+
+def _is_true_of(caption: str, scene: Scene) -> bool:
+    """Whether the caption can be parsed and all its claims are true of the scene."""
+    claims = claims_of(caption)
+    return claims is not None and claims <= facts(scene)
+
+
+def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """Indices of the words that overlap the character spans."""
+    words = Caption.parse(text).spans
+    return frozenset(
+        number
+        for number, (start, end) in enumerate(words)
+        if any(a < end and start < b for a, b in spans)
     )
 
 
@@ -129,7 +186,7 @@ def from_dataset(
         [sample.caption for sample in samples],
         [sample.original for sample in samples],
         np.array([sample.wrong for sample in samples], np.bool_),
-        [words_in(sample.caption, sample.spans) for sample in samples],
+        [_words_in(sample.caption, sample.spans) for sample in samples],
         [sample.kind for sample in samples],
         groups,
         lambda index: load_image(chosen[index].image_path),

@@ -20,10 +20,10 @@ from backend.engine.phrases.pair_support import ALIGN_SHARE, pool_of, select
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.progress import Progress, no_progress
+from research.evaluation.labelled import DIRECTORIES, SEED
 from research.evaluation.support import attributions, normalisation_of, supports
 from research.markdown_tables import cell, cells, mean_of, table
 from research.scenes.grammar import Description, describe
-from research.scenes.labelled_scenes import DIRECTORIES, SEED
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
 from research.scenes.phrasing import COUNTS, NAMES, abstract_caption
 from research.scenes.renderer import pictures_of

@@ -52,10 +52,10 @@ from research.bags_and_recall import (
     recall_at_1,
     rows_of,
 )
+from research.evaluation.labelled import DIRECTORIES
 from research.evaluation.metrics import auc
 from research.markdown_tables import Mark, mark, marks_table, table
 from research.scenes.labelled_bags import KINDS, SceneBags, scene_bags
-from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.renderer import pictures_of
 
 Floats = NDArray[np.float32]

@@ -28,12 +28,11 @@ from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from research import concreteness
-from research.evaluation.labelled import LabelledPairs, from_scenes
+from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.evaluation.scored import states_of
 from research.markdown_tables import cells, mean_of, table
 from research.scenes.claimed_phrases import claimed_phrases
 from research.scenes.grammar import describe
-from research.scenes.labelled_scenes import DIRECTORIES
 from research.scenes.world import make_scene
 
 CAPTIONS = Path(concreteness.__file__).with_name("captions.tsv")

@@ -28,7 +28,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
 from backend.settings import MODELS
 from research.bench.reference import ReferenceSession
-from research.scenes.labelled_scenes import DIRECTORIES
+from research.evaluation.labelled import DIRECTORIES
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 from tests.engine.trajectories.comparison import assert_same_trajectory
 

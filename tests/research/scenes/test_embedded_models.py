@@ -11,9 +11,9 @@ from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.settings import MODELS
+from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.scenes.architecture import TOKENS
 from research.scenes.grammar import describe
-from research.scenes.labelled_scenes import DIRECTORIES, LabelledScenes, labelled_scenes
 from research.scenes.renderer import render
 from research.scenes.world import NOUNS, make_scene
 
@@ -26,9 +26,9 @@ FLOORS = {
 
 
 @cache
-def held_out(noise: str) -> tuple[LabelledScenes, list[Image.Image]]:
-    pairs = labelled_scenes(80, noise, seed=90)
-    return pairs, [render(scene, 192) for scene in pairs.scenes]
+def held_out(noise: str) -> tuple[LabelledPairs, list[Image.Image]]:
+    pairs = from_scenes(80, noise, seed=90)
+    return pairs, [pairs.picture(row) for row in range(80)]
 
 
 @pytest.mark.parametrize("kind", sorted(DIRECTORIES))

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from research.evaluation.labelled import from_scenes
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
-from research.scenes.labelled_scenes import labelled_scenes
 from research.scenes.noise import fine_grained
 from research.scenes.renderer import render
 from research.scenes.truth import claims, facts
@@ -43,7 +43,7 @@ def test_fragments_of_a_caption_claim_less() -> None:
 
 
 def test_unfamiliar_scenes_have_unusual_colours_and_shades() -> None:
-    pairs = labelled_scenes(60, "fine-grained", 0, unfamiliar=True)
+    pairs = from_scenes(60, "fine-grained", 0, unfamiliar=True)
     things = [thing for scene in pairs.scenes for thing in scene.things]
     limited = [thing for thing in things if thing.noun in COLOURS_OF and thing.noun != "pizza"]
     assert limited
@@ -55,7 +55,7 @@ def test_unfamiliar_scenes_have_unusual_colours_and_shades() -> None:
 
 @pytest.mark.parametrize("unfamiliar", [False, True])
 def test_half_of_the_captions_are_wrong_and_labelled_so(unfamiliar: bool) -> None:
-    pairs = labelled_scenes(80, "fine-grained", 1, unfamiliar)
+    pairs = from_scenes(80, "fine-grained", 1, unfamiliar)
     for scene, caption, original, wrong in zip(
         pairs.scenes, pairs.captions, pairs.originals, pairs.wrong, strict=True
     ):
