@@ -5,8 +5,7 @@ ratios are comparable between machines.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -174,27 +173,37 @@ def measure(
     dict(run_trajectories(scorer, [(states[0], Caption.parse("a warm up"))], exploring))
 
     progress(1, 4, f"{kind}, {exploring.name}: fast")
+
+    def explore(session: Any) -> tuple[float, dict[int, Trajectory]]:
+        return _timed(
+            lambda: dict(run_trajectories(scorer, requests, exploring, session=session)), device
+        )
+
+    def score_once() -> None:
+        for state, caption in requests:
+            plain_session.score([(state, scorer.reader.tokenise([caption.text]))])
+
     recorder = Recorder(scorer.open_session())
-    fast_seconds, fast = _timed(lambda: _run(scorer, requests, exploring, recorder), device)
+    fast_seconds, fast = explore(recorder)
     plain_session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
-    plain_score, _ = _timed(lambda: _score_once(scorer, requests, plain_session), device)
+    plain_score, _ = _timed(score_once, device)
 
     plain_session = ReferenceSession(scorer)  # resets its counters  # pyrefly: ignore[bad-argument-type]
     slow_seconds = full_seconds = None
     slow: dict[int, Trajectory] = {}
     if reference:
         progress(2, 4, f"{kind}, {exploring.name}: the plain way")
-        slow_seconds, slow = _timed(
-            lambda: _run(scorer, requests, exploring, plain_session), device
-        )
+        slow_seconds, slow = explore(plain_session)
         if kind == "clip":
             progress(3, 4, f"{kind}, {exploring.name}: the plain way, padded to 77")
             padded = ReferenceSession(scorer, padding=77)  # pyrefly: ignore[bad-argument-type]
-            full_seconds, _ = _timed(lambda: _run(scorer, requests, exploring, padded), device)
+            full_seconds, _ = explore(padded)
     shape = shape_of(scorer)
     text_shape = replace(shape, patch_width=0)
     needed = operations(recorder.work, shape)
     needed += operations(recorder.session.embedding_work, text_shape)
+    plain_needed = plain_operations(plain_session.work, shape)
+    plain_needed += plain_operations(plain_session.embedding_work, text_shape)
     calls = max(1, len(recorder.rounds))
     rate = product_rate(max(16, recorder.work.tokens // calls), shape, scorer)
     once = operations_of_one_score(captions, scorer) + image_operations(scorer) * pairs
@@ -206,7 +215,7 @@ def measure(
         words=words,
         precision=precision,
         device=device,
-        device_name=name_of(device),
+        device_name=torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
         image_seconds=image_seconds,
         plain_score_seconds=plain_score,
         fast_seconds=fast_seconds,
@@ -217,15 +226,7 @@ def measure(
         speedup_full_padding=None if full_seconds is None else full_seconds / fast_seconds,
         pairs_per_second=pairs / (image_seconds + fast_seconds),
         operations=needed,
-        operations_speedup=(
-            (
-                plain_operations(plain_session.work, shape)
-                + plain_operations(plain_session.embedding_work, text_shape)
-            )
-            / needed
-            if reference
-            else None
-        ),
+        operations_speedup=plain_needed / needed if reference else None,
         operations_limit_overhead=(needed + image_operations(scorer) * pairs) / once,
         rate=rate,
         bound_ratio=fast_seconds * rate / needed,
@@ -244,11 +245,6 @@ def explorer_name(exploring: Exploring) -> str:
     if exploring.lazy is not None:
         name += f", lazy {exploring.lazy}"
     return name if exploring.whole else f"{name}, first step"
-
-
-def name_of(device: str) -> str:
-    """The name of an accelerator as reported by its driver; otherwise that of the device."""
-    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
 @torch.inference_mode()
@@ -320,41 +316,15 @@ def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float 
     return rounds * 4 * 4 * tokens * shape.width * shape.inner / spent
 
 
-def _run(
-    scorer: DualEncoder,
-    requests: Sequence[tuple[ImageState, Caption]],
-    exploring: Exploring,
-    session: Session | Recorder,
-) -> dict[int, Trajectory]:
-    return dict(run_trajectories(scorer, requests, exploring, session=session))
-
-
-def _score_once(
-    scorer: DualEncoder, requests: Sequence[tuple[ImageState, Caption]], session: ReferenceSession
-) -> None:
-    for state, caption in requests:
-        session.score([(state, scorer.reader.tokenise([caption.text]))])
-
-
 def _timed(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
-    with clock(device) as spent:
-        result = compute()
-    return spent[0], result
-
-
-@contextmanager
-def clock(device: str) -> Iterator[list[float]]:
     """Seconds: processor time on a CPU, otherwise wall time after the device has synchronised."""
-    on_cpu = device.startswith("cpu")
-    now = time.process_time if on_cpu else time.perf_counter
-    spent: list[float] = []
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
+    now = time.process_time if device.startswith("cpu") else time.perf_counter
+    wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+    wait()
     started = now()
-    yield spent
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
-    spent.append(now() - started)
+    result = compute()
+    wait()
+    return now() - started, result
 
 
 def _same(result: Trajectory, wanted: Trajectory) -> bool:

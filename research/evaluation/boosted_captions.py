@@ -13,7 +13,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -163,13 +162,13 @@ def evaluate_boosting(
 @dataclass(frozen=True)
 class _Drawn:
     """Scenes with captions. `captions`: five per scene; `rich`: a detailed true caption of each;
-    `visual`: the Visual of each scene; `visuals`: the same by digest of the picture as sent."""
+    `visual`: the Visual of each scene; `visuals`: the same by picture as sent."""
 
     seed: int
     scenes: list[Scene]
     captions: list[list[str]]
     rich: list[str]
-    visuals: dict[str, str]
+    visuals: dict[bytes, str]
     visual: list[str]
 
 
@@ -184,7 +183,7 @@ def _drawn(base: Path, count: int, seed: int, rate: float) -> _Drawn:
     for i, scene in enumerate(scenes):
         file = base / "pairs" / f"{i}.png"
         render(scene, PICTURE_SIZE).save(file)
-        visuals[picture_digest(file)] = visual[i]
+        visuals[prompting.encoded(load_image(file))] = visual[i]
         rows += [
             {"file_name": file.name, "id": f"{i}-{n}", "caption": text}
             for n, text in enumerate(captions[i])
@@ -195,27 +194,16 @@ def _drawn(base: Path, count: int, seed: int, rate: float) -> _Drawn:
     return _Drawn(seed, scenes, captions, full, visuals, visual)
 
 
-def picture_digest(file: Path) -> str:
-    """The key by which `answers` recognises a picture: the digest of its encoding as sent."""
-    return _digest(prompting.encoded(load_image(file)))
-
-
-def _digest(image: bytes) -> str:
-    return sha256(image).hexdigest()
-
-
-def answers(visuals: dict[str, str]) -> Respond:
+def answers(visuals: dict[bytes, str]) -> Respond:
     """Rule-based server answers: blend, holistic, and for a picture its entry in `visuals`."""
 
     def respond(body: dict[str, Any]) -> tuple[int, str]:
         content: Any = body["messages"][-1]["content"]
-        parts: list[Any] = (
-            [{"type": "text", "text": content}] if isinstance(content, str) else content
-        )
+        parts: list[Any] = [{"text": content}] if isinstance(content, str) else content
         text = "".join(part.get("text", "") for part in parts)
         pictures = [part["image_url"]["url"] for part in parts if "image_url" in part]
         if pictures:
-            caption = visuals[_digest(b64decode(pictures[0].partition(",")[2]))]
+            caption = visuals[b64decode(pictures[0].partition(",")[2])]
         elif captions := re.findall(r"<caption>(.*?)</caption>", text):
             caption = blending.blend(captions)
         else:
