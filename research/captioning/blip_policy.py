@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from backend.errors import ModelMismatch
-from research.captioning.policy import Images, Samples, Side, TrainedModel
+from research.captioning.policy import Images, Policy, Samples, Side
 from research.lora import with_lora
 
 #: Linear layers that LoRA adapts, as regular expressions of their names.
@@ -25,7 +25,7 @@ _ADAPTED: dict[Side, str] = {
 }
 
 
-class BlipPolicy(TrainedModel):
+class BlipPolicy(Policy):
     """Trains `model` in place, so load a separate copy. See `policy.Policy`.
 
     `model`, `processor`: of a loaded BLIP `Captioner`; `rank`: of LoRA, None to train all weights

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from backend.engine.captioning.clipcap import ClipCap
-from research.captioning.policy import Images, Samples, Side, TrainedModel
+from research.captioning.policy import Images, Policy, Samples, Side
 from research.lora import with_lora
 
 #: Maximum number of tokens of a sampled caption, as in published code.
@@ -22,7 +22,7 @@ _ADAPTED = {"gpt2": ["attn.c_attn", "attn.c_proj"]}
 _ADAPTED_IN_CLIP = ["q_proj", "k_proj", "v_proj", "fc1", "fc2"]
 
 
-class ClipCapPolicy(TrainedModel):
+class ClipCapPolicy(Policy):
     """Trains `captioner` in place: the whole prefix network, and one `side` or both, the language
     model (SR-L) and the image tower (SR-V), fully or, with a `rank`, by LoRA.
 
@@ -87,14 +87,12 @@ class ClipCapPolicy(TrainedModel):
         replace(self.captioner, model=merged).save(folder)
 
     def logits(self, images: Images, samples: Samples) -> torch.Tensor:
-        """See `Policy.logits`."""
         # Tokens after the end are arbitrary, and may be outside the vocabulary.
         tokens = samples.tokens.masked_fill(~samples.mask, self.end).to(self.device)
         logits: torch.Tensor = self.model(self.memory(images), tokens[:, :-1])
         return logits
 
     def samples_of(self, captions: Sequence[str]) -> Samples:
-        """See `Policy.samples_of`."""
         read = self.captioner.tokens_and_spans(captions, self.longest)
         return self.padded([[*tokens, self.end][: self.longest] for tokens, _ in read])
 

@@ -5,9 +5,9 @@ for ClipCap and encoded patches for BLIP if the encoder is frozen, pixels if it 
 in the order of the images throughout.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from PIL import Image
@@ -45,62 +45,13 @@ class Samples:
         return len(self.tokens)
 
 
-class Policy(Protocol):
-    """A captioner in training. Use from one thread at a time."""
+class Policy:
+    """A captioner in training. Use from one thread at a time.
 
-    @property
-    def longest(self) -> int:
-        """Maximum number of tokens of a sample, including the end token."""
-        ...
-
-    @property
-    def end(self) -> int:
-        """The token that ends a caption."""
-        ...
-
-    def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
-        """One caption per image, without gradient and without dropout.
-
-        Tokens are drawn from softmax(logits / temperature); temperature 0 is greedy and draws no
-        random numbers. Equal states of `generator` give equal samples.
-        """
-        ...
-
-    def logits(self, images: Images, samples: Samples) -> torch.Tensor:
-        """Untempered logits, with gradient: [n, longest of `samples`, vocabulary]. Position t
-        predicts token t, given the image and the tokens before it."""
-        ...
-
-    def samples_of(self, captions: Sequence[str]) -> Samples:
-        """Given captions as tokens, with their end tokens, truncated to `longest`."""
-        ...
-
-    def text(self, samples: Samples) -> list[str]:
-        """The captions as text, without special tokens; "" if a caption is empty."""
-        ...
-
-    def parameters(self) -> Iterable[torch.nn.Parameter]:
-        """The trained parameters, in a fixed order."""
-        ...
-
-    def train(self, mode: bool = True) -> None:
-        """Training mode (dropout), or evaluation mode if `mode` is False."""
-        ...
-
-    def state(self) -> Mapping[str, Any]:
-        """All that `restore` needs to continue: the trained weights, as tensors by name."""
-        ...
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Set the trained weights to those of a `state` of the same kind of policy."""
-        ...
-
-
-class TrainedModel:
-    """What the policies have in common. A captioner implements `encoded` and `next_logits`.
-
-    `sees_pixels`: its images are the pixels that `image_processor` makes of pictures, otherwise
-    what `encoded` makes of these.
+    What policies share, whatever their captioner; one implements `encoded`, `next_logits`, `logits`
+    and `samples_of`. `sees_pixels`: its images are the pixels that `image_processor` makes of
+    pictures, otherwise what `encoded` makes of these; `longest`: maximum number of tokens of a
+    sample, including the token `end` that ends a caption.
     """
 
     def __init__(
@@ -120,6 +71,15 @@ class TrainedModel:
     ) -> tuple[torch.Tensor, Any]:
         """Logits of the next token [n, vocabulary], and the cache, which is `past` in the next
         call. `memory`: of `encoded`; `last` [n]: the token before, None at the start."""
+        raise NotImplementedError
+
+    def logits(self, images: Images, samples: Samples) -> torch.Tensor:
+        """Untempered logits, with gradient: [n, longest of `samples`, vocabulary]. Position t
+        predicts token t, given the image and the tokens before it."""
+        raise NotImplementedError
+
+    def samples_of(self, captions: Sequence[str]) -> Samples:
+        """Given captions as tokens, with their end tokens, truncated to `longest`."""
         raise NotImplementedError
 
     @property
@@ -142,6 +102,11 @@ class TrainedModel:
 
     @torch.no_grad()
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
+        """One caption per image, without gradient and without dropout.
+
+        Tokens are drawn from softmax(logits / temperature); temperature 0 is greedy and draws no
+        random numbers. Equal states of `generator` give equal samples.
+        """
         was_training = self.model.training
         self.model.eval()
         memory = self.memory(images)
@@ -173,6 +138,7 @@ class TrainedModel:
         self.model.train(mode)
 
     def text(self, samples: Samples) -> list[str]:
+        """The captions as text, without special tokens; "" if a caption is empty."""
         rows = [
             row[:length]
             for row, length in zip(samples.tokens.tolist(), samples.lengths.tolist(), strict=True)
@@ -181,9 +147,11 @@ class TrainedModel:
         return [str(text).strip() for text in decoded]
 
     def parameters(self) -> list[torch.nn.Parameter]:
+        """The trained parameters, in a fixed order."""
         return list(self._trained().values())
 
     def state(self) -> dict[str, torch.Tensor]:
+        """The trained weights by name, which `restore` sets."""
         return {name: weights.detach().cpu().clone() for name, weights in self._trained().items()}
 
     @torch.no_grad()

@@ -4,12 +4,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.specificity.picture_bags import candidate_bags, curated_bags, multimodal, unit
@@ -21,7 +20,7 @@ from research.captioning.caption_metrics import (
     distinct_words,
     words_of,
 )
-from research.captioning.policy import Images, Policy, Samples
+from research.captioning.policy import Policy, Samples
 from research.markdown_tables import table
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import describe
@@ -87,12 +86,6 @@ class HeldOut:
     pictures: Sequence[Floats]
     bags: dict[int, list[tuple[int, ...]]]
     references: list[list[str]]
-
-
-class SeesPictures(Protocol):
-    """A policy that encodes pictures as its images."""
-
-    def images_of(self, images: Sequence[Image.Image]) -> Images: ...
 
 
 def mined_bags(
@@ -168,7 +161,7 @@ def greedy_captions(policy: Policy, images: torch.Tensor) -> list[str]:
     return captions
 
 
-def images_of(made: SceneBags, policy: SeesPictures) -> torch.Tensor:
+def images_of(made: SceneBags, policy: Policy) -> torch.Tensor:
     """The policy's images of all scenes."""
     pictures = pictures_of(made.scenes)
     parts = iter(lambda: list(islice(pictures, _TOGETHER)), [])
