@@ -504,7 +504,7 @@ def bench(
                     measured = measure(number, update)
                 emit(measured, as_json, measured.table())
                 return
-        from research.bench.report import run_bench, table
+        from research.bench.measure_scoring import run_bench, table
 
         with progress("Measuring") as update:
             report = run_bench(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from backend.engine import hub
 from backend.engine.correction.captioner_loading import load_captioner
@@ -44,7 +45,6 @@ from research.evaluation.captioning_figures import (
     measure,
     mined_bags,
     references_of,
-    retrieved_from,
 )
 from research.evaluation.labelled import DIRECTORIES
 from research.markdown_tables import Mark, mark, marks_table, mean_of
@@ -223,16 +223,7 @@ def _read(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures]:
     saved = json.loads(path.read_text(encoding="utf-8"))
     if saved["sizes"] != asdict(sizes) or saved["recipe"] != _parameters(name):
         return []
-    return [
-        Figures(
-            **row
-            | {
-                "rewarded": retrieved_from(row["rewarded"]),
-                "judged": tuple(retrieved_from(judged) for judged in row["judged"]),
-            }
-        )
-        for row in saved["figures"]
-    ]
+    return TypeAdapter(list[Figures]).validate_python(saved["figures"])
 
 
 def _write_figures(folder: Path, figures: Sequence[Figures], sizes: Sizes) -> None:

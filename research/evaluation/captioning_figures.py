@@ -4,7 +4,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import torch
@@ -176,10 +175,6 @@ def references_of(made: SceneBags, seed: int) -> list[list[str]]:
 
 def mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if len(values) else 0.0
-
-
-def retrieved_from(saved: dict[str, Any]) -> Retrieved:
-    return Retrieved(saved["rd100"], {int(size): r for size, r in saved["bags"].items()})
 
 
 # ------------------------------------------------------------------------------- report

@@ -61,15 +61,16 @@ from research.evaluation.result_figures import (
     test_half,
 )
 from research.evaluation.scored import (
+    Times,
     gradients_of,
     interventions_of,
+    measure_times,
     prepare,
     score_captions,
     trajectories_of,
     with_captioner,
     word_weights_of,
 )
-from research.evaluation.times import Times, measure_times
 from research.markdown_tables import Mean, mean_of
 
 _BATCH = 16

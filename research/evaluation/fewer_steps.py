@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.engine.correction.captioner import Captioner
 from backend.engine.detection.classifier import choose
@@ -190,20 +189,17 @@ def _compared(
 def _auc(pairs: LabelledPairs, trajectories: Sequence[Trajectory], seed: int, first: bool) -> float:
     """Mean AUC over random halves of the pairs; the dataset's own halves, if it has a split."""
     features = feature_matrix(trajectories)
-    splits = (
-        [seed] if pairs.test is not None else [1000 * (split + 1) + seed for split in range(SPLITS)]
-    )
-    return float(np.mean([_auc_of(pairs, features, split, first) for split in splits]))
-
-
-def _auc_of(pairs: LabelledPairs, features: NDArray[np.float64], split: int, first: bool) -> float:
-    test = test_half(pairs, split)
-    half = training_half(features, pairs.wrong, pairs.groups, test, split)
-    of = (half.features, half.labels, half.weights)
-    detector = "eight signs" if first else "nine signs"
-    chosen = choose(*of, half.folds, labelled=True, detector=detector)
-    model = fitted(chosen.model, *of)
-    return metrics.auc(pairs.wrong[test], model.log_odds(features[test]))
+    splits = [1000 * (split + 1) + seed for split in range(SPLITS)]
+    aucs = []
+    for split in [seed] if pairs.test is not None else splits:
+        test = test_half(pairs, split)
+        half = training_half(features, pairs.wrong, pairs.groups, test, split)
+        of = (half.features, half.labels, half.weights)
+        detector = "eight signs" if first else "nine signs"
+        chosen = choose(*of, half.folds, labelled=True, detector=detector)
+        odds = fitted(chosen.model, *of).log_odds(features[test])
+        aucs.append(metrics.auc(pairs.wrong[test], odds))
+    return float(np.mean(aucs))
 
 
 def _top1(trajectories: Sequence[Trajectory], changed: Sequence[frozenset[int]]) -> float | None:

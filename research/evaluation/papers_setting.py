@@ -27,8 +27,7 @@ from research.evaluation.evaluate import (
 )
 from research.evaluation.labelled import NOISES, RECORDED
 from research.evaluation.result_tables import papers_dataset
-from research.evaluation.scored import prepare
-from research.evaluation.times import Times, measure_times
+from research.evaluation.scored import Times, measure_times, prepare
 
 CLIP = "openai/clip-vit-base-patch32"
 #: BLIP fine-tuned for retrieval exists for two of the three datasets (TRACED §4.2).

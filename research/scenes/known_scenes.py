@@ -34,17 +34,17 @@ _SIZES = (96, 128, 192, 256, 384)
 
 def drawn(seed: int, count: int, unfamiliar: bool = False) -> list[Image.Image]:
     """`count` pictures of scenes, about half of them after lossy compression."""
-    return [_picture(seed + number, unfamiliar) for number in range(count)]
-
-
-def _picture(seed: int, unfamiliar: bool) -> Image.Image:
-    rng = random.Random(seed)
-    image = render(make_scene(random.Random(seed), unfamiliar=unfamiliar), rng.choice(_SIZES))
-    if rng.random() < 0.5:
-        return image
-    file = io.BytesIO()
-    image.save(file, rng.choice(("WEBP", "JPEG")), quality=rng.choice((75, 90)))
-    return load_image(file.getvalue())
+    pictures = []
+    for number in range(seed, seed + count):
+        rng = random.Random(number)
+        scene = make_scene(random.Random(number), unfamiliar=unfamiliar)
+        image = render(scene, rng.choice(_SIZES))
+        if rng.random() >= 0.5:
+            file = io.BytesIO()
+            image.save(file, rng.choice(("WEBP", "JPEG")), quality=rng.choice((75, 90)))
+            image = load_image(file.getvalue())
+        pictures.append(image)
+    return pictures
 
 
 def fit(folder: Path, count: int = SCENES) -> Familiarity:

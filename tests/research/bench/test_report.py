@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from app import app
 from backend.engine.captions import Caption
 from backend.errors import SettingsError
+from research.bench.measure_scoring import run_bench
 from research.bench.random_models import make_captions
-from research.bench.report import run_bench
 
 
 def test_captions_have_the_requested_lengths() -> None:
