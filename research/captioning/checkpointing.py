@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from backend.datasets.regular_files import replacement
 from backend.engine import hub
 from backend.errors import SettingsError
 
@@ -62,8 +63,6 @@ def run(
 
 
 def _save(path: Path, training: Training[Any], identity: str) -> None:
-    """Write to a temporary file and rename it, so that an interruption leaves no partial file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part")
-    torch.save({"identity": identity, "state": training.state()}, beside)
-    beside.replace(path)
+    with replacement(path) as part:
+        torch.save({"identity": identity, "state": training.state()}, part)

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from backend.datasets.regular_files import replacement
 from backend.engine.captioning.clipcap import is_clipcap, load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.checkpoints import revision_of
@@ -396,9 +397,8 @@ class _Training:
                 rows = range(first, min(first + _TOGETHER, len(self.pictures.names)))
                 parts.append(policy.images_of([opened(row) for row in rows]).numpy())
                 self.progress(rows[-1] + 1, len(self.pictures.names), "Pictures as CLIP sees them")
-            temporary = path.with_suffix(".part.npy")
-            np.save(temporary, np.concatenate(parts))
-            temporary.replace(path)
+            with replacement(path) as part, part.open("wb") as file:
+                np.save(file, np.concatenate(parts))
         vectors = torch.from_numpy(np.load(path))
         return lambda rows: vectors[list(rows)]
 

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
+from backend.datasets.regular_files import replacement
 from backend.engine import hub
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.loading import load_scorer
@@ -176,8 +177,8 @@ def run(trial: Trial, recipe: Named, folder: Path, report: Callable[[str], None]
             report(line(rows[-1]))
             # The figures first: those after the checkpoint are measured again.
             _write_figures(folder, rows, sizes)
-            torch.save(training.state(), checkpoint.with_suffix(".part"))
-            checkpoint.with_suffix(".part").replace(checkpoint)
+            with replacement(checkpoint) as part:
+                torch.save(training.state(), part)
     policy.save(folder / _slug(recipe.name, trial.seed))
     return rows
 
@@ -234,10 +235,8 @@ def _write_figures(folder: Path, figures: Sequence[Figures], sizes: Sizes) -> No
         "figures": [asdict(row) for row in figures],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{_slug(first.recipe, first.seed)}.json"
-    temporary = path.with_suffix(".part")
-    temporary.write_text(json.dumps(saved, indent=1), encoding="utf-8")
-    temporary.replace(path)
+    with replacement(folder / f"{_slug(first.recipe, first.seed)}.json") as part:
+        part.write_text(json.dumps(saved, indent=1), encoding="utf-8")
 
 
 def _parameters(name: str) -> dict[str, Any]:

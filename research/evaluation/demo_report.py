@@ -69,24 +69,22 @@ def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str
         order = np.argsort(-scores, kind="stable")
         for first in FIRST:
             figures[f"errors_in_first_{first}_by_{name}"] = int(wrong[order[:first]].sum())
-        figures[f"auc_{name}"] = round(float(roc_auc_score(wrong, scores)), 4)
-        figures[f"average_precision_{name}"] = round(
-            float(average_precision_score(wrong, scores)), 4
-        )
+        figures[f"auc_{name}"] = roc_auc_score(wrong, scores)
+        figures[f"average_precision_{name}"] = average_precision_score(wrong, scores)
         for noise in sorted({t.noise for t in truth.values() if t.noise}):
             chosen = np.array(
                 [not truth[r["id"]].is_error or truth[r["id"]].noise == noise for r in known]
             )
-            figures[f"auc_{name}_{noise}"] = round(
-                float(roc_auc_score(wrong[chosen], scores[chosen])), 4
-            )
+            figures[f"auc_{name}_{noise}"] = roc_auc_score(wrong[chosen], scores[chosen])
     abstract = np.array([truth[row["id"]].is_abstract for row in known])
     if abstract.any():
         icc = np.array([row["icc"] for row in known])
-        figures["auc_icc_abstract"] = round(float(roc_auc_score(abstract, -icc)), 4)
-    figures.update(_concreteness_and_specificity(known, truth))
-    figures.update(_localisation(known, truth))
-    return figures
+        figures["auc_icc_abstract"] = roc_auc_score(abstract, -icc)
+    figures |= _concreteness_and_specificity(known, truth) | _localisation(known, truth)
+    return {
+        name: value if isinstance(value, int) else round(float(value), 4)
+        for name, value in figures.items()
+    }
 
 
 def _concreteness_and_specificity(
@@ -102,8 +100,7 @@ def _concreteness_and_specificity(
     for name, chosen in (("", measured), ("_of_right", right), ("_of_right_concrete", concrete)):
         if len(chosen) > 2:
             icc, specificity = ([row[key] for row in chosen] for key in ("icc", "specificity"))
-            rho = agreement(icc, specificity).spearman
-            figures[f"spearman_icc_specificity{name}"] = round(rho, 4)
+            figures[f"spearman_icc_specificity{name}"] = agreement(icc, specificity).spearman
     return figures
 
 
@@ -123,8 +120,8 @@ def _localisation(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> di
         return {}
     return {
         "localisation_pairs": len(hits),
-        "localisation_top1": round(float(np.mean(hits)), 4),
-        "localisation_chance": round(float(np.mean(chance)), 4),
+        "localisation_top1": np.mean(hits),
+        "localisation_chance": np.mean(chance),
     }
 
 

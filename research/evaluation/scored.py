@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from backend.datasets.regular_files import replacement
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.detection.cold_start import ScoreCaptions
@@ -88,10 +89,8 @@ def cached(
         written[name] = np.concatenate(parts) if parts else np.zeros(0)
         written[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
+    with replacement(path, flushed=False) as part, part.open("wb") as file:
         np.savez_compressed(file, **written)
-    temporary.replace(path)
     return arrays
 
 

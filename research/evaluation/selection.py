@@ -27,7 +27,7 @@ from research.scenes.grammar import Description, describe
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
 from research.scenes.phrasing import COUNTS, NAMES, abstract_caption
 from research.scenes.renderer import pictures_of
-from research.scenes.world import Scene, Thing, make_scene
+from research.scenes.world import Scene, make_scene
 
 #: Categories of captions and their shares; the first three after "right" are errors.
 SHARES = {
@@ -99,17 +99,14 @@ def make_mixture(count: int, seed: int) -> Mixture:
             swap = noun_swap if sort == "noun" else random_swap
             text = swap(index, described, rng).text
         elif sort == "generic":
-            text = _generic(rng.choice(scene.things))
+            thing = rng.choice(scene.things)
+            name = NAMES[thing.noun][0][thing.count > 1]
+            article = article_for(name) if thing.count == 1 else COUNTS[thing.count]
+            text = f"{article.capitalize()} {name}."
         elif sort == "abstract":
             text = abstract_caption(rng)
         captions.append(text)
     return Mixture([scene for scene, _ in described], captions, sorts)
-
-
-def _generic(thing: Thing) -> str:
-    name = NAMES[thing.noun][0][thing.count > 1]
-    article = article_for(name) if thing.count == 1 else COUNTS[thing.count]
-    return f"{article.capitalize()} {name}."
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from backend.datasets.regular_files import replacement
 from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.scoring.loading import load_scorer
 from backend.settings import MODELS
@@ -89,9 +90,8 @@ def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
         return known
     made = picture_vectors(load_scorer(str(clip), "clip", "cpu"), pictures_of(of))
     cache.parent.mkdir(parents=True, exist_ok=True)
-    temporary = cache.with_suffix(".part.npz")
-    np.savez(temporary, vectors=made)
-    temporary.replace(cache)
+    with replacement(cache) as part, part.open("wb") as file:
+        np.savez(file, vectors=made)
     return made
 
 

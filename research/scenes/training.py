@@ -20,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from backend.datasets.regular_files import replacement
 from backend.engine import hub
 from research.scenes.architecture import (
     CONTEXT,
@@ -375,11 +376,9 @@ def train_loop(
 
 
 def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int) -> None:
-    """Write to a temporary file and rename it, so an interruption leaves no partial checkpoint."""
-    temporary = path.with_suffix(".part")
     state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "step": step}
-    torch.save(state, temporary)
-    temporary.replace(path)
+    with replacement(path) as part:
+        torch.save(state, part)
 
 
 def train_retrieval(
