@@ -80,15 +80,6 @@ def image_names() -> list[str]:
     return sorted(f"images/{path.name}" for path in (DEMO / "images").iterdir())
 
 
-def made_caption(rng: random.Random) -> str:
-    """A random caption from a large vocabulary."""
-    return (
-        f"A {rng.choice(word_lists.COLOURS)} {rng.choice(_NOUNS)} "
-        f"{rng.choice(word_lists.RELATIONS)} {rng.choice(word_lists.NUMBERS)} "
-        f"{rng.choice(_NOUNS)}s at the {rng.choice(word_lists.IN_PLACES)}."
-    )
-
-
 _Made = tuple[NewPair, Trajectory, float, float]
 
 
@@ -103,7 +94,11 @@ def _batches(count: int, images: list[str], seed: int) -> Iterator[list[_Made]]:
 
 
 def _made(number: int, image: str, rng: random.Random, numbers: np.random.Generator) -> _Made:
-    text = made_caption(rng)
+    text = (
+        f"A {rng.choice(word_lists.COLOURS)} {rng.choice(_NOUNS)} "
+        f"{rng.choice(word_lists.RELATIONS)} {rng.choice(word_lists.NUMBERS)} "
+        f"{rng.choice(_NOUNS)}s at the {rng.choice(word_lists.IN_PLACES)}."
+    )
     caption = Caption.parse(text)
     length = len(caption.words)
     s = numbers.beta(2, 2) + np.cumsum(numbers.normal(0, 0.05, length + 1))

@@ -368,18 +368,13 @@ def choose_to_rate(
 
     Raises TrainingError if there are too few captions, SettingsError as `make`.
     """
-    captions, cut = _prepared(captions, out, seed)
-    _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
-    candidates = captions[cut:]
-    known = _scores(candidates, parts, out / "scores.csv", seed, progress)
-    lengths = [len(Caption.parse(text)) for text in candidates]
-    vba = standardised([known[text][0] for text in candidates], lengths)
-    sba = standardised([known[text][1] for text in candidates], lengths)
+    scored = _scored(captions, [], parts, out, epochs, seed, progress)
+    rows = uniformly(scored.vba, scored.sba, count, seed)
     path = out / "to-rate.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("caption", "rating"))
-        writer.writerows((candidates[row], "") for row in uniformly(vba, sba, count, seed))
+        writer.writerows((scored.captions[row], "") for row in rows)
     return path
 
 
@@ -401,19 +396,12 @@ def make(
     """
     if len(labelled) < 10:
         raise TrainingError(f"There are {len(labelled)} labelled captions; at least 10 are needed.")
-    captions, cut = _prepared(captions, out, seed)
-    losses = _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
-    wanted = [*captions[cut:], *(text for text, _ in labelled)]
-    known = _scores(list(dict.fromkeys(wanted)), parts, out / "scores.csv", seed, progress)
-    rows = [known[text] for text in wanted]
-    lengths = [len(Caption.parse(text)) for text in wanted]
-    vba = standardised([row[0] for row in rows], lengths)
-    sba = standardised([row[1] for row in rows], lengths)
-    ratings = [rating for _, rating in labelled]
-    unlabelled = wanted[: len(wanted) - len(labelled)]
+    texts, ratings = [text for text, _ in labelled], [rating for _, rating in labelled]
+    scored = _scored(captions, texts, parts, out, epochs, seed, progress)
+    unlabelled = scored.captions[: len(scored.captions) - len(labelled)]
     labelled_rows = slice(len(unlabelled), None)
     by_encoder = {}
-    for name, scores in (("vba", vba), ("sba", sba)):
+    for name, scores in (("vba", scored.vba), ("sba", scored.sba)):
         if not (out / name).exists():
             made = out / f"{name}.part"
             distill(
@@ -421,7 +409,7 @@ def make(
                 distillation_epochs, seed=seed, progress=progress,
             )  # fmt: skip
             made.replace(out / name)
-        by_encoder[name] = score_captions(wanted, str(out / name), clipped=False)
+        by_encoder[name] = score_captions(scored.captions, str(out / name), clipped=False)
     fitted = {name: predicted[labelled_rows] for name, predicted in by_encoder.items()}
     weights = fit(fitted["vba"], fitted["sba"], ratings)
     both = weights(by_encoder["vba"], by_encoder["sba"])
@@ -429,24 +417,23 @@ def make(
         unlabelled, both[: len(unlabelled)].tolist(), parts.distill_into, out / "model",
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip
-    texts = [text for text, _ in labelled]
-    _, _, seen, read = zip(*(known[text] for text in texts), strict=True)
+    _, _, seen, read = zip(*scored.rows[labelled_rows], strict=True)
     ave_clip = None
     if parts.scorer is not None:
         averages = average_clip(texts, parts.text_to_image, parts.scorer, PICTURES, seed)
         ave_clip = agreement(averages, ratings)
-    predicted = score_captions([text for text, _ in labelled], str(out / "model"), clipped=False)
+    predicted = score_captions(texts, str(out / "model"), clipped=False)
     report = MadeReport(
-        captions=len(captions),
+        captions=scored.distinct,
         labelled=len(labelled),
-        vba=agreement(vba[labelled_rows].tolist(), ratings),
-        sba=agreement(sba[labelled_rows].tolist(), ratings),
+        vba=agreement(scored.vba[labelled_rows].tolist(), ratings),
+        sba=agreement(scored.sba[labelled_rows].tolist(), ratings),
         distilled_vba=agreement(fitted["vba"], ratings),
         distilled_sba=agreement(fitted["sba"], ratings),
         combined=agreement(both[labelled_rows].tolist(), ratings),
         distilled=agreement(predicted, ratings),
         weights=weights,
-        semantic_losses=losses,
+        semantic_losses=scored.losses,
         distillation_losses=distilled,
         model=out / "model",
         by_measure=by_measure(texts, seen, read, ratings, parts.encoder),
@@ -457,43 +444,52 @@ def make(
     return report
 
 
-def _prepared(captions: Sequence[str], out: Path, seed: int) -> tuple[list[str], int]:
-    """The distinct captions, shuffled, and how many of them train the semantic bottleneck."""
+@dataclass(frozen=True)
+class _Scored:
+    """`captions`: those that did not train the semantic bottleneck, then the rated ones, with both
+    standardised scores; `distinct`: number of captions; `losses`: of the bottleneck's training."""
+
+    captions: list[str]
+    rows: list[Reconstructed]
+    vba: NDArray[np.float64]
+    sba: NDArray[np.float64]
+    distinct: int
+    losses: list[float]
+
+
+def _scored(
+    captions: Sequence[str], rated: Sequence[str], parts: Parts, out: Path, epochs: int, seed: int,
+    progress: Progress,
+) -> _Scored:  # fmt: skip
     distinct = list(dict.fromkeys(text for text in captions if text.strip()))
     if len(distinct) < 50:
         raise TrainingError(f"There are {len(distinct)} captions; at least 50 are needed.")
     out.mkdir(parents=True, exist_ok=True)
-    _check_version(out)
-    random.Random(seed).shuffle(distinct)
-    return distinct, round(SHARE_FOR_SBA * len(distinct))
-
-
-def _check_version(out: Path) -> None:
-    path = out / "version"
-    stored = path.read_text(encoding="utf-8").strip() if path.exists() else "1"
-    if stored != VERSION and (path.exists() or (out / "scores.csv").exists()):
+    version = out / "version"
+    stored = version.read_text(encoding="utf-8").strip() if version.exists() else "1"
+    if stored != VERSION and (version.exists() or (out / "scores.csv").exists()):
         raise SettingsError(
             f"{out} contains results of version {stored} of this pipeline, which cannot be "
             f"continued by version {VERSION}. Choose an empty folder."
         )
-    path.write_text(VERSION + "\n", encoding="utf-8")
-
-
-def _semantic(
-    semantic: SemanticBottleneck,
-    captions: Sequence[str],
-    out: Path,
-    epochs: int,
-    seed: int,
-    progress: Progress,
-) -> list[float]:
-    path = out / "semantic.safetensors"
-    if path.exists():
-        semantic.restore(path)
-        return []
-    losses = semantic_bottleneck.train(semantic, captions, epochs, seed=seed, progress=progress)
-    semantic.save(path)
-    return losses
+    version.write_text(VERSION + "\n", encoding="utf-8")
+    random.Random(seed).shuffle(distinct)
+    cut = round(SHARE_FOR_SBA * len(distinct))
+    trained, losses = out / "semantic.safetensors", []
+    if trained.exists():
+        parts.semantic.restore(trained)
+    else:
+        losses = semantic_bottleneck.train(
+            parts.semantic, distinct[:cut], epochs, seed=seed, progress=progress
+        )
+        parts.semantic.save(trained)
+    wanted = [*distinct[cut:], *rated]
+    known = _scores(list(dict.fromkeys(wanted)), parts, out / "scores.csv", seed, progress)
+    rows = [known[text] for text in wanted]
+    lengths = [len(Caption.parse(text)) for text in wanted]
+    vba = standardised([row[0] for row in rows], lengths)
+    sba = standardised([row[1] for row in rows], lengths)
+    return _Scored(wanted, rows, vba, sba, len(distinct), losses)
 
 
 def _scores(

@@ -126,7 +126,7 @@ def distill(
         )
     from_teacher = sum(not lesson.held_out for lesson in answered)
     training_examples = [
-        _example(lesson.context, lesson.wanted, mode)
+        Example(prompting.question(lesson.context, mode), answer_of(lesson.wanted))
         for lesson in (*accepted, *answered)
         if not lesson.held_out
     ]
@@ -220,10 +220,6 @@ def _taught(
                 if proposal.outcome in ("corrected", "unchanged"):
                     wanted = proposal.caption or context.caption.text
                     yield _Lesson(context, wanted, _is_held_out(row, held_out))
-
-
-def _example(context: CorrectionContext, wanted: str, mode: Mode) -> Example:
-    return Example(prompting.question(context, mode), answer_of(wanted))
 
 
 def _examined(

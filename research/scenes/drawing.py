@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from research.scenes.pen import RGB, Pen, shade
 
@@ -42,18 +43,6 @@ def draw_thing(pen: Pen, noun: str, look: Look) -> None:
 
 
 # People: head, hair and garment differ; the joints follow the pose.
-
-
-def _man(pen: Pen, look: Look) -> None:
-    _person(pen, look, head=0.1, garment="shirt", hair="short")
-
-
-def _woman(pen: Pen, look: Look) -> None:
-    _person(pen, look, head=0.1, garment="dress", hair="long")
-
-
-def _child(pen: Pen, look: Look) -> None:
-    _person(pen, look, head=0.165, garment="overall", hair="cap")
 
 
 def _person(pen: Pen, look: Look, head: float, garment: str, hair: str) -> None:
@@ -508,8 +497,11 @@ def _box(pen: Pen, look: Look) -> None:
 
 
 _DRAWINGS: dict[str, Callable[[Pen, Look], None]] = {
-    "man": _man, "woman": _woman, "child": _child, "dog": _dog, "cat": _cat, "horse": _horse,
-    "sheep": _sheep, "bird": _bird, "car": _car, "bus": _bus, "truck": _truck, "bicycle": _bicycle,
+    "man": partial(_person, head=0.1, garment="shirt", hair="short"),
+    "woman": partial(_person, head=0.1, garment="dress", hair="long"),
+    "child": partial(_person, head=0.165, garment="overall", hair="cap"),
+    "dog": _dog, "cat": _cat, "horse": _horse, "sheep": _sheep, "bird": _bird, "car": _car,
+    "bus": _bus, "truck": _truck, "bicycle": _bicycle,
     "boat": _boat, "chair": _chair, "table": _table, "bench": _bench, "lamp": _lamp,
     "apple": _apple, "banana": _banana, "cake": _cake, "pizza": _pizza, "tree": _tree,
     "flower": _flower, "ball": _ball, "kite": _kite, "balloon": _balloon, "umbrella": _umbrella,

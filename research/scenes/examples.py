@@ -57,8 +57,13 @@ def patch_targets(scene: Scene, regions: list[Region]) -> NDArray[np.uint8]:
     """
     targets = np.zeros((5, GRID, GRID), np.uint8)
     middles = (np.arange(GRID) + 0.5) / GRID
+
+    def area(region: Region) -> float:
+        x0, y0, x1, y1 = region.box
+        return (x1 - x0) * (y1 - y0)
+
     # Small boxes last: a held ball must not be overwritten by its holder's larger box.
-    for region in sorted(regions, key=lambda r: -_area(r)):
+    for region in sorted(regions, key=area, reverse=True):
         thing = scene.things[region.thing]
         x0, y0, x1, y1 = region.box
         columns, rows = (middles >= x0) & (middles <= x1), (middles >= y0) & (middles <= y1)
@@ -75,16 +80,6 @@ def patch_targets(scene: Scene, regions: list[Region]) -> NDArray[np.uint8]:
             np.uint8,
         )[:, None]
     return targets.reshape(5, -1)
-
-
-def image_targets(scene: Scene) -> NDArray[np.uint8]:
-    """Class indices of setting and weather, shape [2]."""
-    return np.array([SETTINGS.index(scene.setting), WEATHERS.index(scene.weather)], np.uint8)
-
-
-def _area(region: Region) -> float:
-    x0, y0, x1, y1 = region.box
-    return (x1 - x0) * (y1 - y0)
 
 
 CAPTIONS = 3  #: true captions per scene, each with a false one if possible
@@ -168,7 +163,8 @@ def _draw(folder: Path, first: int, last: int, seed: int) -> None:
         small = image.resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC)
         arrays["pixels"][i] = np.asarray(small)
         arrays["patches"][i] = patch_targets(scene, regions)
-        arrays["surroundings"][i] = image_targets(scene)
+        places = SETTINGS.index(scene.setting), WEATHERS.index(scene.weather)
+        arrays["surroundings"][i] = np.array(places, np.uint8)
         arrays["facts"][i] = _padded([_ATOMS[a] for a in facts(scene)], _FACTS, NEVER)
         for k in range(CAPTIONS):
             description = describe(scene, rng)

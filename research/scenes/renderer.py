@@ -49,9 +49,9 @@ def render_with_regions(scene: Scene, size: int = 384) -> tuple[Image.Image, lis
     for spot in lay_out(scene, random.Random(scene.seed + 1)):
         thing = scene.things[spot.thing]
         pen = Pen(draw, spot.x * side, spot.y * side, spot.height * side, spot.flip)
-        look = Look(
-            _tint(_shade_of(thing.colour, scene), scene), spot.pose, random.Random(scene.seed + 2)
-        )
+        shades = UNFAMILIAR_SHADES if scene.unfamiliar else COLOURS
+        colour = _tint(shades[thing.colour], scene)
+        look = Look(colour, spot.pose, random.Random(scene.seed + 2))
         if spot.string_to is not None:
             hand = (spot.string_to[0] * side, spot.string_to[1] * side)
             draw.line((spot.x * side, spot.y * side, *hand), (60, 60, 60), max(1, side // 160))
@@ -60,10 +60,6 @@ def render_with_regions(scene: Scene, size: int = 384) -> tuple[Image.Image, lis
         regions.append(Region(spot.thing, (left, top, right, bottom)))
     draw_weather(draw, side, scene.weather, random.Random(scene.seed + 3))
     return image.reduce(2), regions
-
-
-def _shade_of(colour: str, scene: Scene) -> RGB:
-    return (UNFAMILIAR_SHADES if scene.unfamiliar else COLOURS)[colour]
 
 
 def _tint(colour: RGB, scene: Scene) -> RGB:
