@@ -33,9 +33,9 @@ from research.evaluation.captioning_figures import (
     mined_bags,
 )
 from research.markdown_tables import Mark, mark, marks_table
-from research.scenes.labelled_bags import SceneBags, scene_bags
+from research.scenes.labelled_bags import scene_bags
 from research.scenes.renderer import pictures_of
-from research.scenes.train_clipcap import LONGEST, RECEIVER, Kind, captions
+from research.scenes.train_clipcap import LONGEST, RECEIVER, Kind, references
 
 JUDGE = MODELS / "seed-2" / "scenes-clip"
 ORDINARY, RICH = get_args(Kind)
@@ -97,18 +97,11 @@ def evaluate(folder: Path, held_out: int, report: Callable[[str], None]) -> list
             policy = ClipCapPolicy(load_clipcap(model.folder), LONGEST)
             known = HeldOut(
                 made, images_of(made, policy), scorers, pictures, bags,
-                _references(made, model.kind, HELD_OUT + seed),
+                references(made.scenes, model.kind, HELD_OUT + seed),
             )  # fmt: skip
             figures.append(measure(policy, known, model.recipe, seed, model.steps))
             report(line(figures[-1]))
     return figures
-
-
-def _references(made: SceneBags, kind: Kind, seed: int) -> list[list[str]]:
-    references: list[list[str]] = [[] for _ in made.scenes]
-    for row, text in captions(made.scenes, kind, seed):
-        references[row].append(text)
-    return references
 
 
 def marks(figures: Sequence[Figures]) -> list[Mark]:

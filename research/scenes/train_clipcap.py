@@ -70,15 +70,11 @@ def scenes(count: int, seed: int) -> list[Scene]:
     return [make_scene(rng) for _ in range(count)]
 
 
-def captions(of: Sequence[Scene], kind: Kind, seed: int) -> list[tuple[int, str]]:
-    """`CAPTIONS` of each scene, as (scene, caption)."""
+def references(of: Sequence[Scene], kind: Kind, seed: int) -> list[list[str]]:
+    """`CAPTIONS` of each scene."""
     rng = random.Random(f"{kind} {seed}")
-    write: Callable[[Scene, random.Random], str] = (
-        (lambda scene, rng: describe(scene, rng).text)
-        if kind == "ordinary"
-        else (lambda scene, rng: rich(scene, rng).text)
-    )
-    return [(row, write(scene, rng)) for row, scene in enumerate(of) for _ in range(CAPTIONS)]
+    write = describe if kind == "ordinary" else rich
+    return [[write(scene, rng).text for _ in range(CAPTIONS)] for scene in of]
 
 
 def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
@@ -133,7 +129,8 @@ def train(
     captioner = untrained(shape, seed)
     training = Likelihood(
         ClipCapPolicy(captioner, LONGEST), lambda rows: seen[list(rows)],
-        captions(drawn, kind, seed), shape.recipe,
+        [(row, text) for row, texts in enumerate(references(drawn, kind, seed)) for text in texts],
+        shape.recipe,
     )  # fmt: skip
     checkpoint = folder / f"{kind}-{seed}.pt"
     checkpointing.run(training, checkpoint, f"{kind} {seed} {shape}", report)
@@ -159,13 +156,10 @@ def fine_tune(
     seen = torch.from_numpy(vectors(drawn, SENDER, folder / f"sender-{name}"))
     pictures = vectors(drawn, RECEIVER, folder / f"receiver-{name}")
     scorer = load_scorer(str(RECEIVER), "clip", "cpu")
-    references: list[list[str]] = [[] for _ in drawn]
-    for row, text in captions(drawn, kind, seed):
-        references[row].append(text)
     receiver = Receiver.of(scorer, pictures)
     recipe = Recipe(bag_curriculum(steps), min(100, shape.scenes), learning_rate=1e-4, seed=seed)
     policy = ClipCapPolicy(load_clipcap(folder / f"{kind}-{seed}"), LONGEST, _RANK, seed)
-    near = receiver.neighbours(references)
+    near = receiver.neighbours(references(drawn, kind, seed))
     training = SelfRetrieval(policy, receiver, lambda rows: seen[list(rows)], near, recipe)
     checkpointing.run(training, out.with_suffix(".pt"), f"{kind} {seed} {shape} {steps}", report)
     policy.save(out)
