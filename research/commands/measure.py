@@ -285,7 +285,7 @@ def evaluate(
 
                     report = run(plan, update)
                     tables = tables_of(report)
-        only_estimated = published and estimate
+        only_estimated = what == "detection" and published and estimate
         if page is not None and what == "detection" and not only_estimated:
             from research.evaluation.page import page as html_page
 
