@@ -32,7 +32,7 @@ class DaemonPool:
             threading.Thread(target=self._work, daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stopped = True
         for _ in range(self._threads):
             self._tasks.put(None)
