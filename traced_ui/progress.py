@@ -76,7 +76,8 @@ def expected_figure(view: ProgressView) -> go.Figure:
             hovertemplate="%{y} pairs<extra></extra>",
         )  # fmt: skip
     quiet(figure, "chance of error", "pairs")
-    figure.update_layout(barmode="stack", xaxis={"range": [0, 1], "dtick": 0.2, "tickformat": ".0%"})
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(range=[0, 1], dtick=0.2, tickformat=".0%")
     return figure
 
 
