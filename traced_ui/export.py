@@ -15,7 +15,7 @@ from backend.review.queue_form import as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, table, unfollowed
 from traced_ui.login import seen_by
-from traced_ui.messages import explained, guarded, note
+from traced_ui.messages import QUIET, explained, guarded, note
 from traced_ui.templates import render
 
 
@@ -66,16 +66,15 @@ def build(
             timer = gr.Timer(0.7, active=False)
 
     page = ExportPage(workspace)
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     changes = [dataset.change, *(component.change for component in fields)]
-    gr.on(changes, page.counts, [dataset, *fields], [counts], **options)
-    gr.on(changes, page.selection, [dataset, *fields], [selection], **options)
-    gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **options)
-    dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **options)
-    dataset.change(lambda: (*unfollowed(), ""), None, [job_id, status, timer, card], **options)
+    gr.on(changes, page.counts, [dataset, *fields], [counts], **QUIET)
+    gr.on(changes, page.selection, [dataset, *fields], [selection], **QUIET)
+    gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **QUIET)
+    dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **QUIET)
+    dataset.change(lambda: (*unfollowed(), ""), None, [job_id, status, timer, card], **QUIET)
     inputs = [dataset, format, out, overwrite, *fields]
-    start.click(guarded(page.begin), inputs, [job_id, status, timer], **options)
-    timer.tick(guarded(page.watch), [job_id], [status, timer, card], **options)
+    start.click(guarded(page.begin), inputs, [job_id, status, timer], **QUIET)
+    timer.tick(guarded(page.watch), [job_id], [status, timer, card], **QUIET)
     return page.counts, [dataset, *fields], [counts]
 
 

@@ -37,7 +37,11 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
     @app.get("/exports/{job_id}.zip")
     def export(job_id: int, request: fastapi.Request) -> Response:
         try:
-            folder = export_of(seen_by(workspace, request), job_id)
+            # Of several curators' exports, only their own are seen.
+            job = seen_by(workspace, request).jobs.job(job_id)
+            folder = Path(str(job.result.get("out") or ""))
+            if job.kind != "export" or job.status != "done" or not job.result.get("out"):
+                raise NotFound(f"Job {job_id} has no export.")
             pieces = zipped(folder)
         except TracedError as problem:
             return _refused(problem)
@@ -103,15 +107,6 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
         except TracedError as problem:
             return _refused(problem)
         return Response(status_code=204)
-
-
-def export_of(workspace: Workspace, job_id: int) -> Path:
-    """The folder written by an export job; of several curators', their own. Raises NotFound."""
-    job = workspace.jobs.job(job_id)
-    out = str(job.result.get("out") or "")
-    if job.kind != "export" or job.status != "done" or not out:
-        raise NotFound(f"Job {job_id} has no export.")
-    return Path(out)
 
 
 def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
