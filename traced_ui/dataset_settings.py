@@ -14,8 +14,6 @@ from traced_ui.markdown import from_markdown
 from traced_ui.messages import QUIET, guarded, note
 from traced_ui.templates import part, render
 
-_NO_DATASET = "Choose a dataset at the top first."
-
 
 def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
     """Build the page with the guidelines for curators."""
@@ -130,7 +128,7 @@ def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.
     if request.username and not workspace.accounts.may_settle(request.username):
         raise SettingsError("Only an adjudicator may change a dataset as a whole.")
     if dataset_id is None:
-        raise SettingsError(_NO_DATASET)
+        raise SettingsError("Choose a dataset at the top first.")
     return dataset_id
 
 

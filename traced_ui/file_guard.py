@@ -144,33 +144,27 @@ class FileGuard:
             files = list(_files_in(sent))
         except (ValueError, RecursionError):
             return _refused("body", "Not JSON, or nested too deeply.")
-        if isinstance(sent, dict) and not _has_session(path, sent):
-            return _refused("session_hash", "Not the name of a session. Reload the page.")
+        if isinstance(sent, dict) and ("session_hash" in sent or path in _EVENTS):
+            session = sent.get("session_hash")
+            if not isinstance(session, str) or not _SESSION.fullmatch(session):
+                return _refused("session_hash", "Not the name of a session. Reload the page.")
         if not self._owns(scope, owner[0], sent):
             return _NO_SESSION
-        if not self._is_event(path, sent):
-            return _refused("fn_index", "There is no such event. Reload the page.")
-        places = self._image_fields(path, sent)
+        places = set()  # where the event takes a picture, as `data.0`
+        if path in _EVENTS and isinstance(sent, dict):
+            number = sent.get("fn_index")
+            event = self._blocks.fns.get(number) if type(number) is int else None
+            if event is None:
+                return _refused("fn_index", "There is no such event. Reload the page.")
+            places = {
+                f"data.{at}" for at, to in enumerate(event.inputs) if isinstance(to, gr.Image)
+            }
         for place, file in files:
             if place not in places and not place.startswith("event_data."):
                 return _refused(place, "No file can be given here.")
             if not self._may_use(file.get("path"), owner):
                 return _refused(place, _NOT_YOURS)
         return None
-
-    def _is_event(self, path: str, sent: Any) -> bool:
-        """Whether the event that the request names by its number exists."""
-        if path not in _EVENTS or not isinstance(sent, dict):
-            return True
-        number = sent.get("fn_index")
-        return type(number) is int and number in self._blocks.fns
-
-    def _image_fields(self, path: str, sent: Any) -> set[str]:
-        """Where in a request an event takes a picture, as `data.0`."""
-        number = sent.get("fn_index") if path in _EVENTS and isinstance(sent, dict) else None
-        event = self._blocks.fns.get(number) if type(number) is int else None
-        fields = event.inputs if event is not None else ()
-        return {f"data.{at}" for at, field in enumerate(fields) if isinstance(field, gr.Image)}
 
     def _recording(self, scope: Scope, send: Send, owner: _Owner, is_new: bool) -> Send:
         """Send the answer to an upload, and note which files it names."""
@@ -241,14 +235,6 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return replay
-
-
-def _has_session(path: str, sent: Mapping[str, Any]) -> bool:
-    """Whether a request names its session, where it has to, and by a name."""
-    if "session_hash" not in sent:
-        return path not in _EVENTS
-    name = sent["session_hash"]
-    return isinstance(name, str) and _SESSION.fullmatch(name) is not None
 
 
 def _refused(place: str, problem: str) -> JSONResponse:

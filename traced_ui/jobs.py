@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
@@ -57,17 +57,6 @@ _PHASES = {
 }
 #: Phases that begin when the pairs are ranked.
 _RANKED = ("Whole trajectories", "Preparing corrections")
-
-
-class JobLine(NamedTuple):
-    """A job in the drawer."""
-
-    job: JobView
-    name: str
-    state: str
-    share: float
-    since: str
-    can_retry: bool
 
 
 def name_of(job: JobView) -> str:
@@ -149,14 +138,15 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     """All of `jobs`, newest first."""
     unfinished = [job for job in jobs if not job.has_ended]
     rows = [
-        JobLine(
-            job,
-            name_of(job),
-            state_of(job, unfinished),
-            share_of(job),
-            _since(job, now),
-            job.status in ("failed", "cancelled") and "has taken it over" not in job.message,
-        )
+        {
+            "job": job,
+            "name": name_of(job),
+            "state": state_of(job, unfinished),
+            "share": share_of(job),
+            "since": _since(job, now),
+            "can_retry": job.status in ("failed", "cancelled")
+            and "has taken it over" not in job.message,
+        }
         for job in jobs
     ]
     # Includes ended jobs: a short job may start and end between two polls.

@@ -25,7 +25,7 @@ from traced_ui import (
     team,
 )
 from traced_ui.jobs import build_button, build_drawer
-from traced_ui.keyboard import help_overlay
+from traced_ui.keyboard import KEYS
 from traced_ui.messages import QUIET
 from traced_ui.templates import render
 
@@ -80,7 +80,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                     elif drawn := _PAGES[page.name](workspace, dataset):
                         _draw(page.name, tab, dataset, *drawn)
         playground.build_panel(workspace, dataset, try_button)
-        gr.HTML(help_overlay())
+        gr.HTML(render("help.html", keys=KEYS))
         build_drawer(workspace, blocks, jobs_button)
 
         def named(current: int | None, request: gr.Request) -> gr.Dropdown:

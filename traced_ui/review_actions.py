@@ -884,9 +884,11 @@ class OpenPage:
         if state.after is not None and state.pair not in [row.pair_id for row in page.rows]:
             state.after = None
             page = self.review.queue_page(filter, None, self._page_size())
+        similar_to = id_in(state.filter.get("like", "").partition(":")[2])
+        like = "" if similar_to is None else self.review.open_pair(similar_to).external_id[:60]
         left = review_page.queue(
             page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
-            page.next_cursor is not None, state.after is None, self._views(), self._like(),
+            page.next_cursor is not None, state.after is None, self._views(), like,
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
         )  # fmt: skip
@@ -901,11 +903,6 @@ class OpenPage:
             return f"{counts.total - counts.reviewed:,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-
-    def _like(self) -> str:
-        """The external id of the pair that the similarity search started from; "" if none."""
-        pair = id_in(self.state.filter.get("like", "").partition(":")[2])
-        return self.review.open_pair(pair).external_id[:60] if pair is not None else ""
 
     def _say(self, text: str, kind: str = "info") -> None:
         self.toast += note(text, kind)

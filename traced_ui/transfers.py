@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 import fastapi
+from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from backend.datasets.cells import escaped
@@ -66,19 +66,10 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
     @app.put("/uploads/{upload}")
     async def receive(upload: str, path: str, request: fastapi.Request) -> Response:
         """Receive one file as the body; nothing is kept if the connection ends before the file."""
-        writing = uploads.writing(upload, path)
         try:
-            file = await run_in_threadpool(writing.__enter__)
-            try:
+            async with contextmanager_in_threadpool(uploads.writing(upload, path)) as file:
                 async for piece in request.stream():
                     await run_in_threadpool(file.write, piece)
-            except BaseException as problem:
-                if not await run_in_threadpool(
-                    writing.__exit__, type(problem), problem, problem.__traceback__
-                ):
-                    raise
-            else:
-                await run_in_threadpool(writing.__exit__, None, None, None)
         except TracedError as problem:
             return _refused(problem)
         except ClientDisconnect:

@@ -255,7 +255,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
-    "help.html": lambda text: keyboard.help_overlay(),
+    "help.html": lambda text: render("help.html", keys=keyboard.KEYS),
     "header/rooms.html": lambda text: render("header/rooms.html", rooms=rooms.ROOMS),
     "header/corner.html": lambda text: render("header/corner.html", room=rooms.DATASET),
     "header/pages.html": lambda text: render("header/pages.html", rooms=rooms.WITH_PAGES),
