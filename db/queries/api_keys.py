@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
 from db.models import ApiKey, Curator
-from db.queries.statements import check_text, record
+from db.queries.statements import check_text, find_record, read_records, record
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,12 @@ def add_key(
 def list_keys(session: Session, name: str | None = None) -> list[ApiKeyRow]:
     """The keys of an account (None: of all), oldest first."""
     query = _ROWS if name is None else _ROWS.where(Curator.name == name)
-    return [record(ApiKeyRow, row) for row in session.execute(query.order_by(ApiKey.id))]
+    return read_records(session, ApiKeyRow, query.order_by(ApiKey.id))
 
 
 def find_key(session: Session, digest: bytes) -> ApiKeyRow | None:
     """The key with this digest; None if there is none, or its account is inactive."""
-    row = session.execute(_ROWS.where(ApiKey.digest == digest, Curator.active)).one_or_none()
-    return None if row is None else record(ApiKeyRow, row)
+    return find_record(session, ApiKeyRow, _ROWS.where(ApiKey.digest == digest, Curator.active))
 
 
 def remove_key(session: Session, key_id: int, name: str | None = None) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from db.errors import MissingRow
 from db.models import Classifier
 from db.queries.dataset_queries import lock
-from db.queries.statements import columns_of, record
+from db.queries.statements import columns_of, find_record, get_record, read_records
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,8 @@ def add_classifier(
 
 def get_classifier(session: Session, classifier_id: int) -> ClassifierRow:
     """Raises `MissingRow`."""
-    row = session.execute(select(*_COLUMNS).where(Classifier.id == classifier_id)).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no classifier {classifier_id}.")
-    return record(ClassifierRow, row)
+    query = select(*_COLUMNS).where(Classifier.id == classifier_id)
+    return get_record(session, ClassifierRow, query, f"There is no classifier {classifier_id}.")
 
 
 def activate(session: Session, classifier_id: int) -> ClassifierRow:
@@ -74,10 +72,8 @@ def activate(session: Session, classifier_id: int) -> ClassifierRow:
 
 def active(session: Session, dataset_id: int) -> ClassifierRow | None:
     """The active classifier of a dataset, None if there is none yet."""
-    row = session.execute(
-        select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
-    ).one_or_none()
-    return None if row is None else record(ClassifierRow, row)
+    query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
+    return find_record(session, ClassifierRow, query)
 
 
 def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:
@@ -89,15 +85,12 @@ def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:
 def list_classifiers(session: Session, dataset_id: int) -> list[ClassifierRow]:
     """All classifiers of a dataset, newest first."""
     query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id)
-    rows = session.execute(query.order_by(Classifier.id.desc()))
-    return [record(ClassifierRow, row) for row in rows]
+    return read_records(session, ClassifierRow, query.order_by(Classifier.id.desc()))
 
 
 def get_payload(session: Session, classifier_id: int) -> bytes:
     """The serialised classifier. Raises `MissingRow`."""
-    payload = session.execute(
-        select(Classifier.payload).where(Classifier.id == classifier_id)
-    ).scalar_one_or_none()
+    payload = session.scalar(select(Classifier.payload).where(Classifier.id == classifier_id))
     if payload is None:
         raise MissingRow(f"There is no classifier {classifier_id}.")
     return payload

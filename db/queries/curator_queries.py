@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow, UnstorableText
 from db.models import ROLES, ApiKey, Curator, Login
-from db.queries.statements import check_text, columns_of, record
+from db.queries.statements import check_text, columns_of, find_record, get_record, read_records
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ def add_curator(session: Session, name: str, password_hash: str, role: str) -> C
 
 def list_curators(session: Session) -> list[CuratorRow]:
     """All accounts by name, inactive ones included."""
-    rows = session.execute(select(*_COLUMNS).order_by(Curator.name))
-    return [record(CuratorRow, row) for row in rows]
+    return read_records(session, CuratorRow, select(*_COLUMNS).order_by(Curator.name))
 
 
 def get_curator(session: Session, name: str) -> CuratorRow:
@@ -56,10 +55,8 @@ def get_curator(session: Session, name: str) -> CuratorRow:
         check_text(name, "The name")
     except UnstorableText:
         raise MissingRow(f"There is no account named {name!r}.") from None
-    row = session.execute(select(*_COLUMNS).where(Curator.name == name)).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no account named '{name}'.")
-    return record(CuratorRow, row)
+    query = select(*_COLUMNS).where(Curator.name == name)
+    return get_record(session, CuratorRow, query, f"There is no account named '{name}'.")
 
 
 def is_adjudicator(session: Session, name: str) -> bool:
@@ -104,12 +101,9 @@ def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at
 
 def logged_in(session: Session, token_digest: bytes) -> CuratorRow | None:
     """The account of a login, None if it has expired or the account is inactive."""
-    row = session.execute(
-        select(*_COLUMNS)
-        .join(Login, Login.curator_id == Curator.id)
-        .where(Login.token_digest == token_digest, Login.expires_at > now(), Curator.active)
-    ).one_or_none()
-    return None if row is None else record(CuratorRow, row)
+    query = select(*_COLUMNS).join(Login, Login.curator_id == Curator.id)
+    is_valid = (Login.token_digest == token_digest, Login.expires_at > now(), Curator.active)
+    return find_record(session, CuratorRow, query.where(*is_valid))
 
 
 def end_login(session: Session, token_digests: Sequence[bytes]) -> None:

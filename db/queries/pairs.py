@@ -10,11 +10,18 @@ from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_,
 from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
-from db.errors import MissingRow
 from db.models import CAPTION_START, Pair, Suggestion, Trajectory
 from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.probabilities import p_error_of
-from db.queries.statements import check_text, chunks, in_dataset, insert_for, judged, record
+from db.queries.statements import (
+    check_text,
+    chunks,
+    get_record,
+    in_dataset,
+    insert_for,
+    judged,
+    read_records,
+)
 
 
 class PairCaption(NamedTuple):
@@ -165,12 +172,9 @@ def random_key(dataset_id: int, external_id: str) -> float:
 
 def get_pair(session: Session, pair_id: int) -> PairRow:
     """Raises `MissingRow`."""
-    row = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id == pair_id)
-    ).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
-    return record(PairRow, row)
+    query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id == pair_id)
+    missing = f"There is no pair {pair_id}; its dataset may have been deleted."
+    return get_record(session, PairRow, query, missing)
 
 
 def pairs_after(
@@ -187,8 +191,7 @@ def pairs_after(
     columns = pair_columns(session, PAIR_FIELDS, dataset_id)
     of_dataset = Pair.dataset_id == dataset_id if with_hidden else in_dataset(dataset_id)
     query = select(*columns).where(of_dataset, Pair.id > after_id)
-    rows = session.execute(query.order_by(Pair.id).limit(limit))
-    return [record(PairRow, row) for row in rows]
+    return read_records(session, PairRow, query.order_by(Pair.id).limit(limit))
 
 
 def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:
@@ -253,18 +256,14 @@ def captions_after(
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     """The pairs with these ids, in import order."""
     query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id.in_(pair_ids))
-    rows = session.execute(query.order_by(Pair.id))
-    return [record(PairRow, row) for row in rows]
+    return read_records(session, PairRow, query.order_by(Pair.id))
 
 
 def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
     """All pairs of a picture, in import order."""
-    rows = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-        .where(in_dataset(dataset_id), Pair.image_path == image_path)
-        .order_by(Pair.id)
-    )
-    return [record(PairRow, row) for row in rows]
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    query = query.where(in_dataset(dataset_id), Pair.image_path == image_path)
+    return read_records(session, PairRow, query.order_by(Pair.id))
 
 
 def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
@@ -296,13 +295,9 @@ def most_likely_wrong(
 ) -> list[PairRow]:
     """At most `at_most` pairs with a p_error of at least `above`, most likely wrong first."""
     p_error = p_error_of(session, dataset_id)
-    rows = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-        .where(in_dataset(dataset_id), p_error >= above)
-        .order_by(p_error.desc(), Pair.id)
-        .limit(at_most)
-    )
-    return [record(PairRow, row) for row in rows]
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    query = query.where(in_dataset(dataset_id), p_error >= above)
+    return read_records(session, PairRow, query.order_by(p_error.desc(), Pair.id).limit(at_most))
 
 
 def decided_pairs(session: Session, dataset_id: int, decisions: Sequence[str]) -> list[int]:

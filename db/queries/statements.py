@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import (
     ColumnElement,
     Row,
+    Select,
     Table,
     and_,
     bindparam,
@@ -26,7 +27,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 
 from db.authors import DUPLICATE, RULE
 from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
-from db.errors import UnstorableText
+from db.errors import MissingRow, UnstorableText
 from db.models import Pair
 from db.queries.blind_review import VerdictSeen
 
@@ -121,6 +122,31 @@ def columns_of(model: type[DeclarativeBase], kind: type[Any]) -> tuple[Any, ...]
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
     """An instance of `kind` from a row whose columns are named like its fields."""
     return kind(**row._asdict())
+
+
+def read_records(
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]]
+) -> list[Record]:
+    """All rows of the query, as `record` has them."""
+    return [record(kind, row) for row in session.execute(query)]
+
+
+def find_record(
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]]
+) -> Record | None:
+    """The only row of the query; None if there is none."""
+    row = session.execute(query).one_or_none()
+    return None if row is None else record(kind, row)
+
+
+def get_record(
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]], missing: str
+) -> Record:
+    """The only row of the query. Raises `MissingRow` with the message `missing`."""
+    found = find_record(session, kind, query)
+    if found is None:
+        raise MissingRow(missing)
+    return found
 
 
 def check_text(value: str, what: str, longest: int | None = None) -> None:
