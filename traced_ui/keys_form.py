@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from backend.accounts.program_keys import SCOPES
+from backend.accounts.team_accounts import SCOPES
 from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui.messages import guarded, note

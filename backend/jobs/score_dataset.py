@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError
+from backend.jobs.captioner_stages import Descriptions, Expectations
 from backend.jobs.dataset_models import depth_for, remember
-from backend.jobs.describe_pictures import Descriptions
 from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
-from backend.jobs.expectations import Expectations
 from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
 from backend.jobs.reports import ScoreReport
 from backend.jobs.stage import (

@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
 from db.models import Classifier
-from db.queries.dataset_queries import lock
-from db.queries.statements import columns_of, find_record, get_record, read_records
+from db.queries.statements import columns_of, find_record, get_record, lock_dataset, read_records
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def get_classifier(session: Session, classifier_id: int) -> ClassifierRow:
 def activate(session: Session, classifier_id: int) -> ClassifierRow:
     """Make a classifier the active one of its dataset, replacing the previous one."""
     dataset_id = get_classifier(session, classifier_id).dataset_id
-    lock(session, dataset_id)  # serialises concurrent adoptions
+    lock_dataset(session, dataset_id)  # serialises concurrent adoptions
     session.execute(
         update(Classifier)
         .where(Classifier.dataset_id == dataset_id, Classifier.active)

@@ -161,11 +161,6 @@ def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]
     session.execute(update(Dataset).where(Dataset.id == dataset_id).values(models=dict(models)))
 
 
-def lock(session: Session, dataset_id: int) -> None:
-    """Lock the dataset until this transaction ends; others that lock it wait."""
-    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
-
-
 def set_overlap(session: Session, dataset_id: int, share: float, people: int) -> None:
     """Set the share of pairs judged by several people each. Raises ValueError if invalid."""
     if not 0 <= share <= 1 or people < 2:

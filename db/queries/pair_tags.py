@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import Pair, PairTag, View
-from db.queries.pairs import lock_pairs
 from db.queries.statements import (
     check_text,
     chunks,
     columns_of,
     insert_for,
+    lock_pairs,
     read_records,
     save_rows,
 )

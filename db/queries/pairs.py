@@ -10,16 +10,22 @@ from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_,
 from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
-from db.models import CAPTION_START, Pair, Suggestion, Trajectory
-from db.queries.blind_review import pair_columns, verdict_seen
-from db.queries.probabilities import p_error_of
+from db.models import (
+    CAPTION_START,
+    PICTURE,
+    PICTURE_CHARACTERS,
+    Pair,
+    Suggestion,
+    Trajectory,
+)
+from db.queries.blind_review import judged, pair_columns, verdict_seen
+from db.queries.rankings import p_error_of
 from db.queries.statements import (
     check_text,
     chunks,
     get_record,
     in_dataset,
     insert_for,
-    judged,
     read_records,
 )
 
@@ -220,13 +226,19 @@ def count_unscored(session: Session, dataset_id: int, run_id: int) -> int:
 
 def without_description(session: Session, dataset_id: int) -> list[tuple[int, str]]:
     """(id, image's path) of the pairs without a caption that have no suggestion and no verdict."""
+    query = select(Pair.id, Pair.image_path).where(*_lacks_description(dataset_id))
+    return [row.tuple() for row in session.execute(query.order_by(Pair.image_path, Pair.id))]
+
+
+def count_without_description(session: Session, dataset_id: int) -> int:
+    """How many pairs `without_description` would return."""
+    query = select(func.count(Pair.id)).where(*_lacks_description(dataset_id))
+    return session.execute(query).scalar_one()
+
+
+def _lacks_description(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
     is_described = exists().where(Suggestion.pair_id == Pair.id)
-    rows = session.execute(
-        select(Pair.id, Pair.image_path)
-        .where(in_dataset(dataset_id), CAPTION_START == "", Pair.decision.is_(None), ~is_described)
-        .order_by(Pair.image_path, Pair.id)
-    )
-    return [row.tuple() for row in rows]
+    return in_dataset(dataset_id), CAPTION_START == "", Pair.decision.is_(None), ~is_described
 
 
 def count_captions(session: Session, dataset_id: int) -> int:
@@ -266,18 +278,30 @@ def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairR
     return read_records(session, PairRow, query.order_by(Pair.id))
 
 
-def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
-    """Lock these pairs until this transaction ends; other writers wait.
+#: A picture with more captions than this shows the first ones.
+MOST_CAPTIONS = 50
 
-    For transactions that write several pairs in an order other than that of their ids, or more than
-    once: without it two of them can deadlock, and PostgreSQL aborts one. A no-op on SQLite, which
-    has a single writer.
-    """
-    if session.get_bind().dialect.name != "postgresql":
-        return
-    for part in chunks(sorted(set(pair_ids)), 1000):
-        query = select(Pair.id).where(Pair.id.in_(part)).order_by(Pair.id)
-        session.execute(query.with_for_update()).all()
+
+@dataclass(frozen=True)
+class CaptionRow:
+    """A caption of a picture: its probability of error, and its verdict as the reader sees it."""
+
+    pair_id: int
+    caption: str
+    corrected_caption: str | None
+    p_error: float | None
+    decision: str | None
+    enriches: bool
+
+
+def captions_of_picture(session: Session, dataset_id: int, image_path: str) -> list[CaptionRow]:
+    """The captions of the picture with this address, in import order."""
+    query = select(*pair_columns(session, CaptionRow.__dataclass_fields__, dataset_id)).where(
+        in_dataset(dataset_id),
+        PICTURE.in_([image_path[:PICTURE_CHARACTERS]]),
+        Pair.image_path == image_path,
+    )
+    return read_records(session, CaptionRow, query.order_by(Pair.id).limit(MOST_CAPTIONS))
 
 
 def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session, aliased
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue, PictureSignals, WordMark
 from db.queries.blind_review import may_know_pair, pair_columns, reader_of, verdict_seen
 from db.queries.pairs import PAIR_FIELDS, PairRow
-from db.queries.probabilities import P_ERROR
+from db.queries.rankings import P_ERROR
 from db.queries.statements import (
     check_number,
     chunks,

@@ -8,8 +8,8 @@ from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.models import Base, Pair, Suggestion, Verdict
-from db.queries.pairs import NewPair, lock_pairs
-from db.queries.statements import chunks, columns_of, read_records
+from db.queries.pairs import NewPair
+from db.queries.statements import chunks, columns_of, lock_pairs, read_records
 from db.queries.suggestions import OUTDATED
 from db.queries.verdict_queries import reopen
 

@@ -12,10 +12,8 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
-    case,
     delete,
     insert,
-    or_,
     select,
     update,
 )
@@ -25,11 +23,8 @@ from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
-from db.authors import DUPLICATE, RULE
-from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
 from db.errors import MissingRow, UnstorableText
-from db.models import Pair
-from db.queries.blind_review import VerdictSeen
+from db.models import Dataset, Pair
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -102,6 +97,25 @@ def replace_rows(
         session.connection().execute(insert(table_of(model)), list(part))
 
 
+def lock_dataset(session: Session, dataset_id: int) -> None:
+    """Lock the dataset until this transaction ends; others that lock it wait."""
+    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
+
+
+def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
+    """Lock these pairs until this transaction ends; other writers wait.
+
+    For transactions that write several pairs in an order other than that of their ids, or more than
+    once: without it two of them can deadlock, and PostgreSQL aborts one. A no-op on SQLite, which
+    has a single writer.
+    """
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    for part in chunks(sorted(set(pair_ids)), 1000):
+        query = select(Pair.id).where(Pair.id.in_(part)).order_by(Pair.id)
+        session.execute(query.with_for_update()).all()
+
+
 def in_dataset(dataset_id: int) -> ColumnElement[bool]:
     """Condition: a pair of the dataset that is not hidden. Hidden pairs take part in nothing but
     imports, the history and what is asked for by id."""
@@ -171,19 +185,3 @@ def check_number(value: float | None, what: str) -> None:
     """Raise ValueError for NaN and infinities, which would break the orders of the queue."""
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{what} must be a finite number, not {value}")
-
-
-def by_a_person(verdict: VerdictSeen) -> ColumnElement[bool]:
-    """Condition: the pair was not decided by a rule (see `db.authors`)."""
-    return or_(verdict.decided_by.is_(None), ~verdict.decided_by.startswith(RULE, autoescape=True))
-
-
-def judged(verdict: VerdictSeen) -> ColumnElement[str | None]:
-    """The `judgement` of a pair's verdict in effect, as an SQL expression."""
-    is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
-    return case(
-        (verdict.decision.is_not(None) & (Pair.caption == ""), NEW_CAPTION),
-        (verdict.enriches & (verdict.decision == "correction"), ENRICHED),
-        ((verdict.decision == "drop") & is_copy, DUPLICATE_DROPPED),
-        else_=verdict.decision,
-    )

@@ -43,12 +43,12 @@ from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
 from db.queries.blind_review import may_know_pair, pair_columns
-from db.queries.pairs import lock_pairs
 from db.queries.statements import (
     check_text,
     chunks,
     columns_of,
     find_record,
+    lock_pairs,
     read_records,
     table_of,
 )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.jobs.expectations import Expectations
-from backend.jobs.stored_trajectories import scored_pairs
+from backend.jobs.captioner_stages import Expectations
+from backend.jobs.stored_rows import scored_pairs
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import Workspace
 from db.queries import classifier_queries, detections, pairs, runs
