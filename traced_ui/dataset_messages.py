@@ -4,7 +4,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from backend.datasets.import_fields import HIDE, TAKE, TICKS
+from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.jobs.reports import JobView
 from backend.progress import duration

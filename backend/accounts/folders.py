@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.addresses import is_address, is_below
 from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
+from backend.datasets.read_options import is_address, is_below
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
 

@@ -39,9 +39,8 @@ from backend.cli.output import (
     say_which_model,
 )
 from backend.cli.tag import BY, LEAST, SCORES, SEED
-from backend.datasets.addresses import is_address
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.reports import ExportCounts, SourceChanges
 from backend.settings import load_settings

@@ -188,7 +188,7 @@ def score(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
-        from backend.datasets.addresses import is_address
+        from backend.datasets.read_options import is_address
         from backend.jobs import export_scores
         from backend.jobs import second_opinion as second_opinions
         from backend.jobs.workers import Devices

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.datasets.cells import shown
-from backend.datasets.import_fields import where_to_state
+from backend.datasets.read_options import where_to_state
 from backend.errors import DatasetFormatError
 
 #: Common names of the image column.

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.datasets.cells import shown
-from backend.datasets.import_fields import where_to_state
+from backend.datasets.read_options import where_to_state
 from backend.datasets.regular_files import open_within, read_within
 from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
 

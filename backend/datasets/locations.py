@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 
 from fsspec import AbstractFileSystem, filesystem
 
-from backend.datasets.addresses import SCHEMES, is_address
 from backend.datasets.cells import shown
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.fetching import Fetcher, FetchError, Limits, as_url
+from backend.datasets.read_options import SCHEMES, is_address
 from backend.datasets.regular_files import replacement, typed_path
 from backend.errors import (
     DatasetFormatError,

@@ -400,8 +400,12 @@ def read_dataset(
         raise DatasetNotFound(f"There is no file or folder '{path}'.{where_to_get(path)}")
     options.check()
     if options.caption_from is not None:
-        root = _folder_of_captions(path)
-        source = SourceTables([root])
+        if not path.is_dir():
+            raise DatasetFormatError(
+                f"'{path.name}' is not a folder: for captions that are written in the images "
+                "give the folder of the images."
+            )
+        source, root = SourceTables([path]), path
     elif path.is_dir():
         source, root = tables_of(path, options.subset, options.uncaptioned), path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
@@ -476,15 +480,6 @@ def _exists(pair: SourcePair) -> bool:
         return file_of(pair.image_path).exists()
     except OSError:
         return False
-
-
-def _folder_of_captions(path: Path) -> Path:
-    if not path.is_dir():
-        raise DatasetFormatError(
-            f"'{path.name}' is not a folder: for captions that are written in the images "
-            "give the folder of the images."
-        )
-    return path
 
 
 def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:

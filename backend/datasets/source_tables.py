@@ -15,8 +15,14 @@ from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import shown
 from backend.datasets.export_row import MARK
-from backend.datasets.import_fields import INSIDE, TICKS, UNCAPTIONED
-from backend.datasets.read_options import SOURCES, UNREADABLE_PICTURES, is_hidden
+from backend.datasets.read_options import (
+    INSIDE,
+    SOURCES,
+    TICKS,
+    UNCAPTIONED,
+    UNREADABLE_PICTURES,
+    is_hidden,
+)
 from backend.datasets.regular_files import open_regular
 from backend.datasets.shards import named_split, saved_tables, shards_of
 from backend.datasets.sidecars import has_images, has_sidecars

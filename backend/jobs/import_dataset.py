@@ -15,11 +15,9 @@ from typing import Self, TypeVar
 from sqlalchemy.orm import Session
 
 from backend.datasets import hub_datasets, source_tables
-from backend.datasets.addresses import is_address
 from backend.datasets.cells import shown, split_proof
 from backend.datasets.containers import relative_name
-from backend.datasets.import_fields import where_to_state
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address, where_to_state
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
 from backend.datasets.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath

@@ -22,9 +22,8 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import SEPARATOR, Member, locate
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import check_imported
-from backend.datasets.import_fields import where_to_state
 from backend.datasets.locations import Location, StoredFile
-from backend.datasets.read_options import PICTURES
+from backend.datasets.read_options import PICTURES, where_to_state
 from backend.datasets.regular_files import replacement
 from backend.engine.detection.classifier import Classifier
 from backend.engine.trajectories.trajectory import Trajectory

@@ -35,7 +35,7 @@ from backend.datasets.cells import shown
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.locations import Location, StoredFile
-from backend.datasets.parquet_footer import read_footer
+from backend.datasets.parquet_groups import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.tables import rows_of
 from backend.datasets.text_files import opened

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from backend.datasets.addresses import is_address
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Booster
