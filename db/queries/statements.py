@@ -157,10 +157,10 @@ def get_record(
     session: Session, kind: type[Record], query: Select[*tuple[Any, ...]], missing: str
 ) -> Record:
     """The only row of the query. Raises `MissingRow` with the message `missing`."""
-    found = find_record(session, kind, query)
-    if found is None:
+    only = find_record(session, kind, query)
+    if only is None:
         raise MissingRow(missing)
-    return found
+    return only
 
 
 def check_text(value: str, what: str, longest: int | None = None) -> None:
