@@ -74,12 +74,12 @@ def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], l
             batch = pair_queries.pairs_after(
                 session, run.dataset_id or 0, after, AT_ONCE, with_hidden=True
             )
-            scored = _with_trajectories(session, run, batch)
+            batch_with_trajectories = _with_trajectories(session, run, batch)
         if not batch:
             return
         after = batch[-1].id
-        if scored[0]:
-            yield scored
+        if batch_with_trajectories[0]:
+            yield batch_with_trajectories
 
 
 def latest_batches(
@@ -112,10 +112,8 @@ def to_trajectory(
     caption: str, row: TrajectoryRow, second_opinion: float | None = None
 ) -> Trajectory:
     expectation = None
-    if (stored := row.expectation) is not None:
-        expectation = Expectation(
-            stored.log_p, stored.distance, stored.alternatives, stored.captioner
-        )
+    if (words := row.expectation) is not None:
+        expectation = Expectation(words.log_p, words.distance, words.alternatives, words.captioner)
     return Trajectory(
         Caption.parse(caption),
         row.scores,
