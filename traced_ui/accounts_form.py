@@ -9,8 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from backend.accounts.program_keys import SCOPES
-from backend.accounts.team_accounts import ROLES
+from backend.accounts.team_accounts import ROLES, SCOPES
 from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui.messages import QUIET, guarded, note

@@ -1,4 +1,5 @@
-"""Several curators on one database: accounts, logins, claims, agreement and disputes.
+"""Several curators on one database: accounts, logins, keys of programs, claims, agreement and
+disputes.
 
 Passwords are hashed with argon2, individually salted, and never stored.
 """
@@ -13,7 +14,6 @@ from functools import cache, cached_property
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from backend.accounts.program_keys import ApiKeys
 from backend.engine.statistics.agreement import Agreement, agreement, check_overlap
 from backend.errors import NotFound, SettingsError
 from backend.store import Store
@@ -25,6 +25,7 @@ from db.queries import claims as claim_queries
 from db.queries import curator_queries, dataset_queries
 from db.queries import dataset_queries as setting_queries
 from db.queries import opinions as opinion_queries
+from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
 from db.queries.pair_queue import QueueFilter
 
@@ -37,11 +38,6 @@ class AccountView:
     role: str
     active: bool
     created_at: datetime
-
-
-@dataclass(frozen=True)
-class AccountsView:
-    accounts: tuple[AccountView, ...]
 
 
 @dataclass(frozen=True)
@@ -104,6 +100,54 @@ def _hash_of_no_account() -> str:
     """Verified for unknown names, so that a response takes as long as for known ones. Computed on
     the first login, because it would slow down the start of the program."""
     return _HASHER.hash("nobody has this password")
+
+
+#: What a key may do: only read, or also write as its curator may.
+SCOPES = ("read", "review")
+#: How every key begins, so that people and scanners of leaked secrets recognise one.
+PREFIX = "traced_"
+LONGEST_LABEL = 80
+
+
+class ApiKeys:
+    """The keys of all accounts. Only digests are stored: a key is shown once, when it is made."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, name: str, label: str, scope: str = "read") -> tuple[ApiKeyRow, str]:
+        """A new key for the account `name`, and its text. Raises SettingsError and NotFound."""
+        label = " ".join(label.split())
+        if scope not in SCOPES:
+            raise SettingsError(f"'{scope}' is not a scope; the scopes are {', '.join(SCOPES)}.")
+        if not label or len(label) > LONGEST_LABEL or not label.isprintable():
+            raise SettingsError(f"A label has 1 to {LONGEST_LABEL} printable characters.")
+        token = PREFIX + secrets.token_urlsafe(32)
+        with self._store.writing() as session:
+            account = curator_queries.get_curator(session, name)
+            if not account.active:
+                raise SettingsError(f"{name} may not log in, so a key would open nothing.")
+            key = curator_queries.add_key(
+                session, account.id, label, _digest(token), scope == "review"
+            )
+        return key, token
+
+    def of(self, name: str | None = None) -> list[ApiKeyRow]:
+        """The keys of an account, or of all."""
+        with self._store.reading() as session:
+            return curator_queries.list_keys(session, name)
+
+    def find(self, token: str) -> ApiKeyRow | None:
+        """The key with this text; None if it was revoked, or its account is closed."""
+        if not token.startswith(PREFIX):
+            return None
+        with self._store.reading() as session:
+            return curator_queries.find_key(session, _digest(token))
+
+    def revoke(self, key_id: int, name: str | None = None) -> None:
+        """End a key at once, if `name` is given only one of this account. Raises NotFound."""
+        with self._store.writing() as session:
+            curator_queries.remove_key(session, key_id, name)
 
 
 #: How long a browser stays logged in.
@@ -286,4 +330,4 @@ def _check_role(role: str) -> None:
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()

@@ -71,9 +71,7 @@ def list_datasets(db: DATABASE = None, as_json: AS_JSON = False) -> None:
             f"{s.problems:,} rows left out; {s.source}"
             for s in summaries
         )
-        from backend.review.views import DatasetsView
-
-        emit(DatasetsView(tuple(summaries)), as_json, lines or "There are no datasets.")
+        emit({"datasets": summaries}, as_json, lines or "There are no datasets.")
 
 
 @datasets.command("rename")

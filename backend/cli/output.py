@@ -144,9 +144,9 @@ def shown_database(settings: Settings) -> str:
 
 
 def emit(report: Any, as_json: bool, summary: str) -> None:
-    """The command's result: one JSON object, or a sentence for people."""
+    """The command's result, a record or a mapping: one JSON object, or a sentence for people."""
     if as_json:
-        print_json(dataclasses.asdict(report))
+        print_json(report)
     else:
         results.print(escape(summary))  # no markup: brackets in tables are printed as they are
 
@@ -154,8 +154,13 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
 def print_json(value: Any) -> None:
     """One line of JSON for programs. Control characters beyond ASCII, which JSON allows, are
     escaped as the others."""
-    line = json.dumps(value, default=str, ensure_ascii=False)
+    line = json.dumps(value, default=_plain, ensure_ascii=False)
     print(line.translate({code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}))
+
+
+def _plain(value: Any) -> Any:
+    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.asdict(value) if is_record else str(value)
 
 
 def confirm(question: str) -> bool:

@@ -20,7 +20,7 @@ from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, t
 from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
-from backend.jobs.stored_suggestions import to_save
+from backend.jobs.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

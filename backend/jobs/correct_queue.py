@@ -38,8 +38,7 @@ from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.image_batches import open_picture
 from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
-from backend.jobs.stored_suggestions import in_order, to_save
-from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.jobs.stored_rows import exploring_of, in_order, to_save, to_trajectory
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -26,7 +26,7 @@ from backend.jobs.classifiers import probabilities, stored_classifier, suspects_
 from backend.jobs.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_trajectories import (
+from backend.jobs.stored_rows import (
     AT_ONCE,
     exploring_of,
     scored_batches,
@@ -38,14 +38,13 @@ from backend.progress import Progress
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
-from db.queries import pairs as pair_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-from db.queries.statements import chunks
+from db.queries.statements import chunks, lock_dataset, lock_pairs
 
 #: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
 COLD_START_PAIRS = 2000
@@ -239,7 +238,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
         p_errors = probabilities(used[1], trajectories)
         suspects = _suspects_of(store, pairs, trajectories, p_errors, used[1])
         with store.writing() as session:
-            dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
+            lock_dataset(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
                 judge(session, run, used[0], pairs, trajectories, p_errors, suspects)
@@ -280,7 +279,7 @@ def judge(
     suspects: Sequence[_Suspects],
 ) -> None:
     """Store p_error and suspect words; also s_0 and gain where those of another run were shown."""
-    pair_queries.lock_pairs(session, [pair.id for pair in pairs])
+    lock_pairs(session, [pair.id for pair in pairs])
     rows = [
         to_row(pair.id, t)
         for pair, t in zip(pairs, trajectories, strict=True)
@@ -335,11 +334,11 @@ def _renewed(
     judged under another run keep that run: its scoring has nothing left to do for them."""
     dataset_id, ids = run.dataset_id or 0, [pair.id for pair, _ in rows]
     with store.writing() as session:
-        dataset_queries.lock(session, dataset_id)
+        lock_dataset(session, dataset_id)
         active = classifier_queries.active(session, dataset_id)
         if active is None or active.id != classifier_id:
             return False
-        pair_queries.lock_pairs(session, ids)
+        lock_pairs(session, ids)
         detections = detection_queries.detections_of(session, ids)
         renewed_rows = [
             replace(row, run_id=detections.get(pair.id, row).run_id) for pair, row in rows

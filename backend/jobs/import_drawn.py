@@ -36,10 +36,10 @@ from backend.errors import (
 )
 from backend.jobs.classifiers import suspects_by
 from backend.jobs.detect import judge
+from backend.jobs.export_scores import IMPORTED, trajectory_in
 from backend.jobs.import_dataset import BATCH, SHOWN_PROBLEMS
 from backend.jobs.reports import DRAWN, SAMPLED, DrawReport
 from backend.jobs.retrain import adopt
-from backend.jobs.shard_rows import IMPORTED, trajectory_in
 from backend.jobs.shard_scores import (
     RUN_KEY,
     detector_in,
@@ -47,13 +47,13 @@ from backend.jobs.shard_scores import (
     run_in,
     scored_shards,
 )
-from backend.jobs.stored_trajectories import expectation_row, to_row
+from backend.jobs.stored_rows import expectation_row, to_row
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store
 from backend.version import VERSION
 from db.errors import MissingRow
-from db.queries import classifier_queries, dataset_queries, expectation_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
@@ -315,7 +315,7 @@ class _Target:
             ids = [id_of[pair.external_id] for pair in pairs]
             by_id = list(zip(ids, trajectories, strict=True))
             trajectory_queries.save_trajectories(session, run.id, [to_row(*pair) for pair in by_id])
-            expectation_queries.save_expectations(
+            trajectory_queries.save_expectations(
                 session, run.id,
                 {i: expectation_row(t.expectation) for i, t in by_id if t.expectation is not None},
             )  # fmt: skip

@@ -17,12 +17,11 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError
 from backend.jobs.image_batches import encode_opened
-from backend.jobs.stored_trajectories import expectation_row, to_row, to_trajectory
+from backend.jobs.stored_rows import expectation_row, to_row, to_trajectory
 from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import expectation_queries
 from db.queries import trajectories as copy_queries
 from db.queries.trajectories import Copy
 
@@ -142,7 +141,7 @@ class TrajectoryCache:
         }
         with self._store.writing() as session:
             copy_queries.save_copies(session, self._run_id, texts, rows)
-            expectation_queries.save_copy_expectations(session, self._run_id, expectation_rows)
+            copy_queries.save_copy_expectations(session, self._run_id, expectation_rows)
 
 
 def score_copies(

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
 from backend.jobs.classifiers import probabilities
-from backend.jobs.stored_trajectories import scored_batches
+from backend.jobs.stored_rows import scored_batches
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import rankings as ranking_queries

@@ -18,16 +18,16 @@ from backend.engine.trajectories.depth import ALL, parse_depth
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import TrainingError
+from backend.jobs.captioner_stages import Expectations
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
-from backend.jobs.expectations import Expectations
 from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
 from backend.jobs.stage import Scoring
-from backend.jobs.stored_trajectories import exploring_of, scored_pairs
+from backend.jobs.stored_rows import exploring_of, scored_pairs
 from backend.jobs.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -41,6 +41,7 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+from db.queries.statements import lock_dataset
 
 #: Labels from verdicts: 1 wrong, 0 right. *Abstract* captions describe no image, so they are
 #: neither; *unsure* gives no label.
@@ -105,7 +106,7 @@ def train_candidate(
     moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
     report = {**result.report, **moved, "run": run.id, "verdicts": verdicts, "seed": seed}
     with store.writing() as session:
-        dataset_queries.lock(session, dataset_id)  # so that no two get the same number
+        lock_dataset(session, dataset_id)  # so that no two get the same number
         number = len(classifier_queries.list_classifiers(session, dataset_id))
         row = classifier_queries.add_classifier(
             session,

@@ -12,7 +12,7 @@ the detector, `manifest.json` lists the shards that are done and the state they 
 that is missing in the manifest, because the program was killed, is read for its own facts. A task
 that runs twice writes the same file twice.
 
-The columns of a result: `shard_rows`.
+The columns of a result: `export_scores`.
 """
 
 import hashlib
@@ -48,12 +48,11 @@ from backend.errors import (
     TrainingError,
 )
 from backend.jobs.dataset_models import models_of
-from backend.jobs.export_scores import write_parquet
+from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
 from backend.jobs.ray_workers import Cluster, RayWorkers
 from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
-from backend.jobs.shard_rows import SCHEMA, result_rows
 from backend.jobs.workers import (
     AUTOMATIC,
     WORTH_A_PROCESS,
@@ -468,7 +467,7 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             "problems": [asdict(problem) for problem in problems],
         }  # fmt: skip
         facts = json.loads(json.dumps(facts, default=str))
-        schema = SCHEMA.with_metadata({FACTS: json.dumps(facts)})
+        schema = RESULT_SCHEMA.with_metadata({FACTS: json.dumps(facts)})
         file = work / "result.parquet"
         rows = result_rows(store, source_rows.dataset_id, engine.scorer.info.model)
         write_parquet(rows, schema, file)

@@ -22,8 +22,7 @@ from backend.jobs.classifiers import (
     suspects_by,
 )
 from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_suggestions import to_save
-from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_pairs
+from backend.jobs.stored_rows import AT_ONCE, exploring_of, scored_pairs, to_save
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.store import Store

@@ -13,7 +13,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.known_pictures import UNKNOWN, encode_known
 from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
+from backend.jobs.stored_rows import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
 from backend.jobs.vectors import image_file, remember_images
 from backend.jobs.workers import Opened, Task

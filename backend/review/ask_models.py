@@ -27,7 +27,7 @@ from backend.jobs.classifiers import (
     unjudged,
 )
 from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
-from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.jobs.stored_rows import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
 from backend.jobs.support import nonce_pools, phrase_scores
 from backend.loaded_models import Engine

@@ -9,8 +9,7 @@ from backend.datasets import images
 from backend.datasets.containers import ImageFile
 from backend.engine.detection.types import SuspectWord
 from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.stored_suggestions import in_order
-from backend.jobs.stored_trajectories import to_suspects
+from backend.jobs.stored_rows import in_order, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates

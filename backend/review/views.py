@@ -17,9 +17,9 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
-from db.queries.sibling_captions import CaptionRow
 from db.queries.suggestions import SuggestionRow
 
 
@@ -419,13 +419,6 @@ class PlaygroundResult:
     abstractness: Abstractness
     #: None with a scorer that compares pairs.
     phrases: tuple[PhraseView, ...] | None = None
-
-
-@dataclass(frozen=True)
-class DatasetsView:
-    """All datasets, oldest first."""
-
-    datasets: tuple[DatasetSummary, ...]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from db.blobs import decode_suspects, encode_suspects
 from db.column_types import now
 from db.models import Detection, Pair, Trajectory, WordMark
 from db.queries.blind_review import may_know
-from db.queries.probabilities import check_probability, p_error_of
+from db.queries.rankings import check_probability, p_error_of
 from db.queries.statements import (
     columns_of,
     in_dataset,

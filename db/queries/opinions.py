@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.blind_review import may_know
-from db.queries.statements import columns_of, in_dataset, record, save_rows
+from db.queries.statements import columns_of, in_dataset, read_records, record, save_rows
 
 #: What is kept of a verdict, an undo or a redo when its dataset is deleted, in this order.
 _OF_ACT = (
@@ -120,7 +120,7 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
 def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:
     """All opinions on a pair, oldest first."""
     query = select(*_COLUMNS).where(Opinion.pair_id == pair_id).order_by(Opinion.decided_at)
-    return [record(OpinionRow, row) for row in session.execute(query)]
+    return read_records(session, OpinionRow, query)
 
 
 def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:

@@ -56,7 +56,7 @@ from db.queries.opinions import disputed_ids
 from db.queries.pair_tags import first_tag, has_tag
 from db.queries.pictures import is_duplicate
 from db.queries.plots import Corners, is_inside
-from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
+from db.queries.rankings import P_ERROR, RANKING, column_of, ranking_of
 from db.queries.statements import check_text
 
 #: Columns that a filter may restrict to a range.

@@ -19,13 +19,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.models import MapPlace, Pair
-from db.queries.blind_review import verdict_seen
-from db.queries.probabilities import p_error_of
+from db.queries.blind_review import by_a_person, judged, verdict_seen
+from db.queries.rankings import p_error_of
 from db.queries.statements import (
-    by_a_person,
     check_number,
     in_dataset,
-    judged,
     replace_rows,
 )
 

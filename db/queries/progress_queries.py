@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session, aliased
 
 from db.decisions import NOT_ABOUT_CAPTION, WRONG
 from db.models import Pair, Verdict
-from db.queries.blind_review import verdict_seen
-from db.queries.probabilities import p_error_of
-from db.queries.statements import by_a_person, in_dataset, judged
+from db.queries.blind_review import by_a_person, judged, verdict_seen
+from db.queries.rankings import p_error_of
+from db.queries.statements import in_dataset
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,15 @@ from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
 from db.queries.blind_review import may_know_pair, pair_columns
-from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, chunks, columns_of, record, table_of
+from db.queries.statements import (
+    check_text,
+    chunks,
+    columns_of,
+    find_record,
+    lock_pairs,
+    read_records,
+    table_of,
+)
 
 
 @dataclass(frozen=True)
@@ -145,15 +152,21 @@ def add_verdict(
     these cases nothing is written.
     """
     _check(decision, corrected_caption, author, note)
-    pair = _pair(session, pair_id)
+    if pair_id not in (versions := _versions(session, [pair_id])):
+        raise _missing(pair_id)
+    current, standing = versions[pair_id]
     requested, origin = (decision, corrected_caption), (author, note, suggestion_id)
     edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
     if edited is not None:
         decision, corrected_caption = "correction", edited
-    if pair.verdict_version == expected_version:
-        kind = None
+    if current == expected_version:
+        is_boost = False
         if suggestion_id is not None:
-            kind = _kind_of_suggestion(session, pair_id, suggestion_id)
+            of_suggestion = (Suggestion.id == suggestion_id, Suggestion.pair_id == pair_id)
+            kind = session.scalar(select(Suggestion.kind).where(*of_suggestion))
+            if kind is None:
+                raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
+            is_boost = kind == "boost"
         version = expected_version + 1
         act = _write(
             session,
@@ -165,9 +178,9 @@ def add_verdict(
                 suggestion_id=suggestion_id,
                 author=author,
                 created_at=now(),
-                replaces=pair.standing_version,
+                replaces=standing,
                 standing_version=version,
-                enriches=edited is not None or (decision == "correction" and kind == "boost"),
+                enriches=edited is not None or (decision == "correction" and is_boost),
                 note=note,
             ),
             settles,
@@ -287,23 +300,26 @@ def _write_all(session: Session, changes: Sequence[_Change]) -> None:
     connection.execute(
         update(pairs).where(pairs.c.id == bindparam("of_pair")),
         [
-            {
-                "of_pair": change.act.pair_id,
-                "verdict_version": change.act.version,
-                "standing_version": change.act.standing_version,
-                "decision": change.act.decision,
-                "corrected_caption": change.act.corrected_caption,
-                "enriches": change.act.enriches,
-                "note": change.act.note,
-                "decided_by": change.decided_by,
-                "decided_at": change.decided_at,
-            }
+            {"of_pair": change.act.pair_id, **_state_after(change.act)}
+            | {"decided_by": change.decided_by, "decided_at": change.decided_at}
             for change in changes
         ],
     )
     connection.execute(insert(table_of(Verdict)), [vars(change.act) for change in changes])
     for change in changes:
         _keep_opinion(session, change.act)
+
+
+def _state_after(act: Act) -> dict[str, Any]:
+    """The columns of a pair that an act on it sets, but for who decided, and when."""
+    return {
+        "verdict_version": act.version,
+        "standing_version": act.standing_version,
+        "decision": act.decision,
+        "corrected_caption": act.corrected_caption,
+        "enriches": act.enriches,
+        "note": act.note,
+    }
 
 
 def _keep_opinion(session: Session, act: Act, settles: bool = False) -> None:
@@ -421,15 +437,14 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
         standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited))
         for pair_id, version in session.execute(standing).tuples():
             act = acts.get((pair_id, version))
-            while act is not None and not _is_edit_of_right_caption(act):
+            # An edit of a wrong caption is part of its correction.
+            while act is not None and not (
+                is_edit(act.author) and (act.decision != "correction" or act.enriches)
+            ):
                 act = acts.get((pair_id, act.replaces))
             if act is not None and act.corrected_caption is not None:
                 texts[pair_id] = act.corrected_caption
     return texts
-
-
-def _is_edit_of_right_caption(act: Any) -> bool:
-    return is_edit(act.author) and (act.decision != "correction" or act.enriches)
 
 
 def _decider(states: _Histories, act: VerdictRow | None) -> VerdictRow | None:
@@ -630,7 +645,10 @@ def _together(
         acts = [act for act in acts if versions.get(act.pair_id, (0, 0))[0] == act.current_version]
         if not acts:
             continue
-        states = _histories(session, [act.pair_id for act in acts])
+        of_pairs = select(*_COLUMNS).where(Verdict.pair_id.in_([act.pair_id for act in acts]))
+        states = {
+            (row.pair_id, row.version): row for row in read_records(session, VerdictRow, of_pairs)
+        }
         when = now()
         _write_all(session, [change(states, act, when) for act in acts])
         session.commit()
@@ -641,22 +659,12 @@ def _together(
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
 
 
-def _histories(session: Session, pair_ids: Sequence[int]) -> _Histories:
-    """Every act on these pairs, by pair and version."""
-    query = select(*_COLUMNS)
-    return {
-        (row.pair_id, row.version): record(VerdictRow, row)
-        for part in chunks(pair_ids, _AT_ONCE)
-        for row in session.execute(query.where(Verdict.pair_id.in_(part)))
-    }
-
-
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
     """Every act on a pair, oldest first; none if the reader may not know them."""
     if not may_know_pair(session, pair_id):
         return []
-    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id).order_by(Verdict.version)
-    return [record(VerdictRow, row) for row in session.execute(query)]
+    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id)
+    return read_records(session, VerdictRow, query.order_by(Verdict.version))
 
 
 def pair_state(session: Session, pair_id: int) -> PairState:
@@ -677,16 +685,7 @@ def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
     updated = session.execute(
         update(Pair)
         .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
-        .values(
-            verdict_version=act.version,
-            standing_version=act.standing_version,
-            decision=act.decision,
-            corrected_caption=act.corrected_caption,
-            enriches=act.enriches,
-            note=act.note,
-            decided_by=act.author,
-            decided_at=act.created_at,
-        ),
+        .values(**_state_after(act), decided_by=act.author, decided_at=act.created_at),
         execution_options={"synchronize_session": False},
     )
     assert isinstance(updated, CursorResult)
@@ -699,23 +698,13 @@ def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
     return VerdictRow(id=verdict_id, **values)
 
 
-def _pair(session: Session, pair_id: int) -> Any:
-    query = select(Pair.verdict_version, Pair.standing_version)
-    row = session.execute(query.where(Pair.id == pair_id)).one_or_none()
-    if row is None:
-        raise _missing(pair_id)
-    return row
-
-
 def _missing(pair_id: int) -> MissingRow:
     return MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
 
 
 def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:
-    row = session.execute(
-        select(*_COLUMNS).where(Verdict.pair_id == pair_id, Verdict.version == version)
-    ).one_or_none()
-    return None if row is None else record(VerdictRow, row)
+    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id, Verdict.version == version)
+    return find_record(session, VerdictRow, query)
 
 
 def _check(decision: str, corrected_caption: str | None, author: str, note: str = "") -> None:
@@ -730,12 +719,3 @@ def _check(decision: str, corrected_caption: str | None, author: str, note: str 
     check_text(corrected_caption or "", "The corrected caption")
     check_text(author, "The author's name", 255)
     check_text(note, "The note")
-
-
-def _kind_of_suggestion(session: Session, pair_id: int, suggestion_id: int) -> str:
-    row = session.execute(
-        select(Suggestion.pair_id, Suggestion.kind).where(Suggestion.id == suggestion_id)
-    ).one_or_none()
-    if row is None or row.pair_id != pair_id:
-        raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
-    return str(row.kind)

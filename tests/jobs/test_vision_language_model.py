@@ -7,8 +7,8 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import expectation_queries
 from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
 from tests.checkpoints import drawn_folder
 from tests.engine.language_models.families import qwen2_5_vl
 
@@ -52,4 +52,4 @@ def test_one_model_gives_scores_expectations_and_corrections(
     with workspace.store.reading() as session:
         run = run_queries.latest_run(session, dataset, "score")
         assert run is not None
-        assert expectation_queries.count_unexpected(session, run.id, engine.captioner.identity) == 0
+        assert trajectory_queries.count_unexpected(session, run.id, engine.captioner.identity) == 0

@@ -46,8 +46,8 @@ from backend.review.views import (
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
+from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
-from db.queries.sibling_captions import CaptionRow
 from traced_ui import (
     dataset_settings,
     jobs,
