@@ -265,6 +265,8 @@ def score(
             **vars(report), support=supported, specificity=specific, second_opinion=opinion,
             rows_written=rows,
         )  # fmt: skip
+        for problem in report.first_unreadable:
+            console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
         emit(result, as_json, score_summary(result, table))
         if result.unreadable and not result.scored + result.skipped:
             console.print(
