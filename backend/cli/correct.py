@@ -4,27 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.options import (
-    AS_JSON,
-    BUDGET,
-    BUDGET_REQUESTS,
-    BUDGET_TOKENS,
-    CAPTIONER,
-    DATABASE,
-    DEVICE,
-    KIND,
-    MODEL,
-    PRECISION,
-    PRICE_IN,
-    PRICE_OUT,
-    QUANTISE,
-    TIMEOUT,
-    VLM,
-    VLM_MODE,
-    VLM_URL,
-    one_queue,
-    spending_limits,
-)
+from backend.cli import options
 from backend.cli.output import emit, open_workspace, progress, reported
 from backend.errors import SettingsError
 from backend.settings import load_settings
@@ -42,19 +22,19 @@ def correct(
     ] = "",
     view: Annotated[str | None, typer.Option(help="Which pairs: a saved view, by name.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of pairs.")] = None,
-    vlm: VLM = None,
-    vlm_url: VLM_URL = None,
-    vlm_mode: VLM_MODE = None,
-    quantise: QUANTISE = None,
+    vlm: options.VLM = None,
+    vlm_url: options.VLM_URL = None,
+    vlm_mode: options.VLM_MODE = None,
+    quantise: options.QUANTISE = None,
     at_once: Annotated[
         int, typer.Option(min=1, max=64, help="Questions in flight at a server.")
     ] = 4,
-    timeout: TIMEOUT = None,
-    price_in: PRICE_IN = 0.0,
-    price_out: PRICE_OUT = 0.0,
-    budget: BUDGET = None,
-    budget_tokens: BUDGET_TOKENS = None,
-    budget_requests: BUDGET_REQUESTS = None,
+    timeout: options.TIMEOUT = None,
+    price_in: options.PRICE_IN = 0.0,
+    price_out: options.PRICE_OUT = 0.0,
+    budget: options.BUDGET = None,
+    budget_tokens: options.BUDGET_TOKENS = None,
+    budget_requests: options.BUDGET_REQUESTS = None,
     accept_p: Annotated[
         float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept without review "
                                                       "suggestions whose probability of error is "
@@ -68,13 +48,13 @@ def correct(
         bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
                            "nothing.")
     ] = False,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    captioner: CAPTIONER = None,
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    captioner: options.CAPTIONER = None,
+    device: options.DEVICE = None,
+    precision: options.PRECISION = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Suggest corrections for a whole queue, for a curator to review.
 
@@ -90,8 +70,10 @@ def correct(
             rule = Rule(accept_p, accept_gain)
         elif accept_p is not None or accept_gain is not None:
             raise SettingsError("A rule needs both --accept-p and --accept-gain.")
-        one_queue(queue, view)
-        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
+        options.one_queue(queue, view)
+        limits = options.spending_limits(
+            price_in, price_out, budget, budget_tokens, budget_requests
+        )
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "device": device, "precision": precision, "corrector": vlm, "corrector_url": vlm_url,

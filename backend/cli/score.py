@@ -7,25 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from backend.cli.options import (
-    AS_JSON,
-    BUDGET,
-    BUDGET_REQUESTS,
-    BUDGET_TOKENS,
-    CAPTIONER,
-    CONCRETENESS,
-    DATABASE,
-    DETECTOR,
-    DEVICE,
-    EXPLORER,
-    KIND,
-    MODEL,
-    PRECISION,
-    PRICE_IN,
-    PRICE_OUT,
-    TIMEOUT,
-    spending_limits,
-)
+from backend.cli import options
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
 from backend.errors import DatasetFormatError, NotScored, SettingsError
@@ -96,12 +78,12 @@ def score(
     at_once: Annotated[
         int, typer.Option(min=1, max=64, help="With --second-opinion: questions in flight.")
     ] = 4,
-    timeout: TIMEOUT = None,
-    price_in: PRICE_IN = 0.0,
-    price_out: PRICE_OUT = 0.0,
-    budget: BUDGET = None,
-    budget_tokens: BUDGET_TOKENS = None,
-    budget_requests: BUDGET_REQUESTS = None,
+    timeout: options.TIMEOUT = None,
+    price_in: options.PRICE_IN = 0.0,
+    price_out: options.PRICE_OUT = 0.0,
+    budget: options.BUDGET = None,
+    budget_tokens: options.BUDGET_TOKENS = None,
+    budget_requests: options.BUDGET_REQUESTS = None,
     estimate: Annotated[
         bool,
         typer.Option("--estimate", help="Only estimate the cost: time, disk and memory, "
@@ -112,14 +94,14 @@ def score(
         typer.Option("--anyway", help="Also score pictures of a kind that the model does not know, "
                      "such as photographs by the embedded one. Remembered with the dataset."),
     ] = False,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    captioner: CAPTIONER = None,
-    concreteness: CONCRETENESS = None,
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    explorer: EXPLORER = None,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    captioner: options.CAPTIONER = None,
+    concreteness: options.CONCRETENESS = None,
+    device: options.DEVICE = None,
+    precision: options.PRECISION = None,
+    explorer: options.EXPLORER = None,
     unit: Annotated[
         str | None, typer.Option(help="What elimination deletes: word or token. Default: word.")
     ] = None,
@@ -160,7 +142,7 @@ def score(
         typer.Option(help="LEMoN's weights: fix, or fitted to this dataset's verdicts: opt (by F1, "
                      "as published), auc. Default: fix."),
     ] = None,
-    detector: DETECTOR = None,
+    detector: options.DETECTOR = None,
     engine: Annotated[
         str, typer.Option(help="With --out DESTINATION/: local, or ray: score the shards on a Ray "
                                "cluster.")
@@ -181,7 +163,7 @@ def score(
         int | None, typer.Option(min=1, help="With --engine ray: number of workers. Default: one "
                                              "per core or accelerator.")
     ] = None,
-    as_json: AS_JSON = False,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Compute trajectories, probability of error, suspect words and ICC of every pair.
 
@@ -207,7 +189,9 @@ def score(
         if out is not None and learnt is not None:
             _rank_shards(dataset, out, learnt, as_json)
             return
-        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
+        limits = options.spending_limits(
+            price_in, price_out, budget, budget_tokens, budget_requests
+        )
         share = _share(second_opinion, top)
         where = _where(engine, devices, ray_address, workers)
         workspace = open_workspace(settings)
@@ -316,12 +300,12 @@ def train(
         typer.Option(metavar="FILE", help="Also write the classifier to this file, for score "
                      "SOURCE --out DESTINATION/ --detector FILE."),
     ] = None,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    detector: DETECTOR = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    device: options.DEVICE = None,
+    detector: options.DETECTOR = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
     with reported(as_json):
@@ -343,8 +327,8 @@ def train(
 
 def progress_(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:
     """How far the review has come, and how many errors remain."""
     from backend.review.charts import progress_of

@@ -5,23 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.options import (
-    AS_JSON,
-    BUDGET,
-    BUDGET_REQUESTS,
-    BUDGET_TOKENS,
-    DATABASE,
-    DEVICE,
-    KIND,
-    MODEL,
-    PRICE_IN,
-    PRICE_OUT,
-    QUANTISE,
-    TIMEOUT,
-    VLM,
-    VLM_URL,
-    spending_limits,
-)
+from backend.cli import options
 from backend.cli.output import emit, open_workspace, progress, reported
 from backend.settings import load_settings
 
@@ -46,11 +30,11 @@ def bags(
             "bags.html creates it."
         ),
     ] = None,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    device: options.DEVICE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:
     """Group similar pictures into bags whose captions must tell them apart, as TrueMatch does, for
     any dataset.
@@ -86,8 +70,8 @@ def boost(
                           "visual).")
     ] = "blend,visual,holistic",
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of pairs.")] = None,
-    vlm: VLM = None,
-    vlm_url: VLM_URL = None,
+    vlm: options.VLM = None,
+    vlm_url: options.VLM_URL = None,
     llm: Annotated[
         str | None,
         typer.Option("--llm", metavar="NAME_OR_DIR", help="Language model that joins captions; it "
@@ -97,21 +81,21 @@ def boost(
         str | None, typer.Option("--llm-url", metavar="URL", help="OpenAI-compatible server of the "
                                                                   "language model.")
     ] = None,
-    quantise: QUANTISE = None,
-    timeout: TIMEOUT = None,
-    price_in: PRICE_IN = 0.0,
-    price_out: PRICE_OUT = 0.0,
-    budget: BUDGET = None,
-    budget_tokens: BUDGET_TOKENS = None,
-    budget_requests: BUDGET_REQUESTS = None,
+    quantise: options.QUANTISE = None,
+    timeout: options.TIMEOUT = None,
+    price_in: options.PRICE_IN = 0.0,
+    price_out: options.PRICE_OUT = 0.0,
+    budget: options.BUDGET = None,
+    budget_tokens: options.BUDGET_TOKENS = None,
+    budget_requests: options.BUDGET_REQUESTS = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent first; send nothing.")
     ] = False,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    device: options.DEVICE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Suggest richer captions for pairs whose captions are correct but generic, for a curator to
     review.
@@ -125,7 +109,9 @@ def boost(
         from backend.cli.correct import dry_run_summary, requests_summary
         from backend.review.queue_form import generic_first
 
-        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
+        limits = options.spending_limits(
+            price_in, price_out, budget, budget_tokens, budget_requests
+        )
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "device": device, "corrector": vlm,
              "corrector_url": vlm_url, "quantise": quantise, "corrector_timeout": timeout}

@@ -59,15 +59,15 @@ def boost(
     outcomes: Counter[str] = Counter()
     done, struck, stopped = 0, 0, ""
     with store.reading() as session:
-        total = queue_queries.count(session, filter)
-    total = min(total, limit) if limit is not None else total
+        total = queue_queries.count(session, filter, limit)
     try:
         for row, context in work.waiting(filter, limit):
-            outcome, taken_out = (
-                (context, 0) if isinstance(context, str) else work.pair(row, context)
-            )
-            outcomes[outcome] += 1
-            struck += taken_out
+            if isinstance(context, str):
+                outcomes[context] += 1
+            else:
+                outcome, taken_out = work.pair(row, context)
+                outcomes[outcome] += 1
+                struck += taken_out
             done += 1
             progress(done, total, "Enriching")
     except BudgetSpent as problem:

@@ -107,8 +107,7 @@ def correct(
     accepted = done = 0
     stopped = ""
     with store.reading() as session:
-        total = queue_queries.count(session, filter)
-    total = min(total, limit) if limit is not None else total
+        total = queue_queries.count(session, filter, limit)
     for rows in pages(store, filter, limit):
         try:
             for row, outcome in work.page(rows, at_once):
@@ -246,13 +245,12 @@ class PairCorrector:
         if proposal is None:
             with self.engine.lock:
                 proposals = judge.proposals_of([context], self.engine.captioner)[0]
-                suggestions = self._judged(context, proposals, keep=False)
+                suggestions = self.judged(context, proposals, keep=False)
             outcome = "offered" if suggestions else "no better"
         elif proposal.caption is None:
             suggestions, outcome = [], proposal.outcome
         else:
-            with self.engine.lock:
-                suggestions = self._judged(context, {proposal.caption: self.proposer}, keep=True)
+            suggestions = self.judged(context, {proposal.caption: self.proposer})
             better = (
                 bool(suggestions)
                 and suggestions[0].s_after > suggestions[0].s_before + SMALLEST_GAIN
@@ -269,19 +267,16 @@ class PairCorrector:
             )
         return outcome
 
-    def judged(self, context: CorrectionContext, proposals: dict[str, str]) -> list[Suggestion]:
-        """Each proposal with its scores, whether or not it improves on the caption."""
-        with self.engine.lock:
-            return self._judged(context, proposals, keep=True)
-
-    def _judged(
-        self, context: CorrectionContext, proposals: dict[str, str], keep: bool
+    def judged(
+        self, context: CorrectionContext, proposals: dict[str, str], keep: bool = True
     ) -> list[Suggestion]:
-        return judge.judge_all(
-            self.engine.scorer, [(context, proposals)], judging(self.classifier),
-            exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
-            classifier_captioner=classifier_captioner(self.engine, self.classifier),
-        )[0]  # fmt: skip
+        """Each proposal with its scores; `keep`: even if it does not improve on the caption."""
+        with self.engine.lock:
+            return judge.judge_all(
+                self.engine.scorer, [(context, proposals)], judging(self.classifier),
+                exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
+                classifier_captioner=classifier_captioner(self.engine, self.classifier),
+            )[0]  # fmt: skip
 
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
         if proposal is None or self.corrector is None:

@@ -40,7 +40,6 @@ from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.classifier_queries import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
@@ -151,7 +150,9 @@ def detect(
         lacks_steps = trajectory_queries.has_first_steps(session, run.id)
     if not drawn:
         return {}
-    fits = active is None or not lacks_steps or not _is_outgrown(store, active)
+    fits = True
+    if active is not None and active.basis == "injected" and lacks_steps:
+        fits = not stored_classifier(store, active.id)[1].needs_steps
     if anew and active is not None and active.report.get("requested", "best") != detector:
         fits = False
     if active is not None and fits and (judged or active.report.get("run") == run.id):
@@ -204,11 +205,6 @@ def detect(
         use_ranking(store, dataset_id, ids, p_errors, activate)
     judge_rest(store, run)
     return report
-
-
-def _is_outgrown(store: Store, active: ClassifierRow) -> bool:
-    """Whether the classifier in use needs whole trajectories, and only a cold start chose it."""
-    return active.basis == "injected" and stored_classifier(store, active.id)[1].needs_steps
 
 
 def judge_rest(store: Store, run: RunRow) -> None:

@@ -129,7 +129,10 @@ def relocate(store: Store, dataset_id: int, path: Path) -> Relocation:
             f"{missing} of {checked} pictures checked are not in {root}: {example} Nothing was "
             "changed. Give the folder that the image paths are relative to."
         )
-    source = path if path.is_file() else _source_in(dataset, root)
+    source = path if path.is_file() else Path(dataset.source)
+    if source != path and source.is_relative_to(dataset.root):
+        # A table outside the folder has not moved with it.
+        source = root / source.relative_to(dataset.root)
     with store.writing() as session:
         dataset_queries.move_dataset(session, dataset_id, str(source), str(root))
     return Relocation(dataset_id, dataset.name, str(root), checked, missing)
@@ -147,9 +150,3 @@ def look_for_pictures(store: Store, dataset: DatasetRow, root: Path) -> tuple[in
         except (ImageError, OSError, UnsafePath) as problem:
             problems.append(str(problem))
     return len(names), len(problems), problems[0] if problems else ""
-
-
-def _source_in(dataset: DatasetRow, root: Path) -> Path:
-    """What was imported, at its new place; a table outside the folder has not moved with it."""
-    source, earlier = Path(dataset.source), Path(dataset.root)
-    return root / source.relative_to(earlier) if source.is_relative_to(earlier) else source

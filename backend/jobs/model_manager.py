@@ -67,14 +67,11 @@ def _scorer_in(name: str) -> str:
     has_weights = any((snapshot / file).exists() for file in hub_cache.OPEN_CLIP_WEIGHTS)
     if has_weights and (snapshot / "open_clip_config.json").is_file():
         return hub_cache.OPEN_CLIP_HUB + name
-    return name if _is_scorer(_json(snapshot / "config.json")) else ""
-
-
-def _is_scorer(configuration: dict[str, Any]) -> bool:
-    """Whether this is a scorer: a captioner has the same type but another class."""
+    configuration = _json(snapshot / "config.json")
+    # A captioner has the same type but another class.
     classes = " ".join(map(str, configuration.get("architectures") or ()))
     is_captioner = "ConditionalGeneration" in classes
-    return configuration.get("model_type") in MODEL_TYPES and not is_captioner
+    return name if configuration.get("model_type") in MODEL_TYPES and not is_captioner else ""
 
 
 def path_of(model: str) -> Path | None:
@@ -84,11 +81,6 @@ def path_of(model: str) -> Path | None:
     _, _, file = model.partition("@") if ":" in model else ("", "", "")
     paths = (Path(text).expanduser() for text in (model, file) if text)
     return next((path for path in paths if os.path.exists(path)), None)
-
-
-def is_model(path: Path) -> bool:
-    """Whether a folder has a model's configuration and weights. A file is assumed to be weights."""
-    return hub_cache.is_whole(path) if path.is_dir() else path.is_file()
 
 
 def size_of(path: Path) -> int:
@@ -374,8 +366,12 @@ class Models:
     def set_default(self, model: str) -> ModelView:
         """Raises SettingsError for a model that is not on this machine."""
         view = self.view(model)
+        if not view.is_here and (path := path_of(model)) is not None:
+            raise SettingsError(
+                f"The folder '{path}' lacks config.json or weights. Give the folder of a model."
+            )
         if not view.is_here:
-            raise SettingsError(_missing_model_message(model))
+            raise SettingsError(f"'{model}' is not on this machine. Download it first.")
         set_default_model(self._store, view.name)
         return self.view(model)
 
@@ -410,12 +406,14 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
     if path is not None:
         licence, on_disk = licence_in(path), size_of(path)
         parameters = parameters_of(path)
+        is_here = hub_cache.is_whole(path) if path.is_dir() else path.is_file()
     else:
         snapshots = [snapshot_of(name) for name in names]
         parameters = sum(parameters_of(folder) or 0 for folder in snapshots) or None
         stated = [licence_in(folder) for folder in snapshots]
         licence = next(filter(None, stated), "see its page" if names else "")
         on_disk = sum(bytes_of(name) for name in names)
+        is_here = bool(names) and all(commits)
     return ModelView(
         name=model,
         model=model,
@@ -426,18 +424,11 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         memory=memory_of(parameters) if parameters else None,
         licence=licence,
         revision=(commits[0] or "main") if commits else "",
-        is_here=is_model(path) if path is not None else bool(names) and all(commits),
+        is_here=is_here,
         is_default=model == default,
         probe=measured,
         on_disk=on_disk,
     )
-
-
-def _missing_model_message(model: str) -> str:
-    path = path_of(model)
-    if path is not None:
-        return f"The folder '{path}' lacks config.json or weights. Give the folder of a model."
-    return f"'{model}' is not on this machine. Download it first."
 
 
 def _repositories(model: str) -> tuple[str, ...]:

@@ -365,16 +365,12 @@ def facts_in(out: Location) -> dict[str, Facts]:
         fact = in_manifest.get(shard)
         if fact is None or fact["result"] != file.version:
             with tempfile.TemporaryDirectory() as folder:
-                fact = _facts_of(out.copy(file, Path(folder)), file)
+                metadata = pq.read_schema(out.copy(file, Path(folder))).metadata or {}
+            if FACTS not in metadata:
+                raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
+            fact = dict(json.loads(metadata[FACTS]), result=file.version)
         facts[shard] = fact
     return facts
-
-
-def _facts_of(path: Path, file: StoredFile) -> Facts:
-    facts = (pq.read_schema(path).metadata or {}).get(FACTS)
-    if facts is None:
-        raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
-    return dict(json.loads(facts), result=file.version)
 
 
 def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:

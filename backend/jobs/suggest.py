@@ -21,6 +21,7 @@ from backend.jobs.classifiers import (
     steps_needed_by,
     suspects_by,
 )
+from backend.jobs.image_batches import readable
 from backend.jobs.stage import Sample, Scoring, Stage
 from backend.jobs.stored_rows import AT_ONCE, exploring_of, scored_pairs, to_save
 from backend.jobs.workers import Opened, Task
@@ -89,7 +90,13 @@ class Corrections(Stage):
 
     @cached_property
     def _proposer(self) -> str:
-        return _prepared_by(self.scoring.engine, self._classifier)
+        """The name of attempts; it depends on captioner and classifier, whose proposals may
+        differ."""
+        captioner, classifier = self.scoring.engine.captioner, self._classifier
+        name = str(captioner.name if captioner is not None else "")
+        digest = blake2b(name.encode(), digest_size=8)
+        digest.update(classifier.to_bytes() if classifier is not None else b"")
+        return f"prepared {digest.hexdigest()}"
 
     @cached_property
     def _waiting(self) -> list[PairRow]:
@@ -181,11 +188,9 @@ def _suggest_together(
     exploring: Exploring,
 ) -> dict[int, list[Suggestion]]:
     """Suggestions by pair, of pairs whose picture can be read."""
-    readable = [
-        (pair, image) for pair in batch if isinstance(image := opened[pair.image_path], Image.Image)
-    ]
+    pairs = readable(batch, opened)
     with engine.lock:
-        states = engine.encode([image for _, image in readable])
+        states = engine.encode([image for _, image in pairs])
         contexts = {
             pair.pair_id: CorrectionContext(
                 image,
@@ -194,7 +199,7 @@ def _suggest_together(
                 pair.suspects,
                 pair.p_error,
             )
-            for (pair, image), state in zip(readable, states, strict=True)
+            for (pair, image), state in zip(pairs, states, strict=True)
         }
         return _suggest(engine, contexts, classifier, exploring, judged_ahead(engine))
 
@@ -269,11 +274,3 @@ def _save(
                         session, Attempt(pair_id, proposer, run_id, "no better")
                     )
     return len(rows)
-
-
-def _prepared_by(engine: Engine, classifier: Classifier | None) -> str:
-    """The name of attempts; it depends on captioner and classifier, whose proposals may differ."""
-    captioner = engine.captioner
-    digest = blake2b(str(captioner.name if captioner is not None else "").encode(), digest_size=8)
-    digest.update(classifier.to_bytes() if classifier is not None else b"")
-    return f"prepared {digest.hexdigest()}"

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -261,11 +261,9 @@ def normalisation_over(
 ) -> Normalisation:
     """The normalisation over `pool`, a mask of the pairs `ids` (ascending), both [pairs]."""
     moments = PoolMoments()
-    with store.reading() as session:
-        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
-            row = int(np.searchsorted(ids, pair_id))
-            if row < len(ids) and ids[row] == pair_id and pool[row]:
-                moments.add(kinds, values)
+    for row, kinds, values in _phrases_of(store, run_id, ids):
+        if pool[row]:
+            moments.add(kinds, values)
     return moments.normalisation()
 
 
@@ -275,25 +273,30 @@ def support_of(
     """(support, weakest) of the pairs `ids` (ascending), both [pairs]; NaN if there is no testable
     phrase."""
     support, weakest = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
-    with store.reading() as session:
-        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
-            row = int(np.searchsorted(ids, pair_id))
-            if row < len(ids) and ids[row] == pair_id:
-                mean, least = scale.support(kinds, values)
-                if mean is not None and least is not None:
-                    support[row], weakest[row] = mean, least
+    for row, kinds, values in _phrases_of(store, run_id, ids):
+        mean, least = scale.support(kinds, values)
+        if mean is not None and least is not None:
+            support[row], weakest[row] = mean, least
     return support, weakest
 
 
 def phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of testable phrases of each pair, [pairs]."""
     counts = np.zeros(len(ids), np.int64)
+    for row, kinds, _ in _phrases_of(store, run_id, ids):
+        counts[row] = len(kinds)
+    return counts
+
+
+def _phrases_of(
+    store: Store, run_id: int, ids: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.float32]]]:
+    """(row in `ids`, kinds, attributions) of those of the pairs `ids` that the run has."""
     with store.reading() as session:
-        for pair_id, kinds, _ in phrase_queries.iterate(session, run_id):
+        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
             row = int(np.searchsorted(ids, pair_id))
             if row < len(ids) and ids[row] == pair_id:
-                counts[row] = len(kinds)
-    return counts
+                yield row, kinds, values
 
 
 log = logging.getLogger(f"traced.{__name__}")

@@ -67,10 +67,6 @@ class TrajectoryStage(Stage):
     def exploring(self) -> Exploring:
         return exploring_of(self.scoring.this_run)
 
-    @property
-    def _familiarity(self) -> Familiarity | None:
-        return None if self.has_vectors else self.scoring.familiarity
-
     def batches(self) -> Iterator[list[PairCaption]]:
         """All captions of an image are in one batch, so that it is decoded and encoded once."""
         on_cpu = self.scoring.workers.device.startswith("cpu")
@@ -90,7 +86,7 @@ class TrajectoryStage(Stage):
         return partial(
             _score,
             exploring=self.exploring(),
-            familiarity=self._familiarity,
+            familiarity=None if self.has_vectors else self.scoring.familiarity,
             has_vectors=self.has_vectors,
         )
 
@@ -150,11 +146,7 @@ class Trajectories(TrajectoryStage):
 
     def run(self, progress: Progress) -> int:
         done = super().run(progress)
-        self._list_left_out()
-        return done
-
-    def _list_left_out(self) -> None:
-        """List exactly these pictures as unknown: another model may have had a different list."""
+        # Exactly these pictures are listed as unknown: another model may have had other ones.
         dataset_id = self.scoring.dataset_id
         with self.scoring.store.writing() as session:
             unknown_files = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
@@ -163,6 +155,7 @@ class Trajectories(TrajectoryStage):
                 reasons = self.left_out.items()
                 problems = [ProblemRow(name, None, UNKNOWN, reason) for name, reason in reasons]
                 dataset_queries.add_problems(session, dataset_id, problems)
+        return done
 
 
 class Completion(TrajectoryStage):
