@@ -62,12 +62,12 @@ def correct(
     the same command resumes where it stopped, and no request is paid for twice.
     """
     with reported(as_json):
-        from backend.jobs.correct_queue import Rule
+        from backend.jobs import correct_queue
         from backend.review.queue_form import START
 
         rule = None
         if accept_p is not None and accept_gain is not None:
-            rule = Rule(accept_p, accept_gain)
+            rule = correct_queue.Rule(accept_p, accept_gain)
         elif accept_p is not None or accept_gain is not None:
             raise SettingsError("A rule needs both --accept-p and --accept-gain.")
         options.one_queue(queue, view)
@@ -84,13 +84,14 @@ def correct(
         fields = workspace.review.queue_fields(dataset_id, queue, view) or START
         filter = workspace.review.filter_of(dataset_id, fields)
         workspace.engine.spending.limit(*limits)
+        of_dataset = workspace.engines.of_dataset(dataset_id)
         if dry_run:
-            preview = workspace.jobs.dry_run(filter)
+            preview = correct_queue.dry_run(workspace.store, of_dataset, filter)
             emit(preview, as_json, dry_run_summary(preview))
             return
         with progress("Correcting") as update:
-            report = workspace.jobs.correct(
-                filter, rule, limit, at_once if vlm_url else 1, progress=update
+            report = correct_queue.correct(
+                workspace.store, of_dataset, filter, rule, limit, at_once if vlm_url else 1, update
             )
         emit(report, as_json, correction_summary(report))
 

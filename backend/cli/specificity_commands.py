@@ -107,6 +107,7 @@ def boost(
     """
     with reported(as_json):
         from backend.cli.correct import dry_run_summary, requests_summary
+        from backend.jobs import boost_captions
         from backend.review.queue_form import generic_first
 
         limits = options.spending_limits(
@@ -120,13 +121,17 @@ def boost(
         dataset_id = workspace.find(dataset)
         filter = workspace.review.filter_of(dataset_id, generic_first(queue))
         workspace.engine.spending.limit(*limits)
-        booster = workspace.jobs.booster([kind.strip() for kind in kinds.split(",")], llm, llm_url)
+        wanted = [kind.strip() for kind in kinds.split(",")]
+        booster = boost_captions.booster(workspace.engine, wanted, llm, llm_url)
+        of_dataset = workspace.engines.of_dataset(dataset_id)
         if dry_run:
-            preview = workspace.jobs.boost_dry_run(filter, booster)
+            preview = boost_captions.dry_run(workspace.store, of_dataset, filter, booster)
             emit(preview, as_json, f"{dry_run_summary(preview)}\n{_sent(preview)}")
             return
         with progress("Enriching") as update:
-            report = workspace.jobs.boost(filter, booster, limit, update)
+            report = boost_captions.boost(
+                workspace.store, of_dataset, filter, booster, limit, update
+            )
         counted = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
         emit(
             report, as_json,

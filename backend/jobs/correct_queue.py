@@ -89,7 +89,6 @@ def correct(
     store: Store,
     engine: Engine,
     filter: QueueFilter,
-    corrector: Corrector | None = None,
     rule: Rule | None = None,
     limit: int | None = None,
     at_once: int = 1,
@@ -97,11 +96,12 @@ def correct(
 ) -> CorrectionReport:
     """Ask for a correction of every scored pair that matches the filter, in its order.
 
-    `corrector` None: the proposers without a vision-language model. `limit`: maximum number of
-    pairs. `at_once`: concurrent requests; more than one only for models behind a server. Stops
-    early, and reports it, if the budget is spent. Raises ModelUnavailable if the model is
-    unreachable; finished work is kept.
+    Without a corrector, the engine's proposers that need no vision-language model are used.
+    `limit`: maximum number of pairs. `at_once`: concurrent requests; more than one only for models
+    behind a server. Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if
+    the model is unreachable; finished work is kept.
     """
+    corrector = engine.corrector
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
     counts: Counter[str] = Counter()
     accepted = done = 0
@@ -128,10 +128,16 @@ def correct(
     )  # fmt: skip
 
 
-def dry_run(
-    store: Store, engine: Engine, filter: QueueFilter, corrector: Corrector, count: int = 3
-) -> DryRun:
-    """The exact requests for the first pairs, without sending them."""
+def dry_run(store: Store, engine: Engine, filter: QueueFilter, count: int = 3) -> DryRun:
+    """The exact requests for the first pairs, without sending them. Raises SettingsError without a
+    corrector."""
+    corrector = engine.corrector
+    if corrector is None:
+        raise SettingsError(
+            "A dry run shows requests to a vision-language model, and none is set up.",
+            terminal="Set one: --vlm NAME.",
+            page="The server's administrator can add one.",
+        )
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
     contexts = (
         (row, context)

@@ -148,11 +148,6 @@ class Workers:
         self._pool = self._alive = None
 
     @property
-    def processes(self) -> int:
-        """How many compute."""
-        return len(self._names) + self._takes_part
-
-    @property
     def device(self) -> str:
         """The kind of device that batches should be sized for."""
         return self.engine.scorer.info.device if self._takes_part else self._names[0]

@@ -84,9 +84,8 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
             classifier_in_use(store, view.dataset_id),
             exploring_of(run),
         )
-    if (corrector := engine.corrector) is not None:
-        only = QueueFilter(view.dataset_id, among=(pair_id,))
-        correct_queue.correct(store, engine, only, corrector)
+    if engine.corrector is not None:
+        correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
     return view_of(store, pair_id).suggestions
 
 

@@ -34,9 +34,22 @@ def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> No
     if split := fields.get("split"):
         check_split(store, dataset_id, split)
     if tag := fields.get("tag"):
-        _check_tag(store, dataset_id, tag)
+        with store.reading() as session:
+            tags = list(tag_queries.counts(session, dataset_id))
+        if tag not in tags:
+            missing = f"There is no tag '{tag[:80]}'"
+            if not tags:
+                raise SettingsError(f"{missing}: no pair has one yet.")
+            raise SettingsError(f"{missing}.{_those('There are', tag, tags)}")
     if curator := fields.get("decided_by"):
-        _check_curator(store, curator)
+        with store.reading() as session:
+            if verdict_queries.has_decided(session, curator):
+                return
+            curators = verdict_queries.first_deciders(session, _SHOWN_VALUES + 1)
+        missing = f"There is no verdict by '{curator[:80]}'"
+        if not curators:
+            raise SettingsError(f"{missing}: none has been given yet.")
+        raise SettingsError(f"{missing}.{_those('There are verdicts by', curator, curators)}")
 
 
 def check_split(store: Store, dataset_id: int, name: str) -> None:
@@ -51,27 +64,6 @@ def check_split(store: Store, dataset_id: int, name: str) -> None:
     if not splits:
         raise SettingsError(f"{missing}: the dataset has no splits.")
     raise SettingsError(f"{missing}.{_those('There are', name, splits)}")
-
-
-def _check_tag(store: Store, dataset_id: int, name: str) -> None:
-    with store.reading() as session:
-        tags = list(tag_queries.counts(session, dataset_id))
-    if name not in tags:
-        missing = f"There is no tag '{name[:80]}'"
-        if not tags:
-            raise SettingsError(f"{missing}: no pair has one yet.")
-        raise SettingsError(f"{missing}.{_those('There are', name, tags)}")
-
-
-def _check_curator(store: Store, name: str) -> None:
-    with store.reading() as session:
-        if verdict_queries.has_decided(session, name):
-            return
-        curators = verdict_queries.first_deciders(session, _SHOWN_VALUES + 1)
-    missing = f"There is no verdict by '{name[:80]}'"
-    if not curators:
-        raise SettingsError(f"{missing}: none has been given yet.")
-    raise SettingsError(f"{missing}.{_those('There are verdicts by', name, curators)}")
 
 
 def _those(start: str, value: str, names: Sequence[str]) -> str:
@@ -176,20 +168,17 @@ def select(
         rows = chain.from_iterable(pages(store, filter, size=_PAGE))
         selections.append(({row.pair_id for row in rows}, f"the queue {query}"))
     if splits:
-        selections.append((_splits(store, dataset_id, splits), f"the split {', '.join(splits)}"))
+        for split in splits:
+            check_split(store, dataset_id, split)
+        with store.reading() as session:
+            of_splits = set(pair_queries.ids_of_splits(session, dataset_id, splits))
+        selections.append((of_splits, f"the split {', '.join(splits)}"))
     if ids is not None:
         selections.append((_listed(store, dataset_id, ids), f"a list of {len(set(ids))} ids"))
     if not selections:
         return None
     pair_ids = frozenset(set.intersection(*(ids for ids, _ in selections)))
     return Selection(pair_ids, "; ".join(words for _, words in selections))
-
-
-def _splits(store: Store, dataset_id: int, splits: Sequence[str]) -> set[int]:
-    for split in splits:
-        check_split(store, dataset_id, split)
-    with store.reading() as session:
-        return set(pair_queries.ids_of_splits(session, dataset_id, splits))
 
 
 def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:

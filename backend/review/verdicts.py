@@ -23,7 +23,7 @@ from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
 
@@ -70,9 +70,10 @@ def edit_captions(
         looked_at += len(page.rows)
         left_alone += len(page.rows) - len(rows)
         for row, old, new in zip(rows, before, after_edit, strict=True):
+            is_correction = row.decision == "correction" and not row.enriches
             if new == old:
                 unchanged += 1
-            elif not new.strip() or _was_called_wrong(row, new):
+            elif not new.strip() or (is_correction and new == row.caption):
                 refused += 1
             else:
                 rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
@@ -101,10 +102,6 @@ def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> Set
         "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
         "as (a+)+), or narrow the queue with filters and edit it in several steps."
     )
-
-
-def _was_called_wrong(row: QueueRow, text: str) -> bool:
-    return text == row.caption and row.decision == "correction" and not row.enriches
 
 
 #: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
