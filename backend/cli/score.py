@@ -192,7 +192,12 @@ def score(
         limits = options.spending_limits(
             price_in, price_out, budget, budget_tokens, budget_requests
         )
-        share = _share(second_opinion, top)
+        if second_opinion is None and top is not None:
+            raise SettingsError(
+                "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
+                "position: --replacements.)"
+            )
+        share = second_opinions.share_of(top or "20%")
         where = _where(engine, devices, ray_address, workers)
         workspace = open_workspace(settings)
         if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
@@ -472,18 +477,6 @@ def second_opinion_summary(report: "SecondOpinionReport") -> str:
     if report.left_out:
         lines.append(f"{report.left_out} pairs left out, the last because: {report.problem}")
     return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
-
-
-def _share(url: str | None, top: str | None) -> float:
-    """The share of pairs for a second opinion. Raises SettingsError."""
-    from backend.jobs.second_opinion import share_of
-
-    if url is None and top is not None:
-        raise SettingsError(
-            "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
-            "position: --replacements.)"
-        )
-    return share_of(top or "20%")
 
 
 def _where(

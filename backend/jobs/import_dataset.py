@@ -119,7 +119,7 @@ def import_dataset(
     reader = read_dataset(source, options)
     target = _Target(store, name, source, reader.root)
     comparison = Comparison()
-    first = target.first_import()
+    first = FirstImport(reader.root, target.time)
     if not target.is_new:
         progress(0, 0, f"Comparing {name}")
         rows = read_dataset(source, options, image_check="hash")
@@ -309,13 +309,13 @@ class _Target:
         self._store, self._name, self._source, self._root = store, name, source, root
         self._id: int | None = None
         self.is_new = True
-        self._time = datetime.now(UTC)
+        self.time = datetime.now(UTC)
         with store.reading() as session:
             try:
                 dataset = dataset_queries.get_dataset(session, name)
             except (MissingRow, NotFound):
                 return
-        self._time = dataset.created_at
+        self.time = dataset.created_at
         if Path(dataset.root) != root:
             self._follow(dataset)
         with store.writing() as session:
@@ -341,9 +341,6 @@ class _Target:
     def id(self) -> int:
         assert self._id is not None
         return self._id
-
-    def first_import(self) -> FirstImport:
-        return FirstImport(self._root, self._time)
 
     @property
     def exists(self) -> bool:

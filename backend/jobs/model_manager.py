@@ -9,7 +9,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -300,7 +300,7 @@ class Models:
         default or have been downloaded. Read from files; no model is loaded."""
         measured = probes(self._settings.data_directory)
         default = default_model(self._store)
-        views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
+        views = [_view(preset.name, measured, default) for preset in PRESETS]
         named = dict.fromkeys([*measured, *models_by_dataset(self._store).values(), default])
         others = [  # files and folders that still exist, and what can be downloaded
             name
@@ -314,15 +314,11 @@ class Models:
             for name in downloaded_scorers()
             if name not in others and not repositories.intersection(_repositories(name))
         ]
-        return views + [_of_name(name, measured.get(name), default) for name in others]
+        return views + [_view(name, measured, default) for name in others]
 
     def view(self, model: str) -> ModelView:
         """One model, by the name of a preset or in the form accepted by `--model`."""
-        measured, default = probes(self._settings.data_directory), default_model(self._store)
-        preset = preset_of(model)
-        if preset is not None:
-            return _of_preset(preset, measured.get(preset.name), default)
-        return _of_name(model, measured.get(model), default)
+        return _view(model, probes(self._settings.data_directory), default_model(self._store))
 
     def download(self, model: str, progress: Progress = no_progress) -> DownloadReport:
         """See `backend.jobs.model_download.download`."""
@@ -374,6 +370,12 @@ class Models:
             raise SettingsError(f"'{model}' is not on this machine. Download it first.")
         set_default_model(self._store, view.name)
         return self.view(model)
+
+
+def _view(model: str, measured: Mapping[str, Probe], default: str) -> ModelView:
+    if (preset := preset_of(model)) is not None:
+        return _of_preset(preset, measured.get(preset.name), default)
+    return _of_name(model, measured.get(model), default)
 
 
 def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelView:

@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -258,14 +257,12 @@ class _Asking:
 
 def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
     """The run of this model on this dataset: an earlier one, or a new one."""
-    what: dict[str, Any] = {
-        "kind": KIND, "dataset_id": dataset_id, "scorer_kind": "server", "model": endpoint.name,
-        "revision": "", "explorer": "none",
-        "parameters": {"url": endpoint.base_url, "prompt": read_prompt().text},
-        "code_version": VERSION,
-    }  # fmt: skip
     with store.writing() as session:
-        return run_queries.find_or_start(session, **what)
+        return run_queries.find_or_start(
+            session, kind=KIND, dataset_id=dataset_id, scorer_kind="server", model=endpoint.name,
+            revision="", explorer="none", code_version=VERSION,
+            parameters={"url": endpoint.base_url, "prompt": read_prompt().text},
+        )  # fmt: skip
 
 
 def _take_effect(

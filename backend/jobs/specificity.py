@@ -104,24 +104,24 @@ def _run(judge: "Judge") -> RunRow:
     """The run with exactly the judge's parameters: an existing one, or a new one, which clears the
     values of others."""
     info = judge.engine.scorer.info
-    what: dict[str, Any] = {
-        "kind": KIND,
-        "dataset_id": judge.dataset_id,
-        "scorer_kind": info.kind,
-        "model": info.model,
-        "revision": info.revision,
-        "explorer": "none",
-        "code_version": VERSION,
-        "parameters": {
-            "neighbours": NEIGHBOURS,
-            "scale": round(judge.scale, 4),
-            "pool": judge.pool_size,
-            "pictures": judge.pictures,
-            "by": judge.by,
-        },
-    }
     with judge.store.writing() as session:
-        run = run_queries.find_or_start(session, **what)
+        run = run_queries.find_or_start(
+            session,
+            kind=KIND,
+            dataset_id=judge.dataset_id,
+            scorer_kind=info.kind,
+            model=info.model,
+            revision=info.revision,
+            explorer="none",
+            code_version=VERSION,
+            parameters={
+                "neighbours": NEIGHBOURS,
+                "scale": round(judge.scale, 4),
+                "pool": judge.pool_size,
+                "pictures": judge.pictures,
+                "by": judge.by,
+            },
+        )
         queries.keep_only(session, judge.dataset_id, run.id)
     return run
 
