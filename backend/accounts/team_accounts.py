@@ -27,6 +27,7 @@ from db.queries import dataset_queries as setting_queries
 from db.queries import opinions as opinion_queries
 from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
+from db.queries.opinions import DisputedPair
 from db.queries.pair_queue import QueueFilter
 
 
@@ -41,26 +42,6 @@ class AccountView:
 
 
 @dataclass(frozen=True)
-class OpinionView:
-    """One curator's verdict on a pair. `judgement`: see `backend.verdict_texts.judgement`."""
-
-    author: str
-    judgement: str
-    corrected_caption: str | None
-    decided_at: datetime
-
-
-@dataclass(frozen=True)
-class DisputeView:
-    """A pair on which curators disagree."""
-
-    pair_id: int
-    external_id: str
-    caption: str
-    opinions: tuple[OpinionView, ...]
-
-
-@dataclass(frozen=True)
 class TeamView:
     """Agreement of the curators of a dataset. `disputed` counts all pairs that wait for an
     adjudicator, `disputes` are the first of them."""
@@ -69,7 +50,7 @@ class TeamView:
     by_verdict: Agreement
     right_or_wrong: Agreement
     disputed: int
-    disputes: tuple[DisputeView, ...]
+    disputes: tuple[DisputedPair, ...]
 
 
 SHORTEST, LONGEST = 8, 200
@@ -305,18 +286,7 @@ class Team:
             by_verdict=agreement(shared),
             right_or_wrong=agreement(coarse),
             disputed=waiting,
-            disputes=tuple(
-                DisputeView(
-                    dispute.pair_id,
-                    dispute.external_id,
-                    dispute.caption,
-                    tuple(
-                        OpinionView(o.author, str(o.judgement), o.corrected_caption, o.decided_at)
-                        for o in dispute.opinions
-                    ),
-                )
-                for dispute in disputes
-            ),
+            disputes=tuple(disputes),
         )
 
 

@@ -1,6 +1,5 @@
 """`duplicates`, `map`, `quality`: near duplicates, similar pictures, issues of pictures."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,18 +74,6 @@ def map_(
 SHOWN = 20
 
 
-@dataclasses.dataclass(frozen=True)
-class Listing:
-    """The command's JSON output: the groups and, with --keep, what was done with them."""
-
-    dataset_id: int
-    threshold: float
-    pictures: int
-    without: int
-    groups: list[list[dict[str, Any]]]
-    kept: dict[str, int] | None = None
-
-
 def duplicates(
     dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
     threshold: Annotated[
@@ -130,11 +117,14 @@ def duplicates(
         outcome = None
         if keep is not None:
             outcome = workspace.review.keep_in_all(dataset_id, keep, dry_run)
-        listing = Listing(
-            dataset_id, report.threshold, report.pictures, report.without,
-            [_members(group) for group in groups],
-            None if outcome is None else dataclasses.asdict(outcome),
-        )  # fmt: skip
+        listing = {
+            "dataset_id": dataset_id,
+            "threshold": report.threshold,
+            "pictures": report.pictures,
+            "without": report.without,
+            "groups": [_members(group) for group in groups],
+            "kept": outcome,
+        }
         emit(listing, as_json, summary(report, groups, outcome, dry_run))
 
 

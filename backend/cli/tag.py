@@ -217,7 +217,7 @@ def tag(
     from backend.review.pair_selection import rename_tag, tag_pairs
 
     with reported(as_json):
-        from backend.review.pair_selection import TagReport, read_ids
+        from backend.review.pair_selection import read_ids
 
         one_queue(queue, view)
         workspace = open_workspace(load_settings({"database": db, "author": author}))
@@ -226,7 +226,7 @@ def tag(
         if not name:
             tags = workspace.review.tags(dataset_id)
             lines = "\n".join(f"{tag}: {number:,} pairs" for tag, number in tags.items())
-            emit(TagReport(0, tags), as_json, lines or "There are no tags.")
+            emit({"changed": 0, "tags": tags}, as_json, lines or "There are no tags.")
             return
         if rename is not None:
             number = len(rename_tag(workspace.store, dataset_id, name, rename, who)[0])
@@ -241,4 +241,5 @@ def tag(
             number = len(tag_pairs(workspace.store, pairs, name, who, remove))
             verb = "no longer have" if remove else "now have"
             words = f"{number:,} of {len(pairs):,} pairs {verb} the tag."
-        emit(TagReport(number, workspace.review.tags(dataset_id)), as_json, words)
+        tags = workspace.review.tags(dataset_id)
+        emit({"changed": number, "tags": tags}, as_json, words)

@@ -494,12 +494,6 @@ class ExportReport:
 
 
 @dataclass(frozen=True)
-class BackupReport:
-    path: str
-    bytes: int
-
-
-@dataclass(frozen=True)
 class JobView:
     """A background job. `status`: queued, running, done, failed or cancelled. `subject`: what it
     works on: a dataset's name, a model, or the path that is imported."""

@@ -68,7 +68,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         reviewed=counts.reviewed,
         errors_found=counts.errors_found,
         by_decision=counts.by_decision,
-        pace=tuple((day.author, day.day, day.verdicts) for day in pace),
+        pace=tuple(pace),
         precision_of_flagged=precision,
         flagged=flagged,
         remaining=remaining,

@@ -6,7 +6,6 @@ index each; names are listed only for a refusal.
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -71,14 +70,6 @@ def _those(start: str, value: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(value, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return f" {start}: {', '.join(first_names)}.{hint}"
-
-
-@dataclass(frozen=True)
-class TagReport:
-    """Number of pairs that a command has `changed`, and the dataset's tags afterwards."""
-
-    changed: int
-    tags: dict[str, int]
 
 
 def tag_pairs(

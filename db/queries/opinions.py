@@ -75,6 +75,8 @@ class OpinionRow:
 
 @dataclass(frozen=True)
 class DisputedPair:
+    """A pair on which curators disagree."""
+
     pair_id: int
     external_id: str
     caption: str

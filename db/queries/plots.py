@@ -168,15 +168,6 @@ def decided(
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Number of verdicts, without undone ones, of one curator on one day (UTC, ISO 8601)."""
-
-    author: str
-    day: str
-    verdicts: int
-
-
-@dataclass(frozen=True)
 class Reached:
     """`point`: the highest p_error of an undecided pair (None: no such pair); `below`: number of
     pairs at or below it or without a p_error; `errors_found`: known errors among those; `sample`:
@@ -227,8 +218,8 @@ def expected_among_undecided(session: Session, dataset_id: int) -> float:
     return session.scalar(select(total).where(in_dataset(dataset_id), is_open)) or 0.0
 
 
-def pace(session: Session, dataset_id: int) -> list[Pace]:
-    """Verdicts by curator and day, in order of days."""
+def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
+    """(curator, ISO 8601 day, number of verdicts without undone ones), in order of days, in UTC."""
     if session.get_bind().dialect.name == "sqlite":
         day: ColumnElement[str] = func.date(Verdict.created_at)
     else:
@@ -254,7 +245,7 @@ def pace(session: Session, dataset_id: int) -> list[Pace]:
         .group_by(Verdict.author, day)
         .order_by(day, Verdict.author)
     )
-    return [Pace(author, str(when), int(count)) for author, when, count in rows]
+    return [(author, str(when), int(count)) for author, when, count in rows]
 
 
 def wrong_ids(session: Session, dataset_id: int) -> set[str]:

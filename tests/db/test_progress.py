@@ -57,8 +57,8 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     def pace() -> dict[str, int]:
         with store.reading() as session:
             paces = plots.pace(session, dataset_id)
-        assert all(len(pace.day) == 10 and pace.day[4] == "-" for pace in paces)
-        return {pace.author: pace.verdicts for pace in paces}
+        assert all(len(day) == 10 and day[4] == "-" for _, day, _ in paces)
+        return {author: verdicts for author, _, verdicts in paces}
 
     undo(store, dataset_id)  # neither an undo nor a redo is a decision
     redo(store, dataset_id)
