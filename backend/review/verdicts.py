@@ -32,6 +32,8 @@ _PAGE = 5000
 #: Time limit for all captions of an edit, without the database's time. A typical expression takes
 #: a few seconds for 100,000 captions.
 MOST_SECONDS = 60.0
+#: Number of changed captions that a report lists.
+_MOST_EXAMPLES = 20
 #: Verdicts under which the text can be edited; with the others there is no text to keep.
 _EDITABLE = (None, "correct", "correction")
 
@@ -41,7 +43,6 @@ def edit_captions(
     filter: QueueFilter,
     edit: BulkEdit,
     author: str | None = None,
-    most_examples: int = 20,
     progress: Progress = no_progress,
     seconds: float | None = None,
 ) -> EditView:
@@ -77,7 +78,7 @@ def edit_captions(
                 refused += 1
             else:
                 rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
-                if len(examples) < most_examples:
+                if len(examples) < _MOST_EXAMPLES:
                     examples.append(EditedCaption(row.pair_id, row.external_id, old, new))
         progress(looked_at, 0, "Editing")
         after = page.next_cursor
