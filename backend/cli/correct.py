@@ -7,6 +7,7 @@ import typer
 from backend.cli import options
 from backend.cli.output import emit, open_workspace, progress, reported
 from backend.errors import SettingsError
+from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -100,14 +101,14 @@ def requests_summary(report: "CorrectionReport | BoostReport") -> str:
     """Requests, tokens and cost, in a sentence."""
     cost = f"; cost {report.cost:.4f}" if report.cost else ""
     return (
-        f"{report.requests} requests sent, {report.answers_kept} answered from the cache; "
-        f"{report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+        f"{count_of(report.requests, 'request')} sent, {report.answers_kept} answered from the "
+        f"cache; {report.tokens_in} tokens in, {report.tokens_out} out{cost}."
     )
 
 
 def correction_summary(report: "CorrectionReport") -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
-    lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
+    lines = [f"{report.proposer}: {count_of(report.looked_at, 'pair')}; {outcomes or 'none left'}."]
     if report.requests or report.answers_kept:
         lines.append(requests_summary(report))
     if report.rule is not None:

@@ -25,7 +25,7 @@ from backend.cli.tag import BY, LEAST, SCORES, SEED
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.errors import DatasetFormatError, SettingsError
-from backend.jobs.reports import ExportCounts, SourceChanges
+from backend.jobs.reports import ExportCounts, SourceChanges, count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def list_datasets(db: options.DATABASE = None, as_json: options.AS_JSON = False)
     with reported(as_json):
         summaries = open_workspace(load_settings({"database": db})).datasets()
         lines = "\n".join(
-            f"{s.name}: {s.total:,} pairs, {s.scored:,} scored, {s.reviewed:,} reviewed, "
-            f"{s.problems:,} rows left out; {s.source}"
+            f"{s.name}: {count_of(s.total, 'pair')}, {s.scored:,} scored, {s.reviewed:,} reviewed, "
+            f"{count_of(s.problems, 'row')} left out; {s.source}"
             for s in summaries
         )
         emit({"datasets": summaries}, as_json, lines or "There are no datasets.")
@@ -271,8 +271,8 @@ def import_(
             console.print(f"… and {hidden} more; all are on the Datasets page of the app.")
         emit(
             report, as_json,
-            f"Dataset '{report.name}': {report.added} pairs added, {report.already_there} were "
-            f"there already, {report.problems} rows left out."
+            f"Dataset '{report.name}': {count_of(report.added, 'pair')} added, "
+            f"{report.already_there} there already, {count_of(report.problems, 'row')} left out."
             + _compared(report.changes),
         )  # fmt: skip
         if refusal:
@@ -350,9 +350,9 @@ def download(
             )  # fmt: skip
         emit(
             report, as_json,
-            f"{report.written} images in {report.folder}, {report.already_there} rows were already "
-            f"done, {report.failed} failed (failures.jsonl says why). Next: python app.py import "
-            f"{report.folder}",
+            f"{count_of(report.written, 'image')} in {report.folder}, {report.already_there} "
+            f"already done, {report.failed} failed (failures.jsonl says why). Next: "
+            f"python app.py import {report.folder}",
         )  # fmt: skip
 
 
@@ -526,9 +526,9 @@ def _summary(counts: ExportCounts) -> str:
     left_out = sum(counts.left_out.values())
     reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(counts.left_out.items()))
     return (
-        f"{counts.total} pairs: {counts.kept} stay ({counts.corrected} corrected, {counts.edited} "
-        f"edited in bulk, {counts.enriched} enriched, {counts.tagged} tagged), {left_out} left out"
-        + (f" ({reasons})." if reasons else ".")
+        f"{count_of(counts.total, 'pair')}: {counts.kept} stay ({counts.corrected} corrected, "
+        f"{counts.edited} edited in bulk, {counts.enriched} enriched, "
+        f"{counts.tagged} tagged), {left_out} left out" + (f" ({reasons})." if reasons else ".")
     )
 
 
@@ -538,9 +538,10 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
     if yes:
         return
     what = "private" if hub.private else "PUBLIC"
-    files = "1 file" if hub.files == 1 else f"{hub.files:,} files"
-    existing = f", which already has {files}" if hub.exists else ""
-    question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
+    existing = f", which already has {count_of(hub.files, 'file')}" if hub.exists else ""
+    question = (
+        f"Upload {count_of(pairs, 'pair')} with their images to {hub.url} ({what}){existing}?"
+    )
     if not sys.stdin.isatty():
         raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")
     if not confirm(question):

@@ -7,6 +7,7 @@ import typer
 from backend.cli.options import AS_JSON, DATABASE, one_queue
 from backend.cli.output import emit, one_line, open_workspace, progress, reported
 from backend.errors import SettingsError
+from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -66,7 +67,11 @@ def edit(
             undone_edit = workspace.review.undo_edit(dataset_id)
             if undone_edit is None:
                 raise SettingsError("There is no edit to undo.")
-            emit(undone_edit, as_json, f"Undone: the edit of {undone_edit.together:,} captions.")
+            emit(
+                undone_edit,
+                as_json,
+                f"Undone: the edit of {count_of(undone_edit.together, 'caption')}.",
+            )
             return
         fields = workspace.review.queue_fields(dataset_id, queue, view)
         everything = {"review": "all", "order": "position"}

@@ -8,6 +8,7 @@ from backend.cli.options import AS_JSON, DATABASE
 from backend.cli.output import emit, open_workspace, progress, reported
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
+from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -40,9 +41,8 @@ def quality(
         emit(
             report,
             as_json,
-            f"{report.measured:,} pictures checked now.{unreadable} Of {report.pairs:,} pairs: "
-            + (", ".join(lines) or "nothing was found")
-            + ".",
+            f"{count_of(report.measured, 'picture')} checked now.{unreadable} Of "
+            f"{count_of(report.pairs, 'pair')}: " + (", ".join(lines) or "nothing was found") + ".",
         )
 
 

@@ -11,7 +11,7 @@ from backend.cli import options
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
 from backend.errors import DatasetFormatError, NotScored, SettingsError
-from backend.jobs.reports import ScoreResult
+from backend.jobs.reports import ScoreResult, count_of
 from backend.progress import duration
 from backend.settings import load_settings
 
@@ -276,8 +276,8 @@ def _score_shards(
     with progress("Scoring") as update:
         report = score_shards(workspace.engine, source, out, update, devices, anyway)
     lines = [
-        f"{report.scored_now} of {report.shards} shards scored now; {report.pairs:,} pairs in "
-        f"{report.out}, {report.left_out} left out.",
+        f"{report.scored_now} of {report.shards} shards scored now; "
+        f"{count_of(report.pairs, 'pair')} in {report.out}, {report.left_out} left out.",
         *(f"Left out: {failure}" for failure in report.failed),
     ]
     emit(report, as_json, "\n".join(lines))
@@ -387,8 +387,8 @@ def estimate_summary(planned: "Estimate") -> str:
         wrong = f"corrections of about {planned.suggestions:,} pairs that look wrong"
         parts.append(f"{wrong} {duration(planned.suggestions_seconds)}")
     return (
-        f"About {duration(planned.seconds)} for {planned.pairs:,} pairs on {planned.device}{by}, "
-        f"measured on {planned.measured}: {', '.join(parts)}. "
+        f"About {duration(planned.seconds)} for {count_of(planned.pairs, 'pair')} on "
+        f"{planned.device}{by}, measured on {planned.measured}: {', '.join(parts)}. "
         f"{planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of memory."
     )
 
@@ -399,8 +399,9 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
     if result.unknown:
         unknown = f"{result.unknown} left out whose pictures the model does not know (--anyway), "
     lines = [
-        f"{result.scored} pairs scored, {result.skipped} already had scores, {result.unreadable} "
-        f"images unreadable, {unknown}{result.truncated} captions truncated by the model; "
+        f"{count_of(result.scored, 'pair')} scored, {result.skipped} already had scores, "
+        f"{count_of(result.unreadable, 'image')} unreadable, {unknown}"
+        f"{count_of(result.truncated, 'caption')} truncated by the model; "
         f"{result.seconds:.0f} s."
     ]
     if result.trajectories != ALL:
@@ -416,7 +417,7 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
     if result.second_opinion is not None:
         lines.append(second_opinion_summary(result.second_opinion))
     if out is not None:
-        lines.append(f"{result.rows_written} rows written to {out}")
+        lines.append(f"{count_of(result.rows_written or 0, 'row')} written to {out}")
     return "\n".join(lines)
 
 
@@ -424,7 +425,8 @@ def support_summary(report: "SupportReport") -> str:
     """A summary of the measurement, in one line."""
     share = f" ({report.covered / report.phrases:.2%})" if report.phrases else ""
     return (
-        f"Support of {report.computed} pairs measured now: {report.phrases} phrases, "
+        f"Support of {count_of(report.computed, 'pair')} measured now: "
+        f"{count_of(report.phrases, 'phrase')}, "
         f"{report.covered} of them tested{share}; {report.untested} pairs have no phrase to test; "
         f"{report.seconds:.0f} s."
     )
@@ -435,8 +437,8 @@ def specificity_summary(report: "SpecificityReport") -> str:
     if not report.measured:
         return "Specificity: no picture of this dataset has a vector."
     text = (
-        f"Specificity of {report.measured} captions by {report.by}: {report.retrieved} rank their "
-        f"own image first among {report.of} similar ones."
+        f"Specificity of {count_of(report.measured, 'caption')} by {report.by}: "
+        f"{report.retrieved} rank their own image first among {report.of} similar ones."
     )
     if report.pool < report.pictures:
         text += f" Searched among {report.pool:,} of {report.pictures:,} pictures."
@@ -466,13 +468,14 @@ def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "S
 def second_opinion_summary(report: "SecondOpinionReport") -> str:
     """The answers and what they cost."""
     lines = [
-        f"Second opinion by '{report.model}': {report.new_answers} pairs asked about now, "
-        f"{report.earlier_answers} before; it agrees with {report.agrees} captions and doubts "
+        f"Second opinion by '{report.model}': {count_of(report.new_answers, 'pair')} asked about "
+        f"now, {report.earlier_answers} before; it agrees with {report.agrees} captions and doubts "
         f"{report.doubts}; {report.unanswered} times it said neither."
     ]
     cost = f"; cost {report.cost:.4f}" if report.cost else ""
     lines.append(
-        f"{report.requests} requests, {report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+        f"{count_of(report.requests, 'request')}, {report.tokens_in} tokens in, "
+        f"{report.tokens_out} out{cost}."
     )
     if report.left_out:
         lines.append(f"{report.left_out} pairs left out, the last because: {report.problem}")
@@ -502,7 +505,7 @@ def _where(
 
 def training_summary(report: "TrainReport", adopted: bool) -> str:
     """The figures of the new classifier, and whether it is in use."""
-    lines = [f"{report.name}, on {report.verdicts} verdicts and injected noise."]
+    lines = [f"{report.name}, on {count_of(report.verdicts, 'verdict')} and injected noise."]
     for key, value in report.report.items():
         if isinstance(value, float):
             lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")

@@ -7,6 +7,7 @@ import typer
 
 from backend.cli import options
 from backend.cli.output import emit, open_workspace, progress, reported
+from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def bags(
         with progress("Making bags") as update:
             report = workspace.bags(dataset_id, size or SIZES, out.expanduser(), strike, update)
         counted = ", ".join(f"{count} of {size}" for size, count in report.bags.items())
-        text = f"Bags of {report.pictures} pictures: {counted}. Written to {report.out}."
+        text = (
+            f"Bags of {count_of(report.pictures, 'picture')}: {counted}. Written to {report.out}."
+        )
         if report.struck:
             text += f" {report.struck} were struck."
         emit(report, as_json, text + f" Contact sheet: {report.out / 'bags.html'}")
@@ -135,8 +138,9 @@ def boost(
         counted = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
         emit(
             report, as_json,
-            f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
-            f"removed. {requests_summary(report)} {_calibration(report)} {report.stopped}".rstrip(),
+            f"{count_of(report.looked_at, 'pair')}: {counted or 'none'}. "
+            f"{count_of(report.struck, 'invented phrase')} removed. "
+            f"{requests_summary(report)} {_calibration(report)} {report.stopped}".rstrip(),
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from backend.cli.options import AS_JSON, DATABASE, one_queue
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.errors import SettingsError
-from backend.jobs.reports import SelectionReport, TwoStage
+from backend.jobs.reports import SelectionReport, TwoStage, count_of
 from backend.settings import load_settings
 
 ALIGN = typer.Option("--align", help="Stage one: share of the pairs to keep, by highest match.")
@@ -178,7 +178,7 @@ def label(
             undone = undo_labels(workspace.store, dataset_id, path.name)
             if undone is None:
                 raise SettingsError(f"No label of '{path.name}' is in effect.")
-            emit(undone, as_json, f"Undone: {undone.together:,} labels of {path.name}.")
+            emit(undone, as_json, f"Undone: {count_of(undone.together, 'label')} of {path.name}.")
             return
         report = apply_labels(
             workspace.store, dataset_id, path, id_column, verdict_column, one_means, preview=dry_run
@@ -225,7 +225,7 @@ def tag(
         who = workspace.settings.author
         if not name:
             tags = workspace.review.tags(dataset_id)
-            lines = "\n".join(f"{tag}: {number:,} pairs" for tag, number in tags.items())
+            lines = "\n".join(f"{tag}: {count_of(number, 'pair')}" for tag, number in tags.items())
             emit({"changed": 0, "tags": tags}, as_json, lines or "There are no tags.")
             return
         if rename is not None:
@@ -240,6 +240,6 @@ def tag(
             pairs = sorted(selection.pair_ids)
             number = len(tag_pairs(workspace.store, pairs, name, who, remove))
             verb = "no longer have" if remove else "now have"
-            words = f"{number:,} of {len(pairs):,} pairs {verb} the tag."
+            words = f"{number:,} of {count_of(len(pairs), 'pair')} {verb} the tag."
         tags = workspace.review.tags(dataset_id)
         emit({"changed": number, "tags": tags}, as_json, words)
