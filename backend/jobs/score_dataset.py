@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from backend.engine.detection.types import detector_for
-from backend.errors import ImageError
+from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.captioner_stages import Descriptions, Expectations
 from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
@@ -104,7 +104,8 @@ def score_dataset(
     ModelUnavailable, UnknownPictures, NotFound, SettingsError.
     """
     started = time.monotonic()
-    captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
+    if engine.captioner is None and engine.captioner_problem:  # not in an hour, nor in silence
+        raise ModelUnavailable(engine.captioner_problem)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         total = pair_queries.count_captions(session, dataset_id)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.errors import ModelUnavailable
 from backend.jobs.captioner_stages import Expectations
 from backend.jobs.stored_rows import scored_pairs
 from backend.settings import EMBEDDED_CAPTIONER
@@ -91,3 +92,12 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     read.clear()
     workspace.jobs.score(dataset, note, suggestions=False)
     assert read == []
+
+
+def test_a_captioner_that_cannot_be_loaded_is_an_error_not_a_ranking_without_it(
+    open_workspace: OpenWorkspace, scored: tuple[Path, int], tmp_path: Path
+) -> None:
+    folder, dataset = scored
+    workspace = open_workspace(copy_of=folder, captioner=str(tmp_path / "nowhere"), **SETTINGS)
+    with pytest.raises(ModelUnavailable, match="nowhere"):
+        workspace.jobs.score(dataset)
