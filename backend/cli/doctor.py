@@ -210,8 +210,7 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
 def _remembered(store: Store, settings: Settings) -> _Named:
     """Each distinct choice of models, without datasets that use the session's."""
     named: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
-    with store.reading() as session:
-        datasets = dataset_queries.list_datasets(session)
+    datasets = store.read(dataset_queries.list_datasets)
     for dataset in datasets:
         # Options add to what this command examines; they never replace a dataset's models.
         models = settings_for(store, settings.for_datasets_without_models(), dataset.id)

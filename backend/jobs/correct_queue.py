@@ -106,8 +106,7 @@ def correct(
     counts: Counter[str] = Counter()
     accepted = done = 0
     stopped = ""
-    with store.reading() as session:
-        total = queue_queries.count(session, filter, limit)
+    total = store.read(queue_queries.count, filter, limit)
     for rows in pages(store, filter, limit):
         try:
             for row, outcome in work.page(rows, at_once):
@@ -149,8 +148,7 @@ def dry_run(store: Store, engine: Engine, filter: QueueFilter, count: int = 3) -
         dry_run_question(row, prompting.question(context, corrector.mode))
         for row, context in islice(contexts, count)
     )
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
+    total = store.read(queue_queries.count, filter)
     return DryRun(corrector.proposer, total, tokens_each(questions), questions)
 
 
@@ -204,20 +202,18 @@ class PairCorrector:
 
     def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
         """The pairs that this proposer has not yet attempted under this run."""
-        with self.store.reading() as session:
-            attempted = suggestion_queries.attempted(
-                session, [row.pair_id for row in rows], self.proposer, self.run.id
-            )
+        attempted = self.store.read(
+            suggestion_queries.attempted, [row.pair_id for row in rows], self.proposer, self.run.id
+        )
         return [row for row in rows if row.pair_id not in attempted]
 
     def contexts(
         self, rows: Sequence[QueueRow]
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Each pair with its context, or with the reason why it cannot be corrected."""
-        with self.store.reading() as session:
-            trajectories = trajectory_queries.trajectories_of(
-                session, self.run.id, [row.pair_id for row in rows]
-            )
+        trajectories = self.store.read(
+            trajectory_queries.trajectories_of, self.run.id, [row.pair_id for row in rows]
+        )
         for row in rows:
             if row.pair_id not in trajectories:
                 yield row, "not scored"
@@ -240,8 +236,7 @@ class PairCorrector:
         waiting = unjudged(self.store, self.run, row.pair_id)
         if not waiting or isinstance(image := open_picture(self.root, row.image_path), str):
             return
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, row.pair_id)
+        pair = self.store.read(pair_queries.get_pair, row.pair_id)
         with self.engine.lock:
             state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
         judge_suggestions(self.store, self.engine, self.run, pair, image, state, waiting)
@@ -317,8 +312,7 @@ def pages(
     after, row_count = None, 0
     while limit is None or row_count < limit:
         most = size if limit is None else min(size, limit - row_count)
-        with store.reading() as session:
-            page = queue_queries.page(session, filter, after, most)
+        page = store.read(queue_queries.page, filter, after, most)
         if page.rows:
             yield page.rows
         row_count += len(page.rows)
@@ -329,8 +323,7 @@ def pages(
 
 def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
     """1 if the best suggestion satisfies the rule and the pair is still undecided."""
-    with store.reading() as session:
-        suggestions = suggestion_queries.list_suggestions(session, row.pair_id, run.id)
+    suggestions = store.read(suggestion_queries.list_suggestions, row.pair_id, run.id)
     best = next(filter(rule.accepts, in_order(row.caption, suggestions)), None)
     if best is None or best.caption == row.caption:
         return 0

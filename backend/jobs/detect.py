@@ -83,8 +83,7 @@ class Copies(Stage):
         return 0 if self._has_detector() else copies_of(self.scoring.total)
 
     def _has_detector(self) -> bool:
-        with self.scoring.store.reading() as session:
-            active = classifier_queries.active(session, self.scoring.dataset_id)
+        active = self.scoring.store.read(classifier_queries.active, self.scoring.dataset_id)
         return active is not None and active.report.get("run") == self.scoring.run_id
 
     def seconds(self, sample: Sample) -> float:
@@ -261,8 +260,7 @@ def measure_disagreement(store: Store, dataset_id: int) -> None:
         for pair_id, value in zip(ids.tolist(), between.tolist(), strict=True):
             by_pair[pair_id] = max(value, by_pair.get(pair_id, 0.0))
     for part in chunks(sorted(by_pair), 5000):
-        with store.writing() as session:
-            signal_queries.save_disagreement(session, {pair: by_pair[pair] for pair in part})
+        store.write(signal_queries.save_disagreement, {pair: by_pair[pair] for pair in part})
 
 
 def judge(

@@ -318,8 +318,7 @@ class _Target:
         self.time = dataset.created_at
         if Path(dataset.root) != root:
             self._follow(dataset)
-        with store.writing() as session:
-            dataset_queries.clear_problems(session, dataset.id)
+        store.write(dataset_queries.clear_problems, dataset.id)
         self.is_new = False
         self._id = dataset.id
 
@@ -334,8 +333,9 @@ class _Target:
                 f"The name '{self._name}' belongs to a dataset in {dataset.root}, {reason}",
                 **where_to_state("name"),
             )
-        with self._store.writing() as session:
-            dataset_queries.move_dataset(session, dataset.id, str(self._source), str(self._root))
+        self._store.write(
+            dataset_queries.move_dataset, dataset.id, str(self._source), str(self._root)
+        )
 
     @property
     def id(self) -> int:

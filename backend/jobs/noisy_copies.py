@@ -104,8 +104,7 @@ class TrajectoryCache:
                 if copy not in earlier_copies
             }
             earlier_copies |= positions.keys()
-            with self._store.reading() as session:
-                stored_copies = copy_queries.copies_of(session, self._run_id, list(positions))
+            stored_copies = self._store.read(copy_queries.copies_of, self._run_id, list(positions))
             trajectory_of |= {
                 copy: to_trajectory(copy[1], row)
                 for copy, row in stored_copies.items()

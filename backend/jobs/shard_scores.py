@@ -449,10 +449,9 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             anyway=task.anyway,
         )  # fmt: skip
         detector = task.detector or _detector_of(store, source_rows.dataset_id, shard.name)
-        with store.reading() as session:
-            problems = dataset_queries.list_problems(
-                session, source_rows.dataset_id, limit=SHOWN_PROBLEMS
-            )
+        problems = store.read(
+            dataset_queries.list_problems, source_rows.dataset_id, limit=SHOWN_PROBLEMS
+        )
         facts = {
             "version": shard.version, "detector": detector.digest, "pairs": report.pairs,
             "left_out": source_rows.problems + report.unreadable + report.unknown,

@@ -65,13 +65,11 @@ def measure_specificity(
         attrgetter("pair_id"),
     ):
         rows = judge.measured(batch, run.id)
-        with store.writing() as session:
-            queries.save_retrievals(session, rows)
+        store.write(queries.save_retrievals, rows)
         memory.release()
         measured_count += len(batch)
         progress(min(measured_count, total), total, "Specificity")
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     with store.reading() as session:
         measured, retrieved, likeness, most = queries.summary(session, run.id)
     return SpecificityReport(
@@ -154,8 +152,7 @@ class Judge:
 
     @cached_property
     def _pool(self) -> _Pool:
-        with self.store.reading() as session:
-            sampled = queries.pictures(session, self.dataset_id, self._most)
+        sampled = self.store.read(queries.pictures, self.dataset_id, self._most)
         has_vector = self._vectors.has([pair for pair, _ in sampled])
         sampled = [caption for caption, is_kept in zip(sampled, has_vector, strict=True) if is_kept]
         pairs = np.array([pair for pair, _ in sampled], np.int64)
@@ -198,8 +195,7 @@ class Judge:
         vector."""
         if not self._vectors.has([pair_id])[0]:
             return []
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, pair_id)
+        pair = self.store.read(pair_queries.get_pair, pair_id)
         image = unit(self._vectors.of([pair_id]))
         ((near, _),) = self._neighbours([PairCaption(pair_id, pair.image_path, "")], image)
         results = [

@@ -86,8 +86,7 @@ def latest_batches(
     store: Store, dataset_id: int
 ) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
     """`scored_batches` of the dataset's latest scoring; nothing if it was never scored."""
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "score")
+    run = store.read(run_queries.latest_run, dataset_id, "score")
     if run is not None:
         yield from scored_batches(store, run)
 

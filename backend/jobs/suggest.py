@@ -56,8 +56,7 @@ def likely_wrong(store: Store, dataset_id: int) -> list[int]:
 
 
 def _likely_pairs(store: Store, dataset_id: int) -> list[PairRow]:
-    with store.reading() as session:
-        return pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
+    return store.read(pair_queries.most_likely_wrong, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
 
 
 class _Suspected(NamedTuple):
@@ -136,8 +135,7 @@ def share_of(pairs: int) -> int:
 
 def corrections_expected(scoring: Scoring) -> int:
     """Pairs that will usually get corrections."""
-    with scoring.store.reading() as session:
-        unscored = pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+    unscored = scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
     return min(SUGGEST_AT_MOST, share_of(unscored)) if scoring.suggestions else 0
 
 

@@ -79,8 +79,7 @@ def measure_support(
     )
     progress(0, 0, "Normalising support")
     untested = write_support(store, dataset_id, run.id)
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     return SupportReport(
         dataset_id=dataset_id, pairs=total, computed=computed, untested=untested,
         phrases=phrases, covered=covered, seconds=time.monotonic() - started, run_id=run.id,
@@ -232,8 +231,7 @@ def _attribute(
 def write_support(store: Store, dataset_id: int, run_id: int) -> int:
     """Support and weakest phrase of every pair, normalised over the pool of stage one; returns the
     number of pairs without a testable phrase."""
-    with store.reading() as session:
-        columns = phrase_queries.selection_columns(session, dataset_id, None)
+    columns = store.read(phrase_queries.selection_columns, dataset_id, None)
     ids = columns.ids
     pool = pool_of(columns.s_0, ~np.isnan(columns.s_0), ALIGN_SHARE)
     scale = normalisation_over(store, run_id, ids, pool)
@@ -251,8 +249,7 @@ def write_support(store: Store, dataset_id: int, run_id: int) -> int:
                     )
                 },
             )  # fmt: skip
-    with store.writing() as session:
-        run_queries.record_observed(session, run_id, means=list(scale.means))
+    store.write(run_queries.record_observed, run_id, means=list(scale.means))
     return int(np.isnan(support).sum())
 
 

@@ -75,8 +75,9 @@ class TrajectoryStage(Stage):
         for end in ends:
             batch: list[PairCaption] = []
             for part in range(first, end, AT_ONCE):
-                with self.scoring.store.reading() as session:
-                    pairs = pair_queries.pairs_of(session, ids[part : min(end, part + AT_ONCE)])
+                pairs = self.scoring.store.read(
+                    pair_queries.pairs_of, ids[part : min(end, part + AT_ONCE)]
+                )
                 batch += [PairCaption(pair.id, pair.image_path, pair.caption) for pair in pairs]
             if batch:  # pairs may have been removed meanwhile
                 yield batch
@@ -94,8 +95,9 @@ class TrajectoryStage(Stage):
     def _reported(self) -> set[str]:
         """Pictures that are listed as unknown. They stay listed during scoring, so that a process
         that is killed does not refuse the rest of the dataset because of them."""
-        with self.scoring.store.reading() as session:
-            return dataset_queries.files_with_problem(session, self.scoring.dataset_id, UNKNOWN)
+        return self.scoring.store.read(
+            dataset_queries.files_with_problem, self.scoring.dataset_id, UNKNOWN
+        )
 
     def save(self, batch: Sequence[PairCaption], result: Scored) -> None:
         """Trajectories, vectors and problems; each picture's problem is stored once, however many
@@ -129,8 +131,7 @@ class Trajectories(TrajectoryStage):
 
     def remaining(self) -> int:
         scoring = self.scoring
-        with scoring.store.reading() as session:
-            return pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+        return scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
 
     def seconds(self, sample: Sample) -> float:
         return sample.trajectories(self.scoring.depth.is_whole).seconds

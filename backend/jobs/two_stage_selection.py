@@ -152,8 +152,7 @@ def _scores_of(
 ) -> NDArray[np.float64]:
     """The user's scores of these pairs, higher is better; NaN where the file has none."""
     scores = read_scores(path)
-    with store.reading() as session:
-        names = pair_queries.ids_by_external_id(session, dataset_id, list(scores.by_id))
+    names = store.read(pair_queries.ids_by_external_id, dataset_id, list(scores.by_id))
     if missing := [name for name in scores.by_id if name not in names]:
         raise SettingsError(
             f"{len(missing)} of {len(scores.by_id)} ids in '{path.name}' are not in the dataset: "

@@ -214,8 +214,7 @@ class Jobs:
     def enrich(self, pair_id: int) -> str:
         """Ask the session's model for richer captions of one pair; returns the outcome in a few
         words."""
-        with self.store.reading() as session:
-            dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
+        dataset_id = self.store.read(pair_queries.get_pair, pair_id).dataset_id
         engine = self.engines.of_dataset(dataset_id)
         queue = QueueFilter(dataset_id, among=(pair_id,))
         booster = boost_captions.booster(self.engines.of_session, boosting.KINDS)
@@ -225,8 +224,7 @@ class Jobs:
 
     def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""
-        with self.store.reading() as session:
-            return classifier_queries.list_classifiers(session, dataset_id)
+        return self.store.read(classifier_queries.list_classifiers, dataset_id)
 
     def adopt(self, classifier_id: int, progress: Progress = no_progress) -> int:
         """See `backend.jobs.retrain.adopt`."""
@@ -333,8 +331,7 @@ class Jobs:
     def retry(self, job_id: int) -> int:
         """Restart a failed or cancelled job with the same arguments; returns the new job's id.
         Raises NotFound, and SettingsError for a job that succeeded or is still running."""
-        with self.store.reading() as session:
-            job = job_queries.get_job(session, job_id)
+        job = self.store.read(job_queries.get_job, job_id)
         if job.status not in ("failed", "cancelled"):
             raise SettingsError(f"Job {job_id} is {job.status}: there is nothing to retry.")
         by = self._start(job.kind, job.dataset_id, _restored(job.arguments), 0, self._reader)

@@ -187,8 +187,7 @@ def check_region(store: Store, dataset_id: int, text: str) -> None:
         run_id = parse_region(text).run_id
     except ValueError:
         return  # the fields are checked where they are read
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "map")
+    run = store.read(run_queries.latest_run, dataset_id, "map")
     if run is None or run.id != run_id:
         raise SettingsError(
             "This region belongs to another map: the map has been drawn again, or it is another "

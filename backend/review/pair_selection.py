@@ -95,8 +95,7 @@ def rename_tag(
     """Rename a tag, or merge it into another, `AT_ONCE` pairs in a transaction; returns its pairs,
     and those of them that did not have the other. Raises SettingsError."""
     new = tag_name(new)
-    with store.reading() as session:
-        ids = tag_queries.ids_of(session, dataset_id, name)
+    ids = store.read(tag_queries.ids_of, dataset_id, name)
     if not ids:
         raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
     moved_ids: list[int] = []
@@ -174,8 +173,7 @@ def select(
 
 def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
     wanted = list(dict.fromkeys(ids))
-    with store.reading() as session:
-        id_of = pair_queries.ids_by_external_id(session, dataset_id, wanted)
+    id_of = store.read(pair_queries.ids_by_external_id, dataset_id, wanted)
     if missing := [name for name in wanted if name not in id_of]:
         names = ", ".join(f"'{name[:80]}'" for name in missing[:_SHOWN])
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""

@@ -103,8 +103,7 @@ class PairSearch:
         """Pairs whose captions are similar in meaning to the text, nearest first."""
         index = self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
         if not len(index):
-            with self._store.reading() as session:
-                run = run_queries.latest_run(session, dataset_id, "score")
+            run = self._store.read(run_queries.latest_run, dataset_id, "score")
             raise SettingsError(
                 "Captions cannot be searched by meaning until they are scored."
                 if run is None
@@ -167,8 +166,7 @@ class PairSearch:
         return pair_ids
 
     def _images(self, dataset_id: int) -> Nearest:
-        with self._store.reading() as session:
-            run = run_queries.latest_run(session, dataset_id, "score")
+        run = self._store.read(run_queries.latest_run, dataset_id, "score")
         file = stored_images(self._store, self._engine, run)
         return self._index(file.path, file.width)
 

@@ -96,8 +96,7 @@ def edit_captions(
 
 
 def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> SettingsError:
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
+    total = store.read(queue_queries.count, filter)
     return SettingsError(
         f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
         "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
@@ -173,8 +172,7 @@ class Verdicts:
     ) -> VerdictRow:
         """Repeat the current verdict with this note ("" removes the note). Raises
         VerdictConflict as `decide` does, and SettingsError if there is no verdict yet."""
-        with self._store.reading() as session:
-            acts = verdict_queries.history(session, pair_id)
+        acts = self._store.read(verdict_queries.history, pair_id)
         last = acts[-1] if acts else None
         if last is None or last.decision is None:
             raise SettingsError("A note is saved with a verdict: give a verdict now.")
@@ -237,8 +235,7 @@ class Verdicts:
         )
         if undone is None or undone.batch is None:
             return undone
-        with self._store.reading() as session:
-            left = verdict_queries.count_batch(session, undone.author, undone.batch, True)
+        left = self._store.read(verdict_queries.count_batch, undone.author, undone.batch, True)
         return replace(undone, left_alone=left)
 
     def undo_edit(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
