@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli import options
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli.output import emit, open_dataset, progress, reported
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
-from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.jobs.reports import BoostReport, CorrectionReport, DryRun
@@ -75,13 +74,11 @@ def correct(
         limits = options.spending_limits(
             price_in, price_out, budget, budget_tokens, budget_requests
         )
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
-             "device": device, "precision": precision, "corrector": vlm, "corrector_url": vlm_url,
-             "corrector_mode": vlm_mode, "quantise": quantise, "corrector_timeout": timeout}
+        workspace, dataset_id = open_dataset(
+            dataset, database=db, model=model, kind=scorer, captioner=captioner, device=device,
+            precision=precision, corrector=vlm, corrector_url=vlm_url, corrector_mode=vlm_mode,
+            quantise=quantise, corrector_timeout=timeout,
         )  # fmt: skip
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
         fields = workspace.review.queue_fields(dataset_id, queue, view) or START
         filter = workspace.review.filter_of(dataset_id, fields)
         workspace.engine.spending.limit(*limits)

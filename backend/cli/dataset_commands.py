@@ -16,6 +16,7 @@ from backend.cli.output import (
     confirm,
     console,
     emit,
+    open_dataset,
     open_workspace,
     progress,
     reported,
@@ -104,8 +105,7 @@ def guidelines(
 ) -> None:  # fmt: skip
     """Show or set a dataset's guidelines, which the review page displays next to each pair."""
     with reported(False):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(name)
+        workspace, dataset_id = open_dataset(name, database=db)
         if set_from is None:
             results.print(escape(workspace.guidelines(dataset_id)))
             return
@@ -136,8 +136,7 @@ def delete(
     """Delete a dataset from the database, with its scores and suggestions. Its verdicts are saved
     to a file first; your image files and tables are never modified."""
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(name)
+        workspace, dataset_id = open_dataset(name, database=db)
         going = workspace.deletion_preview(dataset_id)
         losses = (
             f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
@@ -461,8 +460,7 @@ def export(
     from backend.review.pair_selection import read_ids
 
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         options.one_queue(queue, view)
         only = workspace.review.select_pairs(
             dataset_id, queue, view, split or (), read_ids(ids) if ids is not None else None

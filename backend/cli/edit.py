@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.options import AS_JSON, DATABASE, one_queue
-from backend.cli.output import emit, one_line, open_workspace, progress, reported
+from backend.cli.output import emit, one_line, open_dataset, progress, reported
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
-from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.review.views import EditView
@@ -61,8 +60,7 @@ def edit(
         from backend.engine.bulk_edit import BulkEdit
 
         one_queue(queue, view)
-        workspace = open_workspace(load_settings({"database": db, "author": author}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
         if undo:
             undone_edit = workspace.review.undo_edit(dataset_id)
             if undone_edit is None:

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backend.cli.options import AS_JSON, DATABASE
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli.output import emit, open_dataset, progress, reported
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
-from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.jobs.reports import DuplicatesReport
@@ -28,8 +27,7 @@ def quality(
     with picture=dark and so on.
     """
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         with progress("Looking at pictures") as update:
             report = workspace.jobs.run("quality", dataset_id, update)
         lines = [
@@ -57,8 +55,7 @@ def map_(
     the old one and the regions drawn on it.
     """
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         with progress("Drawing the map") as update:
             report = workspace.jobs.run("map", dataset_id, update)
         without = f" {report.without:,} have no vector." if report.without else ""
@@ -107,8 +104,7 @@ def duplicates(
             raise SettingsError(f"--keep is {', '.join(WAYS)}, not '{keep}'.")
         if dry_run and keep is None:
             raise SettingsError("--dry-run is for --keep: without it nothing is changed.")
-        workspace = open_workspace(load_settings({"database": db, "author": author}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
         with progress("Comparing pictures") as update:
             options = {} if threshold is None else {"threshold": threshold}
             report = workspace.jobs.run("duplicates", dataset_id, update, **options)

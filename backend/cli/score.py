@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli import options
-from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.cli.output import console, emit, open_dataset, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
 from backend.errors import DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult, count_of
@@ -314,11 +314,9 @@ def train(
 ) -> None:  # fmt: skip
     """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
     with reported(as_json):
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "device": device, "detector": detector}
+        workspace, dataset_id = open_dataset(
+            dataset, database=db, model=model, kind=scorer, device=device, detector=detector
         )
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
         with progress("Training") as update:
             report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if save is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli import options
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli.output import emit, open_dataset, open_workspace, progress, reported
 from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
@@ -116,12 +116,10 @@ def boost(
         limits = options.spending_limits(
             price_in, price_out, budget, budget_tokens, budget_requests
         )
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "device": device, "corrector": vlm,
-             "corrector_url": vlm_url, "quantise": quantise, "corrector_timeout": timeout}
+        workspace, dataset_id = open_dataset(
+            dataset, database=db, model=model, kind=scorer, device=device, corrector=vlm,
+            corrector_url=vlm_url, quantise=quantise, corrector_timeout=timeout,
         )  # fmt: skip
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
         filter = workspace.review.filter_of(dataset_id, generic_first(queue))
         workspace.engine.spending.limit(*limits)
         wanted = [kind.strip() for kind in kinds.split(",")]

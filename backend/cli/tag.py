@@ -7,10 +7,9 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE, one_queue
-from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.cli.output import console, emit, open_dataset, progress, reported
 from backend.errors import SettingsError
 from backend.jobs.reports import SelectionReport, TwoStage, count_of
-from backend.settings import load_settings
 
 ALIGN = typer.Option("--align", help="Stage one: share of the pairs to keep, by highest match.")
 KEEP = typer.Option("--keep", help="Stage two: share of all pairs to keep. Default: 0.5.")
@@ -81,8 +80,7 @@ def select(
             return
         if decisions is not None or drop_above is not None:
             raise SettingsError("--decisions and --drop-above go with --out.")
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         choice = TwoStage(
             align, keep, by, least_phrases, workspace.review.split_for(dataset_id, split),
             seed=seed, scores=str(scores.expanduser()) if scores else "",
@@ -171,8 +169,7 @@ def label(
     with reported(as_json):
         from backend.review.labels import apply_labels, report_lines, undo_labels
 
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         path = file.expanduser()
         if undo:
             undone = undo_labels(workspace.store, dataset_id, path.name)
@@ -220,8 +217,7 @@ def tag(
         from backend.review.pair_selection import read_ids
 
         one_queue(queue, view)
-        workspace = open_workspace(load_settings({"database": db, "author": author}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
         who = workspace.settings.author
         if not name:
             tags = workspace.review.tags(dataset_id)
