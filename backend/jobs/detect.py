@@ -316,8 +316,8 @@ def renew_suspects(
             (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
             for (pair, p_error, _), words in zip(judged, suspects, strict=True)
         ]
-        for first in range(0, len(rows), _RENEWED_AT_ONCE):
-            if not _renewed(store, run, classifier_id, rows[first : first + _RENEWED_AT_ONCE]):
+        for part in chunks(rows, _RENEWED_AT_ONCE):
+            if not _renewed(store, run, classifier_id, part):
                 return
 
 

@@ -162,10 +162,8 @@ def _suspected(
     size: int,
 ) -> Iterator[list[_Suspected]]:
     """Batches of these pairs, `size` each."""
-    for first in range(0, len(pairs), size):
-        batch, trajectories = scored_pairs(
-            store, run, [pair.id for pair in pairs[first : first + size]]
-        )
+    for part in chunks(pairs, size):
+        batch, trajectories = scored_pairs(store, run, [pair.id for pair in part])
         yield [
             _Suspected(
                 pair.id,

@@ -318,7 +318,15 @@ class Jobs:
         names = dataset_queries.names_of(session, ids) if ids else {}
         views = []
         for job in jobs:
-            view = _view(job, names)
+            subject = str(job.arguments.get("path", "") or job.arguments.get("model", ""))
+            if job.dataset_id is not None:
+                subject = names.get(job.dataset_id, "")
+            elif job.status == "done":
+                subject = str(job.result.get("name", ""))
+            view = JobView(
+                job.id, job.kind, subject, job.dataset_id, job.status, job.is_cancelling, job.done,
+                job.total, job.message, job.result, job.created_at, job.updated_at,
+            )  # fmt: skip
             if job.kind == "export" and self._reader not in (None, _starter(job)):
                 view = replace(view, message="", result={}, done=0, total=0)
             views.append(view)
@@ -463,19 +471,6 @@ def _starter(job: JobRow) -> str | None:
     """The curator who started the job; None: an operator."""
     name = job.result.get(_STARTER) or job.arguments.get(_STARTER)
     return None if name is None else str(name)
-
-
-def _view(job: JobRow, names: Mapping[int, str]) -> JobView:
-    """A stored job as pages see it."""
-    subject = str(job.arguments.get("path", "") or job.arguments.get("model", ""))
-    if job.dataset_id is not None:
-        subject = names.get(job.dataset_id, "")
-    elif job.status == "done":
-        subject = str(job.result.get("name", ""))
-    return JobView(
-        job.id, job.kind, subject, job.dataset_id, job.status, job.is_cancelling, job.done,
-        job.total, job.message, job.result, job.created_at, job.updated_at,
-    )  # fmt: skip
 
 
 def _figures(result: Any) -> dict[str, Any]:
