@@ -15,13 +15,11 @@ from backend.errors import SettingsError
 from backend.review.near_duplicates import groups_of
 from backend.review.views import DuplicatesView, KeptView
 from backend.workspace import VerdictRow, Workspace
-from traced_ui.events import event_value
-from traced_ui.job_button import start_by
+from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.markup import pairs_text
-from traced_ui.messages import explained, note
+from traced_ui.messages import QUIET, event_value, explained, note
 from traced_ui.review_page import LISTED
-from traced_ui.templates import part, render
+from traced_ui.templates import counted, part, render
 
 SCRIPT = Path(__file__).with_name("near_duplicates.js")
 #: Groups per page, and pictures shown per group.
@@ -71,13 +69,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             return note(explained(error), "warning"), gr.skip(), gr.skip()
         return message, page_html(visible_workspace, dataset_id, groups_shown, place), place
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     bus.keypress(
         act, [dataset, show, after], [toast, page, after], queue=False, trigger_mode="multiple",
-        **options,
+        **QUIET,
     )  # fmt: skip
     drawn = (draw, [dataset, show], [toast, page, after])
-    show.change(*drawn, trigger_mode="always_last", **options)
+    show.change(*drawn, trigger_mode="always_last", **QUIET)
     start_by(start, status, workspace, dataset, "duplicates", drawn, threshold=threshold)
     return drawn
 
@@ -109,7 +106,7 @@ def _done(
 
 def kept_message(done: KeptView) -> str:
     """A report on the other pictures of a group."""
-    dropped_text = f"Kept. {pairs_text(done.dropped)} dropped."
+    dropped_text = f"Kept. {counted(done.dropped)} dropped."
     message = dropped_text if done.dropped else "Nothing was dropped."
     if done.left_alone:
         message += f" {done.left_alone} with another verdict were not changed."
@@ -122,7 +119,7 @@ def _taken(verdict: VerdictRow | None, action: str) -> str:
     if verdict is None:
         return note(f"There is nothing to {action}.")
     verb = "Undone" if action == "undo" else "Redone"
-    return note(f"{verb}: {pairs_text(verdict.together)}.", "good")
+    return note(f"{verb}: {counted(verdict.together)}.", "good")
 
 
 def page_html(

@@ -20,12 +20,10 @@ from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
 from backend.verdict_texts import about_caption
 from backend.workspace import MOST_COUNTED, Workspace
-from traced_ui.events import event_value
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, quiet
 from traced_ui.login import seen_by
-from traced_ui.markup import percent
-from traced_ui.messages import note
-from traced_ui.templates import part, render
+from traced_ui.messages import QUIET, event_value, note
+from traced_ui.templates import counted, part, percent, render
 
 SCRIPT = Path(__file__).with_name("plane.js")
 #: Rows of a table, and (address, text) of the links below it.
@@ -101,7 +99,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         except SettingsError as problem:
             return note(str(problem), "warning")
         count = seen_by(workspace, request).review.queue_count(filter, MOST_COUNTED + 1)
-        label = f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+        label = counted(count, "undecided pair")
+        if count > MOST_COUNTED:
+            label = f"{MOST_COUNTED:,}+ undecided pairs"
         return render("plane/link.html", address=_address(dataset_id, fields), count=label)
 
     def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
@@ -115,13 +115,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             return left, right, 0, 1, low, high
         return left, right, low, high, 0, 1
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    bus.keypress(selected, [up], fields, queue=False, **options)
+    bus.keypress(selected, [up], fields, queue=False, **QUIET)
     for number in fields:
-        number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **options)
+        number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **QUIET)
     axes, drawn = [dataset, up, colour, most], [chart, link, regions, tables]
     for control in (up, colour, most):
-        control.change(draw, axes, drawn, trigger_mode="always_last", **options)
+        control.change(draw, axes, drawn, trigger_mode="always_last", **QUIET)
     return draw, axes, drawn
 
 

@@ -12,8 +12,7 @@ from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
 from traced_ui.login import seen_by
-from traced_ui.markup import number
-from traced_ui.templates import part, render
+from traced_ui.templates import counted, number, part, render
 
 #: Minimum number of days on the axis of the pace chart.
 FEWEST_DAYS = 14
@@ -128,7 +127,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
     figure.add_scatter(
         x=[bin.probability for bin in view.calibration],
         y=[bin.share_wrong for bin in view.calibration],
-        text=[f"{bin.pairs} pairs" for bin in view.calibration],
+        text=[counted(bin.pairs) for bin in view.calibration],
         mode="lines+markers", name="verdicts, with 95 % interval",
         line={"color": S_COLOUR, "width": 3},
         error_y={

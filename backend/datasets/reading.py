@@ -224,7 +224,13 @@ class DatasetReader:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
             columns = columns or self._columns_of([row.values], name)
-            yield from self._pairs(row, columns, table, name, paths)
+            try:
+                yield from self._pairs_of(row, columns, table, name, paths)
+            except BadCell as problem:
+                self._report(name, row.number, "unusable row", f"{problem}.")
+            except Exception as problem:  # of any type: the other rows must still be read
+                message = f"This row cannot be read: {problem or type(problem).__name__}."
+                self._report(name, row.number, "unusable row", message)
         if columns is None:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
@@ -282,18 +288,6 @@ class DatasetReader:
             )
             return replace(columns, id=None)
         return columns
-
-    def _pairs(
-        self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
-    ) -> Iterator["_Candidate"]:
-        """The pairs of a row; any error is reported as a problem of this row."""
-        try:
-            yield from self._pairs_of(row, columns, table, name, paths)
-        except BadCell as problem:
-            self._report(name, row.number, "unusable row", f"{problem}.")
-        except Exception as problem:  # of any type: the other rows must still be read
-            message = f"This row cannot be read: {problem or type(problem).__name__}."
-            self._report(name, row.number, "unusable row", message)
 
     def _pairs_of(
         self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths

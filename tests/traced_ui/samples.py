@@ -62,19 +62,16 @@ from traced_ui import (
     retrain,
     review_page,
     rooms,
-    specificity,
     team,
 )  # fmt: skip
-from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
-from traced_ui.highlighting import highlighted_caption
+from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
-from traced_ui.steps import steps_list
-from traced_ui.support import phrases_section
+from traced_ui.support import enrichments, phrases_section, specificity_line
 from traced_ui.templates import render, render_page
-from traced_ui.trajectory_chart import trajectory_chart
+from traced_ui.trajectory_chart import steps_list, trajectory_chart
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -260,11 +257,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
-    "help.html": lambda text: keyboard.help_overlay(),
-    "header/rooms.html": lambda text: rooms.rooms_html(),
-    "header/corner.html": lambda text: rooms.corner_html(),
-    "header/pages.html": lambda text: rooms.pages_html(),
-    "header/tools.html": lambda text: rooms.tools_html(),
+    "help.html": lambda text: render("help.html", keys=keyboard.KEYS),
+    "header/rooms.html": lambda text: render("header/rooms.html", rooms=rooms.ROOMS),
+    "header/corner.html": lambda text: render("header/corner.html", room=rooms.DATASET),
+    "header/pages.html": lambda text: render("header/pages.html", rooms=rooms.WITH_PAGES),
+    "header/tools.html": lambda text: render("header/tools.html"),
     "playground_head.html": lambda text: render("playground_head.html"),
     "models_busy.html": lambda text: render("models_busy.html"),
     "logged_in.html": lambda text: render("logged_in.html", name=text),
@@ -337,8 +334,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
         phrases_section(text, (PhraseView(0, len(text), "object", 0.1, 0.2),), 0.5, text)
     ),
     "review/reasons.html": lambda text: str(reasons_section(reasons(text), trajectory(text))),
-    "review/specificity.html": lambda text: str(specificity.line(pair(text))),
-    "review/enrichments.html": lambda text: str(specificity.enrichments(pair(text))),
+    "review/specificity.html": lambda text: str(specificity_line(pair(text))),
+    "review/enrichments.html": lambda text: str(enrichments(pair(text))),
     "review/board.html": lambda text: render(
         "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help=""
     ),

@@ -16,10 +16,10 @@ from db.queries.rankings import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, VERSION
-from traced_ui.markup import percent
 from traced_ui.review_page import LISTED, stage
 from traced_ui.server import create_app
-from traced_ui.steps import steps_list
+from traced_ui.templates import percent
+from traced_ui.trajectory_chart import steps_list
 
 
 @pytest.fixture
