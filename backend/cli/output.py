@@ -29,7 +29,7 @@ from rich.progress import (
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
 from backend.progress import Pace
-from backend.settings import Settings, log_directory
+from backend.settings import Settings, load_settings, log_directory
 from backend.version import VERSION
 
 if TYPE_CHECKING:
@@ -134,6 +134,12 @@ def open_workspace(settings: Settings) -> "Workspace":
     from backend.workspace import Workspace
 
     return Workspace(settings)
+
+
+def open_dataset(name: str, **options: Any) -> "tuple[Workspace, int]":
+    """The workspace with these settings, and the id of a dataset in it."""
+    workspace = open_workspace(load_settings(options))
+    return workspace, workspace.find(name)
 
 
 def shown_database(settings: Settings) -> str:

@@ -124,8 +124,6 @@ def test_the_number_of_processes_can_be_chosen() -> None:
     assert _where("local", None, None, None) == AUTOMATIC
     assert _where("local", "auto", None, None) == AUTOMATIC
     assert _where("local", "cpu", None, None) == Devices(("cpu",))
-    assert Workers(_without_models(), ROOT, Devices(("cpu",))).processes == 1
-    assert Workers(_without_models(), ROOT, Devices(("cpu", "cpu"))).processes == 2
 
 
 #: A job whose other process writes its id and sleeps.
