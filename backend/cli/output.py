@@ -29,7 +29,7 @@ from rich.progress import (
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
 from backend.progress import Pace
-from backend.settings import Settings, log_directory
+from backend.settings import Settings, load_settings, log_directory
 from backend.version import VERSION
 
 if TYPE_CHECKING:
@@ -134,6 +134,12 @@ def open_workspace(settings: Settings) -> "Workspace":
     from backend.workspace import Workspace
 
     return Workspace(settings)
+
+
+def open_dataset(name: str, **options: Any) -> "tuple[Workspace, int]":
+    """The workspace with these settings, and the id of a dataset in it."""
+    workspace = open_workspace(load_settings(options))
+    return workspace, workspace.find(name)
 
 
 def shown_database(settings: Settings) -> str:
@@ -267,6 +273,6 @@ def say_which_model(refusal: str, dataset: str) -> None:
     console.print(f"[yellow]Not scored:[/] {escape(refusal)}")
     console.print(
         "Choose a model that knows them: python app.py models list, then python app.py score "
-        f"{escape(dataset)} --model NAME (the Datasets page does both). --anyway scores them "
+        f"{escape(dataset)} --model NAME (*Add data* in the app does both). --anyway scores them "
         "nevertheless."
     )

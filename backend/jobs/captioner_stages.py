@@ -65,8 +65,7 @@ class Expectations(Stage):
 
     def save(self, batch: Sequence[PairCaption], result: dict[int, Expectation]) -> None:
         rows = {pair_id: expectation_row(expectation) for pair_id, expectation in result.items()}
-        with self.scoring.store.writing() as session:
-            queries.save_expectations(session, self.scoring.run_id, rows)
+        self.scoring.store.write(queries.save_expectations, self.scoring.run_id, rows)
 
 
 def _read(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> dict[int, Expectation]:
@@ -85,8 +84,9 @@ class Descriptions(Stage):
     def remaining(self) -> int:
         if self.scoring.engine.captioner is None:
             return 0
-        with self.scoring.store.reading() as session:
-            return pair_queries.count_without_description(session, self.scoring.dataset_id)
+        return self.scoring.store.read(
+            pair_queries.count_without_description, self.scoring.dataset_id
+        )
 
     def total(self) -> int:
         return self.remaining()
@@ -97,8 +97,9 @@ class Descriptions(Stage):
 
     def batches(self) -> Iterator[Sequence[PairCaption]]:
         if self.scoring.engine.captioner is not None:
-            with self.scoring.store.reading() as session:
-                rows = pair_queries.without_description(session, self.scoring.dataset_id)
+            rows = self.scoring.store.read(
+                pair_queries.without_description, self.scoring.dataset_id
+            )
             pairs = [PairCaption(pair_id, path, "") for pair_id, path in rows]
             yield from chunks(pairs, _TOGETHER)
 
@@ -110,8 +111,7 @@ class Descriptions(Stage):
             NewSuggestion(pair_id, PROPOSER.name, text, 0.0, s, run_id=self.scoring.run_id)
             for pair_id, (text, s) in result.items()
         ]
-        with self.scoring.store.writing() as session:
-            suggestion_queries.save_suggestions(session, rows)
+        self.scoring.store.write(suggestion_queries.save_suggestions, rows)
 
 
 def _describe_together(

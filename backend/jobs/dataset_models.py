@@ -59,8 +59,7 @@ class DatasetEngines:
 
     def of_pair(self, pair_id: int) -> Engine:
         """Raises NotFound."""
-        with self._store.reading() as session:
-            dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
+        dataset_id = self._store.read(pair_queries.get_pair, pair_id).dataset_id
         return self.of_dataset(dataset_id)
 
 
@@ -179,8 +178,7 @@ def default_model(store: Store) -> str:
 
 
 def set_default_model(store: Store, model: str) -> None:
-    with store.writing() as session:
-        setting_queries.set_setting(session, _DEFAULT, model)
+    store.write(setting_queries.set_setting, _DEFAULT, model)
 
 
 def with_default(store: Store, settings: Settings) -> Settings:

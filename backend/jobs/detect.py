@@ -40,7 +40,6 @@ from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.classifier_queries import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
@@ -84,8 +83,7 @@ class Copies(Stage):
         return 0 if self._has_detector() else copies_of(self.scoring.total)
 
     def _has_detector(self) -> bool:
-        with self.scoring.store.reading() as session:
-            active = classifier_queries.active(session, self.scoring.dataset_id)
+        active = self.scoring.store.read(classifier_queries.active, self.scoring.dataset_id)
         return active is not None and active.report.get("run") == self.scoring.run_id
 
     def seconds(self, sample: Sample) -> float:
@@ -151,7 +149,9 @@ def detect(
         lacks_steps = trajectory_queries.has_first_steps(session, run.id)
     if not drawn:
         return {}
-    fits = active is None or not lacks_steps or not _is_outgrown(store, active)
+    fits = True
+    if active is not None and active.basis == "injected" and lacks_steps:
+        fits = not stored_classifier(store, active.id)[1].needs_steps
     if anew and active is not None and active.report.get("requested", "best") != detector:
         fits = False
     if active is not None and fits and (judged or active.report.get("run") == run.id):
@@ -204,11 +204,6 @@ def detect(
         use_ranking(store, dataset_id, ids, p_errors, activate)
     judge_rest(store, run)
     return report
-
-
-def _is_outgrown(store: Store, active: ClassifierRow) -> bool:
-    """Whether the classifier in use needs whole trajectories, and only a cold start chose it."""
-    return active.basis == "injected" and stored_classifier(store, active.id)[1].needs_steps
 
 
 def judge_rest(store: Store, run: RunRow) -> None:
@@ -265,8 +260,7 @@ def measure_disagreement(store: Store, dataset_id: int) -> None:
         for pair_id, value in zip(ids.tolist(), between.tolist(), strict=True):
             by_pair[pair_id] = max(value, by_pair.get(pair_id, 0.0))
     for part in chunks(sorted(by_pair), 5000):
-        with store.writing() as session:
-            signal_queries.save_disagreement(session, {pair: by_pair[pair] for pair in part})
+        store.write(signal_queries.save_disagreement, {pair: by_pair[pair] for pair in part})
 
 
 def judge(
@@ -322,8 +316,8 @@ def renew_suspects(
             (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
             for (pair, p_error, _), words in zip(judged, suspects, strict=True)
         ]
-        for first in range(0, len(rows), _RENEWED_AT_ONCE):
-            if not _renewed(store, run, classifier_id, rows[first : first + _RENEWED_AT_ONCE]):
+        for part in chunks(rows, _RENEWED_AT_ONCE):
+            if not _renewed(store, run, classifier_id, part):
                 return
 
 

@@ -228,8 +228,7 @@ def result_rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str,
     """The scored pairs of a dataset in order of import, as dictionaries of the columns."""
     for batch, trajectories in latest_batches(store, dataset_id):
         ids = [pair.id for pair in batch]
-        with store.reading() as session:
-            detections = detection_queries.detections_of(session, ids)
+        detections = store.read(detection_queries.detections_of, ids)
         features = feature_matrix(trajectories).tolist()
         for pair, trajectory, values in zip(batch, trajectories, features, strict=True):
             yield feature_cells(values) | {

@@ -113,8 +113,7 @@ def import_drawn(
         raise SettingsError(f"None of the {pairs:,} pairs in {results} is drawn.")
     present: dict[str, int] = {}
     if dataset_id is not None:
-        with store.reading() as session:
-            present = pair_queries.ids_by_external_id(session, dataset_id, list(map(_id_of, rows)))
+        present = store.read(pair_queries.ids_by_external_id, dataset_id, list(map(_id_of, rows)))
     new = [row for row in rows if _id_of(row) not in present]
     pictures.check_size(new)
     target = _Target(store, name, dataset_id, results, pictures.root)

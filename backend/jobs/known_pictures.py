@@ -99,8 +99,7 @@ class DatasetPairs:
         return keys, vectors, captions
 
     def training_keys(self) -> NDArray[np.int64] | None:
-        with self._store.reading() as session:
-            ids = pair_queries.ids_of_splits(session, self._dataset_id, [TRAINING])
+        ids = self._store.read(pair_queries.ids_of_splits, self._dataset_id, [TRAINING])
         return np.array(ids, np.int64) if ids else None
 
     @property

@@ -143,13 +143,12 @@ def _listed(name: str, revision: str, for_open_clip: bool) -> tuple[str, list[Re
             f"'{name}' contains no weights in a supported format (model.safetensors, "
             "pytorch_model.bin, or those of open_clip)."
         )
-    return str(info.sha), [_remote(by_name[file]) for file in wanted]
-
-
-def _remote(sibling: Any) -> RemoteFile:
-    large = sibling.lfs
-    checksum = large.sha256 if large is not None else sibling.blob_id
-    return RemoteFile(sibling.rfilename, int(sibling.size), str(checksum), large is not None)
+    files = []
+    for name in wanted:
+        file = by_name[name]
+        checksum = file.lfs.sha256 if file.lfs is not None else file.blob_id
+        files.append(RemoteFile(name, int(file.size or 0), str(checksum), file.lfs is not None))
+    return str(info.sha), files
 
 
 def _fetch(name: str, commit: str, file: RemoteFile, tick: Callable[[int], None]) -> int:

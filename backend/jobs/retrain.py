@@ -161,17 +161,14 @@ def _follow(store: Store, run: RunRow, classifier_id: int) -> None:
     """Update what depends on the classifier in use: suspect words, and the pairs that were scored
     while it was adopted."""
     renew_suspects(store, run, classifier_id)
-    with store.reading() as session:
-        newest = run_queries.latest_run(session, run.dataset_id or 0, "score")
+    newest = store.read(run_queries.latest_run, run.dataset_id or 0, "score")
     if newest is None or newest.id == run.id:
         judge_rest(store, run)
-    with store.writing() as session:
-        classifier_queries.amend_report(session, classifier_id, suspects=RENEWED)
+    store.write(classifier_queries.amend_report, classifier_id, suspects=RENEWED)
 
 
 def _run_of(store: Store, row: ClassifierRow) -> RunRow:
-    with store.reading() as session:
-        return run_queries.get_run(session, int(row.report["run"]))
+    return store.read(run_queries.get_run, int(row.report["run"]))
 
 
 def _decided_by_people(

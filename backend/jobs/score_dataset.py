@@ -56,8 +56,7 @@ class Concreteness(TextStage):
     name = "Concreteness"
 
     def remaining(self) -> int:
-        with self.scoring.store.reading() as session:
-            return signal_queries.count_without_icc(session, self.scoring.dataset_id)
+        return self.scoring.store.read(signal_queries.count_without_icc, self.scoring.dataset_id)
 
     def seconds(self, sample: Sample) -> float:
         return sample.seconds(lambda: self.scoring.engine.concreteness(sample.captions))
@@ -111,8 +110,7 @@ def score_dataset(
         total = pair_queries.count_captions(session, dataset_id)
     root = Path(dataset.root)
     if not anyway:
-        with store.reading() as session:
-            earlier = run_queries.find_run(session, **run_key(engine, dataset_id))
+        earlier = store.read(run_queries.find_run, **run_key(engine, dataset_id))
         check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
     prepare_scorer(store, engine, dataset_id, progress)
     depth = depth_for(store, engine, dataset_id)
@@ -140,11 +138,9 @@ def score_dataset(
     with Workers(engine, root, devices, reported.repeat) as scoring.workers:
         for stage in stages:
             stage.run(progress)
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
-    with store.reading() as session:
-        truncated = pair_queries.count_truncated(session, dataset_id)
+    truncated = store.read(pair_queries.count_truncated, dataset_id)
     completed = stage_in(stages, Completion).scored + stage_in(stages, Whole).scored
     return ScoreReport(
         dataset_id=dataset_id,
@@ -160,6 +156,7 @@ def score_dataset(
         unknown=first.unknown,
         trajectories=depth.name,
         completed=completed,
+        first_unreadable=tuple(first.first_unreadable),
     )
 
 
@@ -208,5 +205,4 @@ def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 def run_of(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run of this model and these settings on this dataset: an earlier one, or a new one."""
-    with store.writing() as session:
-        return run_queries.find_or_start(session, **run_key(engine, dataset_id))
+    return store.write(run_queries.find_or_start, **run_key(engine, dataset_id))

@@ -19,6 +19,7 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+from db.queries.statements import chunks
 from db.queries.suggestions import NewSuggestion, SuggestionRow
 from db.queries.trajectories import ExpectationRow, TrajectoryRow
 
@@ -46,8 +47,7 @@ def scored_pairs(
     """The pairs that have a trajectory under this run, with it, in import order."""
     pairs: list[PairRow] = []
     trajectories: list[Trajectory] = []
-    for first in range(0, len(pair_ids), AT_ONCE):
-        part = pair_ids[first : first + AT_ONCE]
+    for part in chunks(pair_ids, AT_ONCE):
         with store.reading() as session:
             batch = _with_trajectories(session, run, pair_queries.pairs_of(session, part))
         pairs += batch[0]
@@ -86,8 +86,7 @@ def latest_batches(
     store: Store, dataset_id: int
 ) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
     """`scored_batches` of the dataset's latest scoring; nothing if it was never scored."""
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "score")
+    run = store.read(run_queries.latest_run, dataset_id, "score")
     if run is not None:
         yield from scored_batches(store, run)
 

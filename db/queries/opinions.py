@@ -40,15 +40,15 @@ def count_acts(session: Session, dataset_id: int) -> int:
     return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
 
 
-def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[dict[str, Any]]:
-    """All acts in chronological order, each with its pair, `batch` at a time in memory."""
+def iterate_acts(session: Session, dataset_id: int) -> Iterator[dict[str, Any]]:
+    """All acts in chronological order, each with its pair; a thousand at a time in memory."""
     after = 0
     while rows := session.execute(
         select(Verdict.id, *_OF_ACT)
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(Pair.dataset_id == dataset_id, Verdict.id > after)
         .order_by(Verdict.id)
-        .limit(batch)
+        .limit(1000)
     ).all():
         for row in rows:
             yield {name: value for name, value in row._asdict().items() if name != "id"}
@@ -75,6 +75,8 @@ class OpinionRow:
 
 @dataclass(frozen=True)
 class DisputedPair:
+    """A pair on which curators disagree."""
+
     pair_id: int
     external_id: str
     caption: str
@@ -170,9 +172,9 @@ def count_disputed(session: Session, dataset_id: int) -> int:
     return session.execute(select(func.count()).select_from(disputed)).scalar_one()
 
 
-def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[DisputedPair]:
-    """Unsettled disagreements for an adjudicator, in import order."""
-    ids = disputed_ids(session, dataset_id).order_by(Opinion.pair_id).limit(limit).subquery()
+def disputed(session: Session, dataset_id: int) -> list[DisputedPair]:
+    """The first hundred unsettled disagreements for an adjudicator, in import order."""
+    ids = disputed_ids(session, dataset_id).order_by(Opinion.pair_id).limit(100).subquery()
     rows = session.execute(
         select(*_COLUMNS, Pair.external_id, Pair.caption)
         .join(ids, ids.c.pair_id == Opinion.pair_id)

@@ -53,12 +53,6 @@ class NewPair:
 
 
 @dataclass(frozen=True)
-class AddedPairs:
-    added: int
-    already_there: int
-
-
-@dataclass(frozen=True)
 class PairRow:
     """The current state of a pair. `s_0`: higher is a better match; `gain` (max s_t - s_0),
     `p_error`: higher is worse; `icc`: higher is more concrete; `support`, `weakest`: higher is
@@ -131,8 +125,8 @@ PAIR_FIELDS = tuple(PairRow.__dataclass_fields__)
 _INSERT_AT_ONCE = 5000
 
 
-def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> AddedPairs:
-    """Add pairs; those whose external id exists already are not changed.
+def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> int:
+    """Add pairs; those whose external id exists already are not changed. Returns how many are new.
 
     An interrupted import can therefore simply be run again. All rows are checked before any is
     written: raises `UnstorableText` naming the first that cannot be stored byte for byte.
@@ -166,7 +160,7 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
             ],
         )
         row_count += len(result.all())
-    return AddedPairs(row_count, len(rows) - row_count)
+    return row_count
 
 
 def random_key(dataset_id: int, external_id: str) -> float:

@@ -28,7 +28,7 @@ own (*unsure*, *abstract*, *drop*) take an edit back: `edited_texts` finds it be
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -117,8 +117,6 @@ class _Change:
     decided_at: datetime | None
 
 
-#: Acts by pair and version.
-_Histories = dict[tuple[int, int], VerdictRow]
 _COLUMNS = (Verdict.id, *columns_of(Verdict, Act))
 
 #: Acts of a batch that are written in one transaction: about 0.1 s of processor time.
@@ -447,14 +445,6 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     return texts
 
 
-def _decider(states: _Histories, act: VerdictRow | None) -> VerdictRow | None:
-    """The act that made the decision in effect at `act`, looking past bulk edits, which decide
-    nothing; None if there is no decision."""
-    while act is not None and is_edit(act.author):
-        act = states.get((act.pair_id, act.replaces))
-    return act if act is not None and act.decision is not None else None
-
-
 def has_decided(session: Session, author: str) -> bool:
     """Whether the person or the rule has ever given a verdict, in any dataset, even one that was
     taken back or replaced. Bulk edits are not verdicts."""
@@ -505,7 +495,7 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, standing, _undone, rest_of)
+    return _together(session, standing, rest_of)
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
@@ -532,38 +522,6 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
             )
             changes.append(_Change(act, None, None))
         _write_all(session, changes)
-
-
-def _undone(states: _Histories, act: Any, when: datetime) -> _Change:
-    before = states.get((act.pair_id, act.replaces))
-    return _restored(
-        states, act, when, before,
-        replaces=act.version, standing_version=act.replaces, undoes=act.version,
-    )  # fmt: skip
-
-
-def _restored(
-    states: _Histories, act: Any, when: datetime, state: VerdictRow | None, **versions: int
-) -> _Change:
-    """An undo or a redo of the act, which restores the `state` after an earlier act (None:
-    undecided)."""
-    decider = _decider(states, state)
-    restoring = Act(
-        pair_id=act.pair_id,
-        version=act.current_version + 1,
-        decision=state.decision if state else None,
-        corrected_caption=state.corrected_caption if state else None,
-        suggestion_id=state.suggestion_id if state else None,
-        author=act.author,
-        created_at=when,
-        batch=act.batch,
-        enriches=state.enriches if state else False,
-        note=state.note if state else "",
-        **versions,
-    )
-    if decider is None:
-        return _Change(restoring, None, None)
-    return _Change(restoring, decider.author, decider.created_at)
 
 
 def redo_last(
@@ -597,25 +555,16 @@ def redo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, undone, _redone, rest_of)
-
-
-def _redone(states: _Histories, undo: Any, when: datetime) -> _Change:
-    again = states[undo.pair_id, undo.undoes]
-    return _restored(
-        states, undo, when, again,
-        replaces=undo.standing_version, standing_version=again.version, redoes=again.version,
-    )  # fmt: skip
+    return _together(session, undone, rest_of)
 
 
 def _together(
     session: Session,
     newest_first: Select[*tuple[Any, ...]],
-    change: Callable[[_Histories, Any, datetime], _Change],
     rest_of: VerdictRow | None,
 ) -> VerdictRow | None:
-    """Undo or redo, as `change` says, the newest act and the others of its batch, at most AT_ONCE,
-    in one transaction.
+    """Undo the newest act, or if that is an undo redo it, and the others of its batch, at most
+    AT_ONCE, in one transaction.
 
     Returns None if there is no such act; raises `VersionConflict` if others repeatedly write first.
     """
@@ -650,13 +599,44 @@ def _together(
             (row.pair_id, row.version): row for row in read_records(session, VerdictRow, of_pairs)
         }
         when = now()
-        _write_all(session, [change(states, act, when) for act in acts])
+        _write_all(session, [_reverted(states, act, when) for act in acts])
         session.commit()
         first = _version(session, acts[0].pair_id, acts[0].current_version + 1)
         assert first is not None, "it was written just now"
         return replace(first, together=len(acts), rest_before=oldest if is_full else None)
     assert newest is not None
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
+
+
+def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetime) -> _Change:
+    """An undo of the act or, if that is an undo, its redo. `states`: all acts on its pair, by pair
+    and version."""
+    if act.undoes is None:
+        state = states.get((act.pair_id, act.replaces))  # None: it becomes undecided
+        versions = {"replaces": act.version, "undoes": act.version}
+    else:
+        state = states[act.pair_id, act.undoes]
+        versions = {"replaces": act.standing_version, "redoes": act.undoes}
+    reverting = Act(
+        pair_id=act.pair_id,
+        version=act.current_version + 1,
+        decision=state.decision if state else None,
+        corrected_caption=state.corrected_caption if state else None,
+        suggestion_id=state.suggestion_id if state else None,
+        author=act.author,
+        created_at=when,
+        standing_version=act.replaces if act.undoes is None else act.undoes,
+        batch=act.batch,
+        enriches=state.enriches if state else False,
+        note=state.note if state else "",
+        **versions,
+    )
+    decider = state
+    while decider is not None and is_edit(decider.author):  # which decides nothing
+        decider = states.get((act.pair_id, decider.replaces))
+    if decider is None or decider.decision is None:
+        return _Change(reverting, None, None)
+    return _Change(reverting, decider.author, decider.created_at)
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.accounts.team_accounts import DisputeView, OpinionView, TeamView
+from backend.accounts.team_accounts import TeamView
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import Unanchored
 from backend.engine.detection.explanations import Reason, Reasons
@@ -46,6 +46,7 @@ from backend.review.views import (
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
+from db.queries.opinions import DisputedPair, OpinionRow
 from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from traced_ui import (
@@ -195,8 +196,9 @@ def progress_view(text: str) -> ProgressView:
 
 def team_view(text: str) -> TeamView:
     result = Agreement(3, 2, 0.5, (TwoPeople(text, text, 3, 2, None),))
-    opinions = (OpinionView(text, "drop", None, NOW), OpinionView(text, "enriched", text, NOW))
-    return TeamView(3, result, result, 2, (DisputeView(1, text, text, opinions),))
+    opinions = (OpinionRow(1, text, "drop", None, False, NOW),
+                OpinionRow(1, text, "correction", text, False, NOW, enriches=True))  # fmt: skip
+    return TeamView(3, result, result, 2, (DisputedPair(1, text, text, opinions),))
 
 
 def plane_view() -> PlaneView:
