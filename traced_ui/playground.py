@@ -199,8 +199,8 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         try:
             result = play(image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
-            offers = alternatives(workspace.models.listed())
-            html = render("playground_refused.html", why=str(refusal), alternatives=offers)
+            models = alternatives(workspace.models.listed())
+            html = render("playground_refused.html", why=str(refusal), alternatives=models)
             return html, "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(

@@ -237,8 +237,8 @@ def fetch(address: str, folder: Path, most: float) -> Path:
     location = Location(address)
     files = location.files()
     size = sum(file.size for file in files)
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if size > min(most, shutil.disk_usage(there).free):
+    existing_folder = next(place for place in (folder, *folder.parents) if place.exists())
+    if size > min(most, shutil.disk_usage(existing_folder).free):
         raise SettingsError(
             f"{location} has {size / 1e9:.1f} GB, more than fits (upload_limit: {most / 1e9:g} GB, "
             "and the free disk). Score it shard by shard instead.",
