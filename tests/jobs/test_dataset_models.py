@@ -225,7 +225,7 @@ def test_a_decision_to_score_anyway_is_remembered(
     assert workspace.review.check_caption(first, "A dog").s <= 1
     again = open_workspace()
     assert again.jobs.score(unknown, suggestions=False).skipped == PHOTOGRAPHS
-    assert not recognise(again.store, again.engine, unknown).is_refused
+    assert not recognise(again.store, again.engine, unknown).refusal
 
 
 def add_pictures(folder: Path, count: int, captions: tuple[str, ...] = ("A dog",)) -> list[str]:
