@@ -260,7 +260,7 @@ def import_(
                           f"{escape(problem.message)}")  # fmt: skip
         hidden = report.problems - len(report.first_problems)
         if hidden > 0:
-            console.print(f"… and {hidden} more; all are on the Datasets page of the app.")
+            console.print(f"… and {hidden} more; *Add data* in the app lists all.")
         emit(
             report, as_json,
             f"Dataset '{report.name}': {count_of(report.added, 'pair')} added, "

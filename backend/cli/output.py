@@ -273,6 +273,6 @@ def say_which_model(refusal: str, dataset: str) -> None:
     console.print(f"[yellow]Not scored:[/] {escape(refusal)}")
     console.print(
         "Choose a model that knows them: python app.py models list, then python app.py score "
-        f"{escape(dataset)} --model NAME (the Datasets page does both). --anyway scores them "
+        f"{escape(dataset)} --model NAME (*Add data* in the app does both). --anyway scores them "
         "nevertheless."
     )

@@ -254,6 +254,8 @@ def score(
             **vars(report), support=supported, specificity=specific, second_opinion=opinion,
             rows_written=rows,
         )  # fmt: skip
+        for problem in report.first_unreadable:
+            console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
         emit(result, as_json, score_summary(result, table))
         if result.unreadable and not result.scored + result.skipped:
             console.print(
@@ -509,8 +511,11 @@ def training_summary(report: "TrainReport", adopted: bool) -> str:
             lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")
         elif isinstance(value, int | str):
             lines.append(f"  {key.replace('_', ' ')}: {value}")
+    before, after = (report.report.get(f"verdict_auc_{when}") for when in ("before", "after"))
+    is_worse = before is not None and after is not None and after < before
+    worse = " It ranks your verdicts worse than the one before." if is_worse else ""
     lines.append(
-        "In use now."
+        f"In use now.{worse}"
         if adopted
         else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )

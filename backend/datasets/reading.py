@@ -177,7 +177,11 @@ class DatasetReader:
         if kind == "missing image":
             if len(self.missing) < _MOST_MISSING:
                 self.missing.append(relative_name(pair.image_path, self.root))
-            message += candidate.paths.hint(file_of(pair.image_path))
+            if "://" in candidate.path_text:
+                message = f"'{shown(candidate.path_text)}' is an address: download the picture."
+            else:
+                message = f"There is no file '{shown(candidate.path_text)}'."
+                message += candidate.paths.hint(file_of(pair.image_path))
         self._report(pair.file, pair.row, kind, message, pair.id)
 
     def _report_repeated(self, pair: SourcePair, is_same: bool) -> None:
@@ -345,7 +349,7 @@ class DatasetReader:
                 identity, path, text, split[:255] or None, extra, name, row.number or 0
             )
             is_weak = bool(given_id) and guess.strip().lower() in WEAK_IDS
-            yield _Candidate(pair, guess if is_weak else "", paths)
+            yield _Candidate(pair, path_text, guess if is_weak else "", paths)
 
     def _split_of(self, table: Path) -> str:
         """The split of a table: for shards and subfolders with metadata files, inferred from the
@@ -368,10 +372,11 @@ class DatasetReader:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A pair whose image has not been opened yet. `id_is_a_guess`: the detected column of its id if
-    other pairs may share that id; else empty."""
+    """A pair whose image has not been opened yet. `path_text`: the path as its table writes it;
+    `id_is_a_guess`: the detected column of its id if other pairs may share that id; else empty."""
 
     pair: SourcePair
+    path_text: str
     id_is_a_guess: str
     paths: ImagePaths
 

@@ -148,6 +148,7 @@ class ScoreReport:
     unknown: int = 0
     trajectories: str = "all"
     completed: int = 0
+    first_unreadable: "tuple[ProblemRow, ...]" = ()
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ def score_dataset(
         unknown=first.unknown,
         trajectories=depth.name,
         completed=completed,
+        first_unreadable=tuple(first.first_unreadable),
     )
 
 

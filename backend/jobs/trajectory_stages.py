@@ -7,10 +7,12 @@ from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
+from backend.datasets.cells import split_proof
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.import_dataset import SHOWN_PROBLEMS
 from backend.jobs.known_pictures import UNKNOWN, encode_known
 from backend.jobs.stage import Sample, Scoring, Stage
 from backend.jobs.stored_rows import AT_ONCE, exploring_of, to_row
@@ -49,7 +51,7 @@ class Scored:
 
 class TrajectoryStage(Stage):
     """Computes trajectories. `scored`, `unreadable`, `unknown`: pairs so far; `left_out`: reasons
-    by picture that the model does not know."""
+    by picture that the model does not know; `first_unreadable`: pictures."""
 
     #: Whether the image vectors are stored already, and the model was found to know the pictures.
     has_vectors = False
@@ -58,6 +60,7 @@ class TrajectoryStage(Stage):
         super().__init__(scoring)
         self.scored = self.unreadable = self.unknown = 0
         self.left_out: dict[str, str] = {}
+        self.first_unreadable: list[ProblemRow] = []
 
     @property
     def lacking(self) -> Iterable[tuple[int, str]]:
@@ -114,6 +117,12 @@ class TrajectoryStage(Stage):
             if name not in self._reported
         ]
         self._reported.update(result.broken, result.unknown)
+        unreadable = [
+            replace(problem, file=split_proof(problem.file)[0])
+            for problem in problems
+            if problem.kind == UNREADABLE
+        ]
+        self.first_unreadable = [*self.first_unreadable, *unreadable][:SHOWN_PROBLEMS]
         with scoring.store.writing() as session:
             trajectory_queries.save_trajectories(session, scoring.run_id, rows)
             dataset_queries.add_problems(session, scoring.dataset_id, problems)

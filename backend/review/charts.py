@@ -59,7 +59,8 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
             if decision in RIGHT_OR_WRONG
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
-        chances = queries.chances(session, dataset_id)
+        # Verdicts say more than the chances: from then on `remaining` does.
+        chances = [] if counts.reviewed else queries.chances(session, dataset_id)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(decided)

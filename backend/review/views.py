@@ -280,9 +280,9 @@ class ErrorsLeft:
 
 @dataclass(frozen=True)
 class ExpectedErrors:
-    """Errors expected among the scored pairs of a split (`name`; "" without one), if the chances of
-    error are right: `errors`, with a 95 % interval `low` to `high`. `tenths`: pairs by tenth of the
-    chance of error."""
+    """Errors expected among the scored pairs of a split (`name`; "" without one) before the first
+    verdict, if the chances of error are right: `errors`, with a 95 % interval `low` to `high`.
+    `tenths`: pairs by tenth of the chance of error."""
 
     name: str
     pairs: int

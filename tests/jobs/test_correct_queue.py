@@ -132,7 +132,9 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: OpenWorkspace) -> None:
     view = workspace.review.open_pair(decided[0].pair_id)
     assert view.decision == "correction"
     assert view.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
-    assert progress_of(workspace.store, 1).calibration == before.calibration
+    after = progress_of(workspace.store, 1)
+    assert after.calibration == before.calibration
+    assert (bool(before.expected), after.expected) == (True, ()), "only before the first verdict"
     assert correct(workspace, rule=Rule(p=1.0, gain=1e-6)).accepted == 0
 
 

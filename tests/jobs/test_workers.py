@@ -68,6 +68,7 @@ def test_two_processes_store_the_same_scores_as_one(
     for workspace, devices in zip(workspaces, (None, Devices(("cpu", "cpu"))), strict=True):
         report = workspace.jobs.score(1, devices=devices)
         assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
+        assert len(report.first_unreadable) == 1
         results.append(stored(workspace))
     alone, together = results
     assert alone[3], "no corrections to compare"
