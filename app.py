@@ -28,7 +28,6 @@ from backend.cli import (
     curator_commands,
     dataset_commands,
     edit,
-    key_commands,
     log_output,
     maintenance,
     model_commands,
@@ -225,7 +224,7 @@ def serve(
 
 
 app.add_typer(curator_commands.curators)
-app.add_typer(key_commands.keys)
+app.add_typer(curator_commands.keys)
 app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
 for name, command in (

@@ -171,7 +171,7 @@ class Engine:
     def captioner(self) -> "Captioner | None":
         """The captioner, or None with `captioner_problem` saying why there is none.
 
-        Suggestions from the trajectory work without it, so a missing captioner is not an error.
+        A page works without it; scoring refuses.
         Raises OutOfMemory: what a command computes must not depend on how much memory was free.
         """
         with self.lock:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -24,6 +24,8 @@ from db.queries import dataset_queries as setting_queries
 from db.queries.blind_review import set_reader
 
 Row = TypeVar("Row")
+Result = TypeVar("Result")
+P = ParamSpec("P")
 
 _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
     (db_errors.StoreProblem, StoreError),
@@ -88,6 +90,26 @@ class Store:
         with translated(), self._store.writing(large) as session:
             set_reader(session, self.reader)
             yield session
+
+    def read(
+        self,
+        query: Callable[Concatenate[Session, P], Result],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Result:
+        """The answer to one query, in a session of its own; not for queries that stream."""
+        with self.reading() as session:
+            return query(session, *arguments, **options)
+
+    def write(
+        self,
+        query: Callable[Concatenate[Session, P], Result],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Result:
+        """Run one query in a transaction of its own; returns its answer."""
+        with self.writing() as session:
+            return query(session, *arguments, **options)
 
     @property
     def opened(self) -> db.Store:

@@ -6,8 +6,8 @@
 * `runs` records what produced which numbers; `trajectories` and `detections` hold the numbers,
   packed (see `blobs.py`): one row per pair, not one per step.
 
-Deleting a dataset deletes what belongs to it in a fixed order (`queries/datasets.py`); there is no
-cascade that could delete more than intended.
+Deleting a dataset deletes what belongs to it in a fixed order; there is no cascade that could
+delete more than intended.
 """
 
 from collections.abc import Sequence
@@ -161,6 +161,11 @@ class Pair(Base):
     )
 
 
+def _only_where(condition: Any) -> dict[str, Any]:
+    """The options of an index that holds only some rows."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
+
 def _start(column: InstrumentedAttribute[str], characters: int) -> ColumnElement[str]:
     """The beginning of a text: PostgreSQL limits the rows of an index to 2,700 bytes. Its numbers
     are written out, as an index is used only for exactly its own expression."""
@@ -191,46 +196,22 @@ Index(
     postgresql_using="gin",
     postgresql_ops={"caption": "gin_trgm_ops"},
 ).ddl_if(dialect="postgresql")  # SQLite's own: `caption_search.py`
-Index(
-    "ix_pairs_noted",
-    Pair.dataset_id,
-    Pair.id,
-    sqlite_where=Pair.note != "",
-    postgresql_where=Pair.note != "",
-)
-Index(
-    "ix_pairs_hidden",
-    Pair.dataset_id,
-    Pair.id,
-    sqlite_where=Pair.hidden,
-    postgresql_where=Pair.hidden,
-)
+Index("ix_pairs_noted", Pair.dataset_id, Pair.id, **_only_where(Pair.note != ""))
+Index("ix_pairs_hidden", Pair.dataset_id, Pair.id, **_only_where(Pair.hidden))
 
 
 def _index_probabilities(p_error: InstrumentedAttribute[float | None], suffix: str) -> None:
     """The orders by probability of error: each for both columns, so that a ranking is complete at
     the moment when it takes effect."""
     dataset, ranked = Pair.dataset_id, (p_error.desc(), Pair.id)
-    undecided, decided = Pair.decision.is_(None), Pair.decision.is_not(None)
+    undecided = _only_where(Pair.decision.is_(None))
+    decided = _only_where(Pair.decision.is_not(None))
     Index(f"ix_pairs_p_error{suffix}", dataset, *ranked)
     Index(f"ix_pairs_suspect_word{suffix}", dataset, Pair.suspect_word, *ranked)
     Index(f"ix_pairs_suspect_kind{suffix}", dataset, Pair.suspect_kind, *ranked)
     Index(f"ix_pairs_split{suffix}", dataset, Pair.split, *ranked)
-    Index(
-        f"ix_pairs_unreviewed{suffix}",
-        dataset,
-        *ranked,
-        sqlite_where=undecided,
-        postgresql_where=undecided,
-    )
-    Index(
-        f"ix_pairs_decided{suffix}",
-        dataset,
-        Pair.decision,
-        *ranked,
-        sqlite_where=decided,
-        postgresql_where=decided,
-    )
+    Index(f"ix_pairs_unreviewed{suffix}", dataset, *ranked, **undecided)
+    Index(f"ix_pairs_decided{suffix}", dataset, Pair.decision, *ranked, **decided)
 
 
 _index_probabilities(Pair.p_error_even, "")
@@ -282,12 +263,12 @@ class _Packed:
     removed: Mapped[bytes] = mapped_column(LargeBinary)
     first_step_scores: Mapped[bytes] = mapped_column(LargeBinary)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
-    #: x_1 … x_T if they do not follow from `removed`; see `db/column_types.py`.
+    #: x_1 … x_T if they do not follow from `removed`; see `db/blobs.py`.
     captions: Mapped[bytes | None] = mapped_column(LargeBinary)
     #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
     second_first_step_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
-    #: A captioner's expectations of the words, and its identity; see `queries/expectations.py`.
+    #: A captioner's expectations of the words, and its identity; see `queries/trajectories.py`.
     expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
     captioner: Mapped[str | None] = mapped_column(String(64))
     #: False: only the first step was computed, and there are more steps.
@@ -305,17 +286,13 @@ class Trajectory(_Packed, Base):
 
 Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)
 Index(
-    "ix_trajectories_first_step",
-    Trajectory.run_id,
-    Trajectory.pair_id,
-    sqlite_where=Trajectory.whole.is_(False),
-    postgresql_where=Trajectory.whole.is_(False),
-)
+    "ix_trajectories_first_step", Trajectory.run_id, Trajectory.pair_id,
+    **_only_where(Trajectory.whole.is_(False)),
+)  # fmt: skip
 
 
 class CopyTrajectory(_Packed, Base):
-    """The trajectory of a noisy copy of a pair's caption, for training; see
-    `queries/copy_trajectories.py`."""
+    """The trajectory of a noisy copy of a pair's caption, for training."""
 
     __tablename__ = "copy_trajectories"
 
@@ -342,13 +319,7 @@ class Classifier(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
-Index(
-    "uq_classifiers_active",
-    Classifier.dataset_id,
-    unique=True,
-    sqlite_where=Classifier.active,
-    postgresql_where=Classifier.active,
-)
+Index("uq_classifiers_active", Classifier.dataset_id, unique=True, **_only_where(Classifier.active))
 
 
 class Detection(Base):
@@ -378,7 +349,7 @@ Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
 
 class Retrieval(Base):
     """How well a caption retrieves its own picture among similar ones; see
-    `queries/specificity.py`."""
+    `queries/specificity_queries.py`."""
 
     __tablename__ = "retrievals"
 
@@ -398,7 +369,7 @@ Index("ix_retrievals_run", Retrieval.run_id, Retrieval.pair_id)
 
 class SecondOpinion(Base):
     """A second model's answer to the question whether a pair's picture shows its caption; see
-    `queries/second_opinions.py`."""
+    `queries/signals.py`."""
 
     __tablename__ = "second_opinions"
 

@@ -1,4 +1,5 @@
-"""Account management for adjudicators: add accounts, change passwords, roles and access.
+"""Accounts: adjudicators add them and change passwords, roles and access; each curator makes and
+revokes keys for programs.
 
 It is disabled without login: otherwise anyone who can reach the page could create an account for
 the time when login is enabled.
@@ -8,10 +9,11 @@ from typing import Any
 
 import gradio as gr
 
-from backend.accounts.team_accounts import ROLES
+from backend.accounts.team_accounts import ROLES, SCOPES
 from backend.errors import SettingsError
 from backend.workspace import Workspace
-from traced_ui.messages import guarded, note
+from traced_ui.messages import QUIET, guarded, note
+from traced_ui.templates import render
 
 #: Changes to an account, and their labels.
 CHANGES = {
@@ -50,10 +52,9 @@ def build(workspace: Workspace, listing: gr.HTML, list_accounts: Any) -> None:
         )
         return note(confirmation, "good"), list_accounts(), ""
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     outputs = [message, listing, password]  # the password field is cleared
-    add.click(added, [name, password, role], outputs, **options)
-    do.click(changed, [name, password, role, change], outputs, **options)
+    add.click(added, [name, password, role], outputs, **QUIET)
+    do.click(changed, [name, password, role, change], outputs, **QUIET)
 
 
 def add_account(workspace: Workspace, by: str | None, name: str, password: str, role: str) -> str:
@@ -92,3 +93,54 @@ def _check_right(workspace: Workspace, by: str | None) -> None:
         )
     if not workspace.accounts.may_settle(by):
         raise SettingsError("Only an adjudicator may add or change accounts.")
+
+
+def build_keys(workspace: Workspace) -> None:
+    """Build the form with which each curator makes and revokes keys; called inside the page."""
+    with gr.Accordion("Keys for programs", open=False, elem_id="keys-form"):
+        listing = gr.HTML(elem_id="keys-list")
+        label = gr.Textbox(label="What the key is for", elem_id="key-label", max_length=80)
+        scope = gr.Radio(list(SCOPES), value="read", label="It may", elem_id="key-scope")
+        make = gr.Button("Make a key", elem_id="key-add")
+        number = gr.Number(None, label="Number of a key", precision=0, elem_id="key-number")
+        end = gr.Button("Revoke this key", elem_id="key-revoke")
+        message = gr.HTML(elem_id="key-message")
+
+    def listed(request: gr.Request) -> str:
+        return keys_html(workspace, request.username)
+
+    @guarded
+    def added(label: str, scope: str, request: gr.Request) -> tuple[str, str, str]:
+        _, token = workspace.accounts.keys.add(_name_of(request), label or "", scope or "")
+        text = f"Copy it now, it is not shown again: {token}"
+        return note(text, "good"), keys_html(workspace, request.username), ""
+
+    @guarded
+    def revoked(number: float | None, request: gr.Request) -> tuple[str, str]:
+        workspace.accounts.keys.revoke(int(number or 0), _name_of(request))
+        text = f"Key {int(number or 0)} is revoked."
+        return note(text, "good"), keys_html(workspace, request.username)
+
+    gr.on(None, listed, None, [listing], **QUIET)
+    make.click(
+        added, [label, scope], [message, listing, label], **QUIET,
+    )  # fmt: skip
+    end.click(revoked, [number], [message, listing], **QUIET)
+
+
+def keys_html(workspace: Workspace, name: str | None) -> str:
+    """The keys of the logged-in user."""
+    keys = workspace.accounts.keys.of(name) if name else []
+    rows = [
+        [str(key.id), key.label, "review" if key.may_review else "read",
+         f"{key.created_at:%Y-%m-%d}"]
+        for key in keys
+    ]  # fmt: skip
+    return render("team/keys.html", rows=rows, is_login=bool(name))
+
+
+def _name_of(request: gr.Request) -> str:
+    """The logged-in user. Raises SettingsError without login: programs need no key then."""
+    if not request.username:
+        raise SettingsError("Login is not enabled: programs need no key.")
+    return request.username

@@ -20,12 +20,13 @@ from typing import Annotated, Any, Literal
 import fastapi
 from fastapi import Body, Depends, Header, Query
 from fastapi.responses import HTMLResponse, Response
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
-from backend.datasets.cells import text_problem
+from backend.datasets.cells import shown, text_problem
 from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.review.charts import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, typed
@@ -127,7 +128,7 @@ def queue(
     order: Text = "p_error",
     text: Text = "",
     meaning: Text = "",
-    limit: int = 20,
+    limit: Annotated[int, Field(ge=1)] = 20,
     after: Text = "",
     filters: Text = "",
 ) -> Page:
@@ -210,6 +211,8 @@ def decide(
         note: The reason, or what remains to be done; stored with the verdict and exported.
     """
     version, fingerprint = etag_parts(etag)
+    if corrected_caption and verdict != "correction":
+        raise SettingsError("A corrected caption needs the verdict 'correction'.")
     decided = caller.workspace.review.decide(
         pair, version, verdict, corrected_caption or None, suggestion or None,
         author=caller.author, note=note, fingerprint=fingerprint,
@@ -235,6 +238,8 @@ def suggest(caller: Writer, pair: Id) -> list[Suggestion]:
 
 def check(caller: Reader, pair: Id, caption: Annotated[Text, Body(embed=True)]) -> CaptionScore:
     """Score another caption for a pair's image, without saving anything."""
+    if not caption.strip():
+        raise SettingsError("The caption is empty.")
     result = caller.workspace.review.check_caption(pair, caption)
     suspects = suspects_of(caption, result.suspects)
     return CaptionScore(s=result.s, p_error=result.p_error, icc=result.icc, suspects=suspects)
@@ -262,7 +267,14 @@ TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
 )  # fmt: skip
 
 
-class VerdictGiven(BaseModel):
+class Wanted(BaseModel):
+    """The content of a request. A name that it does not have is refused: misspelled, it would be
+    ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class VerdictGiven(Wanted):
     """See `decide` for the fields."""
 
     verdict: Text
@@ -271,7 +283,7 @@ class VerdictGiven(BaseModel):
     note: Text = ""
 
 
-class RuleWanted(BaseModel):
+class RuleWanted(Wanted):
     """`queue`: as in its address; `number`: what the preview said; `replaces`: see there."""
 
     verdict: Text
@@ -280,7 +292,7 @@ class RuleWanted(BaseModel):
     replaces: bool = False
 
 
-class TagWanted(BaseModel):
+class TagWanted(Wanted):
     """`pairs`: their ids; `remove`: take the tag from them."""
 
     name: Text
@@ -288,23 +300,23 @@ class TagWanted(BaseModel):
     remove: bool = False
 
 
-class TagRenamed(BaseModel):
+class TagRenamed(Wanted):
     name: Text
     new: Text
 
 
-class JobWanted(BaseModel):
+class JobWanted(Wanted):
     kind: Literal["score", "support", "specificity", "quality", "duplicates", "map", "train"]
 
 
-class ImportWanted(BaseModel):
+class ImportWanted(Wanted):
     """`path`: a folder or a file on the server."""
 
-    path: Text
+    path: Text = Field(min_length=1)
     name: Text | None = None
 
 
-class ExportKept(BaseModel):
+class ExportKept(Wanted):
     """What an export keeps, as on the page Export: see `ExportChoice`."""
 
     drop_above: float | None = None
@@ -317,10 +329,10 @@ class ExportKept(BaseModel):
     captions: Literal["decided", "enriched"] = "decided"
 
 
-class ExportWanted(BaseModel):
+class ExportWanted(Wanted):
     """`out`: a folder on the server; `queue`, `view`: only these pairs."""
 
-    out: Text
+    out: Text = Field(min_length=1)
     format: Annotated[str, AfterValidator(_is_format)] = "imagefolder"
     overwrite: bool = False
     queue: Text = ""
@@ -470,11 +482,21 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any], HTTPStatus], ...] = (
 )
 
 
+async def _refuse_others(request: fastapi.Request) -> None:
+    """Refuse query parameters that do not exist: a misspelled filter would be ignored, and a script
+    would decide on pairs that it did not mean."""
+    names = [field.alias for field in request.scope["route"].dependant.query_params]
+    if others := sorted(set(request.query_params) - {*names}):
+        raise SettingsError(
+            f"There is no parameter '{shown(others[0])}' here; there are: {', '.join(names)}."
+        )
+
+
 def create_api(workspace: Workspace) -> fastapi.FastAPI:
     """The API, its description at openapi.json, and a page of it at the root."""
     api = fastapi.FastAPI(
         title="TRACED Curator", version=VERSION, docs_url=None, redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url="/openapi.json", dependencies=[Depends(_refuse_others)],
     )  # fmt: skip
     api.state.workspace = workspace
     explain_problems(api)

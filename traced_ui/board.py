@@ -12,16 +12,20 @@ screen: nobody else gets them.
 
 import functools
 import hashlib
+import json
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import fastapi
+import gradio as gr
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
 from backend.workspace import QueueFilter, QueueRow, Workspace
+from traced_ui import review_page
+from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
 from traced_ui.page_state import PageState
@@ -199,3 +203,25 @@ def with_random_pairs(
         if row.pair_id % MIXED_EVERY == 0:
             mixed.extend(islice(waiting, 1))
     return tuple(mixed), {row.pair_id for row in fresh}
+
+
+#: With the whole address: Chromium resolves an import in cached code at the page that cached it.
+_START = f"""import(new URL("board/{VERSION}/main.js", location.href).href)
+    .then((board) => board.start(element));"""
+#: In the browser: the dataset chosen in the header, told to the page.
+_CHOSEN = """(dataset) => {
+    document.dispatchEvent(new CustomEvent("traced-dataset", { detail: dataset }));
+}"""
+
+
+def build(dataset: gr.Dropdown, dataset_id: int | None) -> None:
+    """Build the page inside its tab. `dataset_id`: the dataset selected initially in `dataset`."""
+    board = render(
+        "review/board.html",
+        keys=json.dumps(key_table()),
+        decisions=" ".join(review_page.DECISIONS),
+        dataset=dataset_id,
+        toolbar=review_page.toolbar(),
+    )
+    gr.HTML(board, js_on_load=_START, apply_default_css=False, padding=False)
+    dataset.change(None, [dataset], None, js=_CHOSEN, api_visibility="private")

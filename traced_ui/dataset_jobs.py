@@ -1,19 +1,23 @@
-"""Datasets page: start jobs from its buttons, and follow them until they end."""
+"""Datasets page: start jobs from its buttons, follow them until they end, and say what they did."""
 
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gradio as gr
+from markupsafe import Markup
 
+from backend.datasets.read_options import HIDE, TAKE, TICKS
+from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
+from backend.jobs.reports import JobView
+from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui import models_page
-from traced_ui.dataset_messages import ended_html
-from traced_ui.events import event_value
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, followed, job_html
-from traced_ui.markup import pairs_text
+from traced_ui.messages import event_value, note
+from traced_ui.templates import counted
 
 
 class Update(NamedTuple):
@@ -51,21 +55,27 @@ class DatasetJobs:
         """The handler that starts a job of this kind."""
         return functools.partial(begin, self.workspace, kind)
 
-    def begin_scoring(
-        self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
-        captioner: bool, request: gr.Request,
-    ) -> Started:  # fmt: skip
-        arguments = self._scoring(dataset_id, model, which, anyway, captioner, request)
-        if "model" in arguments or captioner:
-            arguments["download"] = True
-        return begin(self.workspace, "score", dataset_id, **arguments)
+    def scoring(self, kind: str) -> Callable[..., Started]:
+        """The handler that starts a job of the kind "score" or "estimate", without the defaults."""
 
-    def begin_estimate(
-        self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
-        captioner: bool, request: gr.Request,
-    ) -> Started:  # fmt: skip
-        arguments = self._scoring(dataset_id, model, which, anyway, captioner, request)
-        return begin(self.workspace, "estimate", dataset_id, **arguments)
+        def start(
+            dataset_id: int | None, model: str | None, which: str, anyway: bool, captioner: bool,
+            request: gr.Request,
+        ) -> Started:  # fmt: skip
+            arguments: dict[str, Any] = {}
+            if anyway:
+                arguments["anyway"] = True
+            if which:
+                arguments["trajectories"] = which
+            if captioner:
+                arguments["captioner"] = "auto"
+            if model and dataset_id is not None:
+                arguments["model"] = models_page.chosen_by(self.workspace, model, request)
+            if kind == "score" and ("model" in arguments or captioner):
+                arguments["download"] = True
+            return begin(self.workspace, kind, dataset_id, **arguments)
+
+        return start
 
     def models(self, dataset_id: int | None, model: str | None = None) -> gr.Dropdown:
         """The models to score with. `chosen`: the choice on the page, which is kept; None: there
@@ -99,27 +109,11 @@ class DatasetJobs:
             else gr.skip(),
         )
 
-    def _scoring(
-        self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
-        captioner: bool, request: gr.Request,
-    ) -> dict[str, Any]:  # fmt: skip
-        """The arguments of a job that scores or estimates, without the defaults."""
-        arguments: dict[str, Any] = {}
-        if anyway:
-            arguments["anyway"] = True
-        if which:
-            arguments["trajectories"] = which
-        if captioner:
-            arguments["captioner"] = "auto"
-        if model and dataset_id is not None:
-            arguments["model"] = models_page.chosen_by(self.workspace, model, request)
-        return arguments
-
 
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
     """The datasets, as choices of a dropdown."""
     return [
-        (f"{summary.name} ({pairs_text(summary.total)})", summary.id)
+        (f"{summary.name} ({counted(summary.total)})", summary.id)
         for summary in workspace.datasets()
     ]
 
@@ -134,3 +128,100 @@ def models_offered(
     recommended = models_page.suggested(workspace.models.listed()) if asks else ""
     entries = models_page.choices(workspace, pairs, recommended, is_new)
     return gr.Dropdown(choices=entries, value=model or recommended)
+
+
+def ended_html(job: JobView) -> Markup:
+    """The result of a job that has ended, or why it failed."""
+    if job.status != "done":
+        return job_html(job)
+    if job.kind == "import":
+        return imported_note(job.result)
+    message = _MESSAGES[job.kind](job.result) if job.kind in _MESSAGES else ""
+    if job.kind == "score":
+        return job_html(job) + (note(message, "good") if message else "")
+    return note(message, "good") if message else job_html(job)
+
+
+def support_message(result: dict[str, Any]) -> str:
+    """The result of a support job, with its notes."""
+    message = (
+        f"{counted(result['computed'])} measured now, {result['untested']} without a phrase to "
+        "test. Sort the queue by 'empty phrases first'."
+    )
+    return " ".join([message, *(f"Note: {line}." for line in result["notes"])])
+
+
+def depth_message(result: dict[str, Any]) -> str:
+    """A note on trajectories with only their first step; "" if all are whole."""
+    if result.get("trajectories", ALL) == ALL:
+        return ""
+    return (
+        f"Every pair has the first step of its trajectory, which is enough to rank them; "
+        f"{result['completed']:,} whole trajectories were computed. Others are computed when a "
+        "pair is opened."
+    )
+
+
+def estimate_message(result: dict[str, Any]) -> str:
+    """The time, disk space and memory that scoring needs, as estimated by a job."""
+    copies = f" and {result['copies']:,} noisy copies" if result["copies"] else ""
+    corrected = result.get("suggestions", 0)
+    corrections = f", corrections of about {corrected:,} of them" if corrected else ""
+    if result.get("trajectories", ALL) != ALL:
+        corrections += f", whole trajectories for {result['whole']:,}, first steps for the others"
+    return (
+        f"About {duration(result['seconds'])} for {counted(result['pairs'])}{copies}{corrections}, "
+        f"{result['disk'] / 1e6:,.0f} MB of disk and {result['memory'] / 1e9:.1f} GB of memory, "
+        f"measured on {counted(result['measured'])}."
+    )
+
+
+def quality_message(result: dict[str, Any]) -> str:
+    """The image quality issues counted by a job."""
+    issues = ", ".join(
+        f"{count:,} {issue.replace('_', ' ')}" for issue, count in result["issues"].items() if count
+    )
+    unreadable = f" {result['unreadable']:,} cannot be read." if result["unreadable"] else ""
+    advice = " Filter the queue by “Picture is”." if issues else ""
+    return (
+        f"{counted(result['measured'], 'picture')} checked now. In the whole dataset: "
+        f"{issues or 'no issues'}.{unreadable}{advice}"
+    )
+
+
+def imported_note(imported: dict[str, Any]) -> Markup:
+    """The result of an import, including what it decided automatically (encoding, ids)."""
+    changes = imported.get("changes") or {}
+    counts = ", ".join(f"{n:,} {kind}" for kind, n in changes.items() if any(changes.values()))
+    message = (
+        f"'{imported['name']}': {counted(imported['added'])} added, "
+        f"{imported['already_there']} already there, {counted(imported['problems'], 'row')} left "
+        "out. Find its errors next."
+        + (f" Compared with the last import: {counts}." if counts else "")
+    )
+    notes = [*imported["notes"], *_advice(imported)]
+    if imported.get("asks_for_model"):
+        notes.append(
+            f"{imported['asks_for_model']} Choose another under 'Model', then find errors."
+        )
+    return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
+
+
+def _advice(imported: dict[str, Any]) -> list[str]:
+    """What another import could do about rows that changed or are gone."""
+    changes = imported.get("changes") or {}
+    differs = changes.get("changed") or imported.get("unproved")
+    entries = []
+    if differs and imported.get("update") != "take":
+        entries.append(f"To take the changes, tick “{TICKS[TAKE]}” and import again.")
+    if changes.get("gone") and not imported.get("hidden"):
+        entries.append(f"To hide what is gone, tick “{TICKS[HIDE]}” and import again.")
+    return entries
+
+
+_MESSAGES = {
+    "support": support_message,
+    "estimate": estimate_message,
+    "score": depth_message,
+    "quality": quality_message,
+}

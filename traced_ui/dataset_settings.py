@@ -11,13 +11,8 @@ from traced_ui.dataset_jobs import choices
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
 from traced_ui.markdown import from_markdown
-from traced_ui.messages import guarded, note
+from traced_ui.messages import QUIET, guarded, note
 from traced_ui.templates import part, render
-
-_NO_DATASET = "Choose a dataset at the top first."
-
-
-_OPTIONS: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
@@ -39,8 +34,8 @@ def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
         workspace.set_guidelines(dataset_to_change(workspace, dataset_id, request), typed or "")
         return preview(typed or ""), note("The guidelines are saved.", "good")
 
-    keep.click(save, [dataset, text], [shown_guidelines, message], **_OPTIONS)
-    gr.on(None, opened, [dataset], [text, shown_guidelines, message], **_OPTIONS)
+    keep.click(save, [dataset, text], [shown_guidelines, message], **QUIET)
+    gr.on(None, opened, [dataset], [text, shown_guidelines, message], **QUIET)
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
@@ -115,16 +110,16 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             note(f"'{deletion.name}' is deleted.{where_kept}", "good"),
         )
 
-    relocate.click(relocated, [dataset, folder], [going, message], **_OPTIONS)
+    relocate.click(relocated, [dataset, folder], [going, message], **QUIET)
     # For each dataset: what was typed for one must not apply to the next.
-    gr.on(None, opened, [dataset], [name, going, typed], **_OPTIONS)
+    gr.on(None, opened, [dataset], [name, going, typed], **QUIET)
     drawn = (draw_overview, None, [overview])
     for change in (
-        rename.click(renamed, [dataset, name], [dataset, going, message], **_OPTIONS),
-        delete.click(deleted, [dataset, typed], [dataset, message], **_OPTIONS),
+        rename.click(renamed, [dataset, name], [dataset, going, message], **QUIET),
+        delete.click(deleted, [dataset, typed], [dataset, message], **QUIET),
     ):
         # In a request of its own, because the page may still be waiting for an earlier list.
-        change.then(*drawn, **_OPTIONS)
+        change.then(*drawn, **QUIET)
     return drawn
 
 
@@ -133,7 +128,7 @@ def dataset_to_change(workspace: Workspace, dataset_id: int | None, request: gr.
     if request.username and not workspace.accounts.may_settle(request.username):
         raise SettingsError("Only an adjudicator may change a dataset as a whole.")
     if dataset_id is None:
-        raise SettingsError(_NO_DATASET)
+        raise SettingsError("Choose a dataset at the top first.")
     return dataset_id
 
 

@@ -21,7 +21,7 @@ from traced_ui.import_form import (
     UNCAPTIONED,
     element,
 )  # fmt: skip
-from traced_ui.messages import guarded
+from traced_ui.messages import QUIET, guarded
 from traced_ui.templates import part, render
 
 PAGE = 50
@@ -100,24 +100,35 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             }
 
     def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any]:
+        """A page of the rows left out."""
         count = workspace.summary(dataset_id).problems if dataset_id is not None else 0
-        problem_list = problems_html(workspace, dataset_id, int(number or 1)) if count else ""
-        return problem_list, gr.Number(visible=count > PAGE)
+        if dataset_id is None or not count:
+            return "", gr.Number(visible=False)
+        page_shown = max(1, int(number or 1))
+        rows = [
+            [problem.file, "" if problem.row is None else str(problem.row), problem.kind,
+             problem.message]
+            for problem in workspace.problems(dataset_id, PAGE * (page_shown - 1), PAGE)
+        ]  # fmt: skip
+        html = render(
+            "problems.html", count=count, page=page_shown, pages=(count + PAGE - 1) // PAGE,
+            rows=rows, dataset_id=dataset_id,
+        )  # fmt: skip
+        return html, gr.Number(visible=count > PAGE)
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
     model = scoring.fields[0]
-    importing.upload.select(guarded(jobs.uploaded), None, reading, **options)
-    importing.start.click(guarded(jobs.begin_import), importing.fields, reading, **options)
+    importing.upload.select(guarded(jobs.uploaded), None, reading, **QUIET)
+    importing.start.click(guarded(jobs.begin_import), importing.fields, reading, **QUIET)
     scoring_inputs = [dataset, *scoring.fields]
-    scoring.estimate.click(guarded(jobs.begin_estimate), scoring_inputs, scoring_job, **options)
-    scoring.start.click(guarded(jobs.begin_scoring), scoring_inputs, scoring_job, **options)
+    scoring.estimate.click(guarded(jobs.scoring("estimate")), scoring_inputs, scoring_job, **QUIET)
+    scoring.start.click(guarded(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
     for kind, button in measurements.items():
-        button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **options)
+        button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **QUIET)
     updated = [report, status, timer, dataset, model, importing.unusual]
-    timer.tick(guarded(jobs.watch), [job_id, model], updated, **options)
-    dataset.input(jobs.models, [dataset], [model], **options)
-    gr.on(None, shown, [dataset, page], [problems, page], **options)
+    timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
+    dataset.input(jobs.models, [dataset], [model], **QUIET)
+    gr.on(None, shown, [dataset, page], [problems, page], **QUIET)
     return jobs.models, [dataset, model], [model]
 
 
@@ -198,17 +209,3 @@ def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Text
 
 def _tick(name: str, info: str) -> gr.Checkbox:
     return gr.Checkbox(False, label=TICKS[name], info=info, elem_id=element(name))
-
-
-def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> str:
-    """The rows left out, a page of them."""
-    if dataset_id is None:
-        return ""
-    count = workspace.summary(dataset_id).problems
-    problem_list = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
-    rows = [[p.file, "" if p.row is None else str(p.row), p.kind, p.message]
-            for p in problem_list]  # fmt: skip
-    pages = (count + PAGE - 1) // PAGE
-    return render(
-        "problems.html", count=count, page=page, pages=pages, rows=rows, dataset_id=dataset_id
-    )

@@ -15,7 +15,7 @@ from backend.review.queue_form import as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, table, unfollowed
 from traced_ui.login import seen_by
-from traced_ui.messages import explained, guarded, note
+from traced_ui.messages import QUIET, explained, guarded, note
 from traced_ui.templates import render
 
 
@@ -66,85 +66,75 @@ def build(
             timer = gr.Timer(0.7, active=False)
 
     page = ExportPage(workspace)
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     changes = [dataset.change, *(component.change for component in fields)]
-    gr.on(changes, page.counts, [dataset, *fields], [counts], **options)
-    gr.on(changes, page.selection, [dataset, *fields], [selection], **options)
-    gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **options)
-    dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **options)
-    dataset.change(lambda: (*unfollowed(), ""), None, [job_id, status, timer, card], **options)
+    gr.on(changes, page.counts, [dataset, *fields], [counts], **QUIET)
+    gr.on(changes, page.selection, [dataset, *fields], [selection], **QUIET)
+    gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **QUIET)
+    dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **QUIET)
+    dataset.change(lambda: (*unfollowed(), ""), None, [job_id, status, timer, card], **QUIET)
     inputs = [dataset, format, out, overwrite, *fields]
-    start.click(guarded(page.begin), inputs, [job_id, status, timer], **options)
-    timer.tick(guarded(page.watch), [job_id], [status, timer, card], **options)
+    start.click(guarded(page.begin), inputs, [job_id, status, timer], **QUIET)
+    timer.tick(guarded(page.watch), [job_id], [status, timer, card], **QUIET)
     return page.counts, [dataset, *fields], [counts]
 
 
 def _fields() -> tuple[Fields, gr.HTML]:
     """The fields, and the place below them for what a selection keeps and loses."""
-    use_threshold = gr.Checkbox(
+    fields: dict[str, Any] = {}
+    fields["use_threshold"] = gr.Checkbox(
         False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
     )
-    threshold = gr.Slider(
+    fields["threshold"] = gr.Slider(
         0, 1, 0.9, step=0.01, label="… above this chance of error", elem_id="threshold"
     )
-    dropped = gr.Radio(["leave out", "tag"], value="leave out", label="Decided Remove")
-    abstract = gr.Radio(["leave out", "tag", "keep"], value="leave out", label="Decided Vague")
-    unsure = gr.Radio(["keep", "leave out"], value="keep", label="Decided Not sure")
-    decided_only = gr.Checkbox(False, label="Only pairs with a verdict")
-    captions = gr.Radio(
+    fields["dropped"] = gr.Radio(["leave out", "tag"], value="leave out", label="Decided Remove")
+    fields["abstract"] = gr.Radio(
+        ["leave out", "tag", "keep"], value="leave out", label="Decided Vague"
+    )
+    fields["unsure"] = gr.Radio(["keep", "leave out"], value="keep", label="Decided Not sure")
+    fields["decided_only"] = gr.Checkbox(False, label="Only pairs with a verdict")
+    fields["captions"] = gr.Radio(
         [("as decided", "decided"), ("enriched where suggested", "enriched")],
         value="decided", label="Captions", elem_id="export-captions",
         info="Suggested enrichments have not been checked; the column caption_kind says "
              "which captions they are.",
     )  # fmt: skip
     with gr.Accordion("Select for training, in two stages", open=False):
-        stages, selection = _stages()
-    view = gr.Dropdown([], value=None, label="Only a saved view", elem_id="export-view")
-    queue = gr.Textbox(
+        fields["use_stages"] = gr.Checkbox(
+            False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
+        )
+        fields["align"] = gr.Slider(
+            0.05, 1, 0.7, step=0.01, label="Stage one: share of pairs to keep, by highest match",
+            elem_id="stage-align",
+        )  # fmt: skip
+        fields["keep"] = gr.Slider(
+            0.05, 1, 0.5, step=0.01, label="Stage two: share of all pairs to keep",
+            elem_id="stage-keep",
+        )  # fmt: skip
+        fields["by"] = gr.Radio(
+            [("backed by the picture (mean)", "support"), ("weakest phrase", "worst"),
+             ("match alone", "alignment"), ("specificity", "specificity"),
+             ("sampled at random", "random")],
+            value="support", label="Stage two by",
+            info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
+                 "counted; empty is not wrong.",
+        )  # fmt: skip
+        fields["least"] = gr.Slider(
+            0, 5, 0, step=1, label="Captions with fewer tested phrases go last",
+            info="2 keeps generic captions of a single noun from being preferred.",
+            elem_id="stage-least",
+        )  # fmt: skip
+        fields["tag"] = gr.Checkbox(
+            False, label="Leave nothing out: write selected or left as a tag"
+        )
+        selection = gr.HTML(elem_id="stage-links")
+    fields["view"] = gr.Dropdown([], value=None, label="Only a saved view", elem_id="export-view")
+    fields["queue"] = gr.Textbox(
         label="Only a queue", placeholder="split=train&p_error_to=0.5&review=all",
         info="The part of its address after the ?. Without review=…: unreviewed pairs.",
         elem_id="export-queue",
     )  # fmt: skip
-    fields = Fields(
-        use_threshold=use_threshold, threshold=threshold, dropped=dropped, abstract=abstract,
-        unsure=unsure, decided_only=decided_only, captions=captions, **stages, view=view,
-        queue=queue,
-    )  # fmt: skip
-    return fields, selection
-
-
-def _stages() -> tuple[dict[str, Any], gr.HTML]:
-    """The fields of the selection in two stages by name, and the place for what it keeps."""
-    use_stages = gr.Checkbox(
-        False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
-    )
-    align = gr.Slider(
-        0.05, 1, 0.7, step=0.01, label="Stage one: share of pairs to keep, by highest match",
-        elem_id="stage-align",
-    )  # fmt: skip
-    keep = gr.Slider(
-        0.05, 1, 0.5, step=0.01, label="Stage two: share of all pairs to keep",
-        elem_id="stage-keep",
-    )  # fmt: skip
-    by = gr.Radio(
-        [("backed by the picture (mean)", "support"), ("weakest phrase", "worst"),
-         ("match alone", "alignment"), ("specificity", "specificity"),
-         ("sampled at random", "random")],
-        value="support", label="Stage two by",
-        info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
-             "counted; empty is not wrong.",
-    )  # fmt: skip
-    least = gr.Slider(
-        0, 5, 0, step=1, label="Captions with fewer tested phrases go last",
-        info="2 keeps generic captions of a single noun from being preferred.",
-        elem_id="stage-least",
-    )  # fmt: skip
-    tag = gr.Checkbox(False, label="Leave nothing out: write selected or left as a tag")
-    fields = {
-        "use_stages": use_stages, "align": align, "keep": keep, "by": by, "least": least,
-        "tag": tag,
-    }  # fmt: skip
-    return fields, gr.HTML(elem_id="stage-links")
+    return Fields(**fields), selection
 
 
 class ExportPage:

@@ -24,7 +24,7 @@ def _look(height: int, margin: dict[str, int], legend_at: float) -> dict[str, An
         "margin": margin,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": _TEXT, "size": 12, "family": "system-ui, sans-serif"},
+        "font": {"color": _TEXT, "size": 12, "family": "Inter, system-ui, sans-serif"},
         "legend": {"orientation": "h", "y": legend_at, "x": 0},
     }
 
@@ -33,10 +33,11 @@ _AXIS: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False
 
 
 def quiet(figure: Any, x: str, y: str) -> Any:
-    """Apply the shared style and the axis titles; return the figure."""
+    """Apply the shared style and the axis titles, and a legend if there is more than one series;
+    return the figure."""
     figure.update_layout(
         **_look(300, {"l": 56, "r": 16, "t": 28, "b": 44}, 1.14),
-        showlegend=True,
+        showlegend=len(figure.data) > 1,
         xaxis={**_AXIS, "title": x},
         yaxis={**_AXIS, "title": y},
     )

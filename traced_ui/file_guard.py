@@ -10,9 +10,10 @@ uploads of the same browser in an image field; and it lets through only the rout
 import json
 import re
 import secrets
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 import anyio.to_thread
 import gradio as gr
@@ -24,7 +25,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.datasets.uploads import Uploads
 from backend.errors import SettingsError
 from traced_ui.login import cookie, cookies_of, curator_of
-from traced_ui.session_owners import SessionOwners, ids_in
 
 #: Gradio's routes that pages need; the others are not served: endpoints for programs, developer
 #: tools, streams, proxies, functions of components, and hot reloading, whose stream never ends.
@@ -144,33 +144,27 @@ class FileGuard:
             files = list(_files_in(sent))
         except (ValueError, RecursionError):
             return _refused("body", "Not JSON, or nested too deeply.")
-        if isinstance(sent, dict) and not _has_session(path, sent):
-            return _refused("session_hash", "Not the name of a session. Reload the page.")
+        if isinstance(sent, dict) and ("session_hash" in sent or path in _EVENTS):
+            session = sent.get("session_hash")
+            if not isinstance(session, str) or not _SESSION.fullmatch(session):
+                return _refused("session_hash", "Not the name of a session. Reload the page.")
         if not self._owns(scope, owner[0], sent):
             return _NO_SESSION
-        if not self._is_event(path, sent):
-            return _refused("fn_index", "There is no such event. Reload the page.")
-        places = self._image_fields(path, sent)
+        places = set()  # where the event takes a picture, as `data.0`
+        if path in _EVENTS and isinstance(sent, dict):
+            number = sent.get("fn_index")
+            event = self._blocks.fns.get(number) if type(number) is int else None
+            if event is None:
+                return _refused("fn_index", "There is no such event. Reload the page.")
+            places = {
+                f"data.{at}" for at, to in enumerate(event.inputs) if isinstance(to, gr.Image)
+            }
         for place, file in files:
             if place not in places and not place.startswith("event_data."):
                 return _refused(place, "No file can be given here.")
             if not self._may_use(file.get("path"), owner):
                 return _refused(place, _NOT_YOURS)
         return None
-
-    def _is_event(self, path: str, sent: Any) -> bool:
-        """Whether the event that the request names by its number exists."""
-        if path not in _EVENTS or not isinstance(sent, dict):
-            return True
-        number = sent.get("fn_index")
-        return type(number) is int and number in self._blocks.fns
-
-    def _image_fields(self, path: str, sent: Any) -> set[str]:
-        """Where in a request an event takes a picture, as `data.0`."""
-        number = sent.get("fn_index") if path in _EVENTS and isinstance(sent, dict) else None
-        event = self._blocks.fns.get(number) if type(number) is int else None
-        fields = event.inputs if event is not None else ()
-        return {f"data.{at}" for at, field in enumerate(fields) if isinstance(field, gr.Image)}
 
     def _recording(self, scope: Scope, send: Send, owner: _Owner, is_new: bool) -> Send:
         """Send the answer to an upload, and note which files it names."""
@@ -243,17 +237,75 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _has_session(path: str, sent: Mapping[str, Any]) -> bool:
-    """Whether a request names its session, where it has to, and by a name."""
-    if "session_hash" not in sent:
-        return path not in _EVENTS
-    name = sent["session_hash"]
-    return isinstance(name, str) and _SESSION.fullmatch(name) is not None
-
-
 def _refused(place: str, problem: str) -> JSONResponse:
     return JSONResponse({"detail": [{"at": place[:200], "problem": problem}]}, 422)
 
 
 _NO_SESSION = PlainTextResponse("There is no such session. Reload the page.", 404)
 _TOO_LARGE = JSONResponse({"detail": [{"at": "body", "problem": "Too large."}]}, 413)
+
+
+#: Ids kept for each account; the least recently used are forgotten.
+_MOST = 5000
+_LONGEST = 200
+_HEADER = b"session_hash"
+_FIELDS = ("session_hash", "event_id")
+#: The id of an event that an answer gives out.
+_GIVEN = re.compile(rb'"event_id": ?"([\w-]+)"')
+
+
+class SessionOwners:
+    """The owners of the ids that were named since the start of the server."""
+
+    def __init__(self) -> None:
+        self._owner: dict[str, str] = {}
+        self._ids: defaultdict[str, OrderedDict[str, None]] = defaultdict(OrderedDict)
+
+    def may_use(self, name: str, ids: Iterator[str]) -> bool:
+        """Whether all these ids belong to this account, or, from now on, because they are new."""
+        named = list(ids)
+        if any(self._owner.get(id, name) != name for id in named):
+            return False
+        for id in named:
+            self._add(name, id)
+        return True
+
+    def _add(self, name: str, id: str) -> None:
+        self._owner[id] = name
+        ids = self._ids[name]
+        ids[id] = None
+        ids.move_to_end(id)
+        while len(ids) > _MOST:
+            del self._owner[ids.popitem(last=False)[0]]
+
+    def recording(self, send: Send, name: str) -> Send:
+        """Send an answer, and note the ids in the first part of its body."""
+        is_first = True
+
+        async def record(message: Message) -> None:
+            nonlocal is_first
+            if message["type"] == "http.response.body" and is_first and message.get("body"):
+                is_first = False
+                for id in _GIVEN.findall(message["body"][:4096]):
+                    self._add(name, id.decode())
+            await send(message)
+
+        return record
+
+
+def ids_in(scope: Scope, path: str, body: Any = None) -> Iterator[str]:
+    """The sessions and events that a request to Gradio names. `path`: below its API; `body`: as
+    JSON."""
+    way, *rest = path.split("/")
+    if way == "heartbeat" and rest:
+        yield rest[-1][:_LONGEST]
+    query = parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+    fields = [*query, *(body.items() if isinstance(body, dict) else ())]
+    yield from (
+        value[:_LONGEST]
+        for key, value in fields
+        if key in _FIELDS and isinstance(value, str) and value
+    )
+    for key, value in scope.get("headers") or ():
+        if key == _HEADER:
+            yield value.decode("latin-1")[:_LONGEST]

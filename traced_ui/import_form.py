@@ -1,13 +1,13 @@
 """How a dataset is imported: the fields of the Datasets page, for a path and for an upload alike.
 
-Errors of an import name these fields by their labels (`backend.datasets.import_fields`).
+Errors of an import name these fields by their labels (`backend.datasets.read_options`).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from backend.datasets.cells import text_problem
-from backend.datasets.import_fields import (
+from backend.datasets.read_options import (
     FIELDS,
     HIDE,
     INSIDE,

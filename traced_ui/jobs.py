@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
@@ -12,9 +12,8 @@ from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.progress import duration
 from backend.workspace import Workspace
-from traced_ui.events import event_value
 from traced_ui.login import seen_by
-from traced_ui.messages import guarded
+from traced_ui.messages import QUIET, event_value, guarded
 from traced_ui.templates import part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
@@ -58,17 +57,6 @@ _PHASES = {
 }
 #: Phases that begin when the pairs are ranked.
 _RANKED = ("Whole trajectories", "Preparing corrections")
-
-
-class JobLine(NamedTuple):
-    """A job in the drawer."""
-
-    job: JobView
-    name: str
-    state: str
-    share: float
-    since: str
-    can_retry: bool
 
 
 def name_of(job: JobView) -> str:
@@ -150,14 +138,15 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     """All of `jobs`, newest first."""
     unfinished = [job for job in jobs if not job.has_ended]
     rows = [
-        JobLine(
-            job,
-            name_of(job),
-            state_of(job, unfinished),
-            share_of(job),
-            _since(job, now),
-            job.status in ("failed", "cancelled") and "has taken it over" not in job.message,
-        )
+        {
+            "job": job,
+            "name": name_of(job),
+            "state": state_of(job, unfinished),
+            "share": share_of(job),
+            "since": _since(job, now),
+            "can_retry": job.status in ("failed", "cancelled")
+            and "has taken it over" not in job.message,
+        }
         for job in jobs
     ]
     # Includes ended jobs: a short job may start and end between two polls.
@@ -232,14 +221,13 @@ def build_drawer(workspace: Workspace, blocks: gr.Blocks, button: gr.HTML) -> No
             visible_workspace.jobs.retry(job_id)
         return drawer_html(visible_workspace.jobs.recent(), datetime.now(UTC))
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     timer = gr.Timer(POLL)
     outputs = [drawer, button, pace, timer]
     # "multiple": if Gradio closes its stream just before the answer to a poll, the answer waits
     # until another event opens a stream. With "once" there would never be another poll.
     polls = [timer.tick, blocks.load, drawer.input]
-    gr.on(polls, look, [pace], outputs, trigger_mode="multiple", **options)
-    drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **options)
+    gr.on(polls, look, [pace], outputs, trigger_mode="multiple", **QUIET)
+    drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **QUIET)
 
 
 def table(
@@ -247,3 +235,41 @@ def table(
 ) -> Markup:
     """A table. `numeric`: indices of numeric columns."""
     return part("table", head, rows, numeric)
+
+
+def start_by(
+    button: gr.Button,
+    status: gr.HTML,
+    workspace: Workspace,
+    dataset: gr.Dropdown,
+    kind: str,
+    redraw: tuple[Any, ...],
+    **arguments: Any,
+) -> None:
+    """Make the button start the job and `status` show its progress. `redraw`: draws the page when
+    the job is done: (function, inputs, outputs). `arguments`: further inputs, by the names of the
+    job's parameters."""
+    job_id, done = gr.State(None), gr.State(0)
+    timer = gr.Timer(1.0, active=False)
+
+    @guarded
+    def start_job(dataset_id: int | None, *values: Any) -> Started:
+        named = {name: value for name, value in zip(arguments, values, strict=True)
+                 if value is not None}  # fmt: skip
+        return begin(workspace, kind, dataset_id, **named)
+
+    @guarded
+    def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
+        if started is None:
+            return gr.skip(), gr.Timer(active=False), count
+        job = workspace.jobs.job(started)
+        if not job.has_ended:
+            return job_html(job), gr.skip(), count
+        is_done = job.status == "done"
+        message = "" if is_done else job_html(job)
+        return message, gr.Timer(active=False), count + is_done
+
+    inputs = [dataset, *arguments.values()]
+    button.click(start_job, inputs, [job_id, status, timer], **QUIET)
+    timer.tick(watch, [job_id, done], [status, timer, done], **QUIET)
+    done.change(*redraw, **QUIET)

@@ -2,10 +2,6 @@
 
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from traced_ui.templates import render
-
 
 @dataclass(frozen=True)
 class Key:
@@ -17,60 +13,50 @@ class Key:
     description: str
 
 
+def _key(key: str, action: str, description: str) -> Key:
+    """A key that is shown as it is; Shift makes no difference."""
+    return Key(tuple(dict.fromkeys((key, key.upper()))), action, key.upper(), description)
+
+
 KEYS = (
-    Key(("a", "A"), "correct", "A", "the caption is correct"),
-    Key(("d", "D"), "drop", "D", "wrong: remove the pair"),
-    Key(("l", "L"), "wrong", "L", "wrong: label only, the pair stays in exports"),
-    Key(("1",), "suggestion-1", "1", "wrong: use the first suggestion"),
-    Key(("2",), "suggestion-2", "2", "wrong: use the second suggestion"),
-    Key(("3",), "suggestion-3", "3", "wrong: use the third suggestion"),
-    Key(("e", "E"), "edit", "E", "write your own correction (Ctrl+Enter saves, Esc cancels)"),
-    Key(
-        ("w", "W"), "words", "W", "select words: ← → move, Enter marks a word as wrong, Esc leaves"
-    ),
-    Key(("b", "B"), "abstract", "B", "vague: describes nothing visible"),
-    Key(("u", "U"), "unsure", "U", "not sure"),
-    Key(("z", "Z"), "undo", "Z", "undo the last verdict"),
-    Key(("y", "Y"), "redo", "Y", "redo"),
+    _key("a", "correct", "the caption is correct"),
+    _key("d", "drop", "wrong: remove the pair"),
+    _key("l", "wrong", "wrong: label only, the pair stays in exports"),
+    _key("1", "suggestion-1", "wrong: use the first suggestion"),
+    _key("2", "suggestion-2", "wrong: use the second suggestion"),
+    _key("3", "suggestion-3", "wrong: use the third suggestion"),
+    _key("e", "edit", "write your own correction (Ctrl+Enter saves, Esc cancels)"),
+    _key("w", "words", "select words: ← → move, Enter marks a word as wrong, Esc leaves"),
+    _key("b", "abstract", "vague: describes nothing visible"),
+    _key("u", "unsure", "not sure"),
+    _key("z", "undo", "undo the last verdict"),
+    _key("y", "redo", "redo"),
     Key(("j", "J", "ArrowDown"), "next", "J or ↓", "next pair"),
     Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair"),
-    Key(("c", "C"), "next-caption", "C", "next caption of this picture"),
+    _key("c", "next-caption", "next caption of this picture"),
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
-    Key(("g", "G"), "grid", "G", "grid of many pairs, or back to one pair"),
-    Key(("f", "F"), "replace", "F", "edit many captions: find and replace, prefix, suffix"),
-    Key(("t", "T"), "tag", "T", "tag this pair, or those selected in the grid"),
-    Key(("v", "V"), "rule", "V", "one verdict for all pairs of this queue, with a preview"),
-    Key(
-        ("m", "M"),
-        "same-word",
-        "M",
-        "more like this: the same suspect word (press again for all pairs)",
-    ),
-    Key(("p", "P"), "same-picture", "P", "pictures like this one (press again for all pairs)"),
-    Key(("s", "S"), "suggest", "S", "ask for suggestions"),
-    Key(
-        ("r", "R"), "richer", "R", "suggest a richer caption: this one is right but says too little"
-    ),
-    Key(
-        ("n", "N"),
+    _key("g", "grid", "grid of many pairs, or back to one pair"),
+    _key("f", "replace", "edit many captions: find and replace, prefix, suffix"),
+    _key("t", "tag", "tag this pair, or those selected in the grid"),
+    _key("v", "rule", "one verdict for all pairs of this queue, with a preview"),
+    _key("m", "same-word", "more like this: the same suspect word (press again for all pairs)"),
+    _key("p", "same-picture", "pictures like this one (press again for all pairs)"),
+    _key("s", "suggest", "ask for suggestions"),
+    _key("r", "richer", "suggest a richer caption: this one is right but says too little"),
+    _key(
+        "n",
         "note",
-        "N",
         "write a note, saved with the next verdict (Ctrl+Enter: keep the verdict, save the note)",
     ),
-    Key(("i", "I"), "guidelines", "I", "show or hide the dataset's guidelines"),
-    Key(("h", "H"), "phrases", "H", "show or hide the support of each phrase"),
-    Key(("x", "X"), "zoom", "X", "enlarge the picture, or fit it again"),
-    Key(("/",), "search", "/", "search the captions"),
-    Key(("?",), "help", "?", "show or hide this list"),
+    _key("i", "guidelines", "show or hide the dataset's guidelines"),
+    _key("h", "phrases", "show or hide the support of each phrase"),
+    _key("x", "zoom", "enlarge the picture, or fit it again"),
+    _key("/", "search", "search the captions"),
+    _key("?", "help", "show or hide this list"),
 )
 
 
 def key_table() -> dict[str, str]:
     """KeyboardEvent.key to action."""
     return {name: key.action for key in KEYS for name in key.keys}
-
-
-def help_overlay() -> Markup:
-    """The list of all keys, hidden until requested."""
-    return render("help.html", keys=KEYS)

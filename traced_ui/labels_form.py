@@ -2,7 +2,6 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -10,8 +9,8 @@ from backend.review.labels import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.login import seen_by
-from traced_ui.messages import guarded, note
-from traced_ui.templates import render
+from traced_ui.messages import QUIET, guarded, note
+from traced_ui.templates import counted, render
 
 #: The file that the labels seem to come from; it is their author.
 _NAME = "pasted by {}"
@@ -57,16 +56,15 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         act = undo_labels(workspace.store, chosen_id, _file(workspace, request))
         if act is None:
             return note("No pasted label is in effect.")
-        return note(f"{act.together:,} verdicts are taken back.", "good")
+        return note(f"{counted(act.together, 'verdict')} taken back.", "good")
 
     def cleared() -> str:
         return ""
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    look.click(previewed, [dataset, text], [message], **options)
-    give.click(give_verdicts, [dataset, text], [message], **options)
-    undo.click(undone, [dataset], [message], **options)
-    dataset.change(cleared, None, [message], **options)
+    look.click(previewed, [dataset, text], [message], **QUIET)
+    give.click(give_verdicts, [dataset, text], [message], **QUIET)
+    undo.click(undone, [dataset], [message], **QUIET)
+    dataset.change(cleared, None, [message], **QUIET)
 
 
 def ending_of(text: str) -> str:

@@ -1,6 +1,7 @@
-"""The bar at the top, the pages below it, and what lies over them."""
+"""The bar at the top, the pages below it, what lies over them, and how they look."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -8,6 +9,7 @@ import gradio as gr
 from backend.review.queue_form import id_in
 from backend.workspace import Workspace
 from traced_ui import (
+    board,
     dataset_jobs,
     dataset_settings,
     datasets,
@@ -19,14 +21,21 @@ from traced_ui import (
     playground,
     progress,
     retrain,
-    review,
     rooms,
     team,
 )
 from traced_ui.jobs import build_button, build_drawer
-from traced_ui.keyboard import help_overlay
+from traced_ui.keyboard import KEYS
+from traced_ui.messages import QUIET
 from traced_ui.templates import render
 
+#: All pages, the bar at the top and what lies over the pages, and the review page.
+STYLES = [
+    Path(__file__).with_name("styles.css"),
+    Path(__file__).with_name("rooms.css"),
+    Path(__file__).with_name("board") / "board.css",
+]
+_FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 #: The pages but Review, by name: each builds itself, and returns what draws it when it is opened.
 _PAGES: dict[str, Callable[[Workspace, gr.Dropdown], tuple[Any, ...] | None]] = {
     "map": picture_map.build,
@@ -51,27 +60,27 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
         title="TRACED Curator", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as blocks:
         with gr.Row(elem_id="traced-header"):
-            gr.HTML(rooms.rooms_html(), elem_id="traced-rooms")
+            gr.HTML(render("header/rooms.html", rooms=rooms.ROOMS), elem_id="traced-rooms")
             dataset = gr.Dropdown(
                 dataset_jobs.choices(workspace), value=dataset_id, label="Dataset", container=False,
                 elem_id="traced-dataset", min_width=160, scale=0,
             )  # fmt: skip
-            gr.HTML(rooms.corner_html(), elem_id="traced-corner")
+            gr.HTML(render("header/corner.html", room=rooms.DATASET), elem_id="traced-corner")
             try_button = gr.Button("Try one picture", elem_id="traced-try-open", size="sm", scale=0)
             jobs_button = build_button()
-            gr.HTML(rooms.tools_html(), elem_id="traced-tools")
+            gr.HTML(render("header/tools.html"), elem_id="traced-tools")
             who = gr.HTML(elem_id="traced-who")
-        gr.HTML(rooms.pages_html(), elem_id="traced-pages")
+        gr.HTML(render("header/pages.html", rooms=rooms.WITH_PAGES), elem_id="traced-pages")
         # Gradio's own buttons are hidden: the header has others (board/rooms.js).
         with gr.Tabs(elem_id="traced-tabs", overflow_behavior="wrap"):
             for page in rooms.PAGES:
                 with gr.Tab(page.title, id=page.name) as tab:
                     if page.name == "review":
-                        review.build(dataset, dataset_id)
+                        board.build(dataset, dataset_id)
                     elif drawn := _PAGES[page.name](workspace, dataset):
                         _draw(page.name, tab, dataset, *drawn)
         playground.build_panel(workspace, dataset, try_button)
-        gr.HTML(help_overlay())
+        gr.HTML(render("help.html", keys=KEYS))
         build_drawer(workspace, blocks, jobs_button)
 
         def named(current: int | None, request: gr.Request) -> gr.Dropdown:
@@ -84,12 +93,11 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
 
         def greeted(request: gr.Request) -> str:
             """The logged-in user and the logout link; empty without login."""
-            if not request.username:
-                return ""
-            return render("logged_in.html", name=request.username)
+            name = request.username
+            return render("logged_in.html", name=name) if name else ""
 
-        blocks.load(greeted, None, [who], api_visibility="private", show_progress="hidden")
-        blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
+        blocks.load(greeted, None, [who], **QUIET)
+        blocks.load(named, [dataset], [dataset], **QUIET)
     return blocks
 
 
@@ -104,5 +112,34 @@ def _draw(
     changes = [dataset.change] if name in _FOLLOW_THE_DATASET else []
     gr.on(
         [tab.select, *changes], draw, inputs, outputs, trigger_mode="always_last",
-        api_visibility="private", show_progress="hidden",
+        **QUIET,
     )  # fmt: skip
+
+
+def make_theme() -> gr.themes.Base:
+    """The theme, with local fonts only: nothing is downloaded."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.teal,
+        neutral_hue=gr.themes.colors.slate,
+        font=_FONTS,
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "monospace"],
+        radius_size=gr.themes.sizes.radius_md,
+        spacing_size=gr.themes.sizes.spacing_sm,
+        text_size=gr.themes.sizes.text_md,
+    ).set(
+        body_background_fill="#f5f6f8",
+        body_background_fill_dark="#14171c",
+        block_background_fill="#ffffff",
+        block_background_fill_dark="#1c2027",
+        body_text_color_subdued="#525b67",
+        body_text_color_subdued_dark="#a9b2be",
+        block_info_text_color="#525b67",
+        block_info_text_color_dark="#a9b2be",
+        block_label_text_color="#414a56",
+        block_label_text_color_dark="#c3cad4",
+        button_primary_background_fill="#0b6e66",
+        button_primary_background_fill_dark="#0b6e66",
+        button_primary_background_fill_hover="#095a54",
+        button_primary_background_fill_hover_dark="#0e8379",
+        button_primary_text_color="#ffffff",
+    )

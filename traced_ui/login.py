@@ -19,7 +19,7 @@ from fastapi import Form
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, cookie_parser
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.accounts.team_accounts import LOGIN_HOLDS, Team
 from backend.accounts.throttle import Throttle, known_device, network_of, new_device
@@ -85,12 +85,21 @@ class Guard:
         visitor = await anyio.to_thread.run_sync(self._who, tokens, scope["path"])
         if visitor is not None:
             scope[_KEY], scope[_IS_READER] = visitor
+            has_begun = False
+
+            async def answer(message: Message) -> None:
+                nonlocal has_begun
+                has_begun = True
+                await send(message)
+
             with anyio.CancelScope() as request:
                 watching = asyncio.create_task(self._end_with_login(request, tokens, scope["path"]))
                 try:
-                    await self._app(scope, receive, send)
+                    await self._app(scope, receive, answer)
                 finally:
                     watching.cancel()
+            if request.cancelled_caught and not has_begun and scope["type"] == "http":
+                await _refusal(scope, self._root)(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 4401})
         else:
@@ -99,7 +108,7 @@ class Guard:
     async def _end_with_login(
         self, request: anyio.CancelScope, tokens: Sequence[str], path: str
     ) -> None:
-        """Cut an open stream off when its login has ended, in whichever process."""
+        """Cut a request off when its login has ended, in whichever process."""
         is_open = True
         while is_open:
             await anyio.sleep(_CHECKED_EVERY)

@@ -1,4 +1,4 @@
-"""User-facing error messages: no traceback reaches a page."""
+"""What handlers of pages share: error messages for users, and what a script in the browser sent."""
 
 import functools
 import logging
@@ -14,6 +14,9 @@ from traced_ui.templates import part
 T = TypeVar("T")
 
 log = logging.getLogger(f"traced.{__name__}")
+
+#: Options of an event that no program calls and whose outputs are not dimmed meanwhile.
+QUIET: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 def note(text: str, kind: str = "info") -> Markup:
@@ -54,3 +57,18 @@ def guarded_steps(steps: Iterator[T]) -> Iterator[T]:
 
 def _warning(error: Exception) -> gr.Error:
     return gr.Error(part("plain", explained(error)), duration=12, print_exception=False)
+
+
+def event_value(event: gr.EventData, name: str, default: Any) -> Any:
+    """The value sent under `name`; `default` if there is none or it is null.
+
+    >>> event_value(gr.EventData(None, {"pair": 3, "action": None}), "pair", 0)
+    3
+    >>> [event_value(gr.EventData(None, data), "pair", 0) for data in ({}, None, "pair")]
+    [0, 0, 0]
+    """
+    try:
+        value = getattr(event, name)
+    except (AttributeError, TypeError):
+        return default
+    return default if value is None else value

@@ -20,8 +20,8 @@ from backend.jobs.model_manager import ModelView, Removal
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html
-from traced_ui.messages import guarded, note
-from traced_ui.templates import render
+from traced_ui.messages import QUIET, guarded, note
+from traced_ui.templates import counted, render
 
 _OWN = "the dataset's own model"
 
@@ -102,14 +102,13 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         removal = workspace.models.remove(chosen_by(workspace, name, request))
         return note(removed_message(removal), "good"), gr.Column(visible=False), *draw(None)
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    get.click(download, [model], [job_id, message, timer], **options)
-    measure.click(probe, [model], [job_id, message, timer], **options)
-    timer.tick(watch, [job_id, model], [message, timer, table], **options)
-    choose.click(make_default, [model], [message, table], **options)
-    drop.click(ask, [model], [going, removal, deletion_preview, message], **options)
-    sure.click(remove, [going], [message, removal, table, model], **options)
-    gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **options)
+    get.click(download, [model], [job_id, message, timer], **QUIET)
+    measure.click(probe, [model], [job_id, message, timer], **QUIET)
+    timer.tick(watch, [job_id, model], [message, timer, table], **QUIET)
+    choose.click(make_default, [model], [message, table], **QUIET)
+    drop.click(ask, [model], [going, removal, deletion_preview, message], **QUIET)
+    sure.click(remove, [going], [message, removal, table, model], **QUIET)
+    gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **QUIET)
     return draw, [model], [table, model]
 
 
@@ -222,7 +221,7 @@ def _offer(view: ModelView, pairs: int, name: str = "") -> str:
         parts.append(f"{size(view.download)} to download" if view.download else "to download")
     if view.seconds is not None and pairs:
         seconds = view.seconds * (pairs + copies_of(pairs)) / 1000
-        parts.append(f"{about(view)} {duration(seconds)} for {pairs:,} pairs")
+        parts.append(f"{about(view)} {duration(seconds)} for {counted(pairs)}")
     return " · ".join(parts)
 
 

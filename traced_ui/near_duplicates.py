@@ -14,14 +14,12 @@ from backend.engine.specificity.picture_bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
 from backend.review.near_duplicates import groups_of
 from backend.review.views import DuplicatesView, KeptView
-from backend.workspace import VerdictRow, Workspace
-from traced_ui.events import event_value
-from traced_ui.job_button import start_by
+from backend.workspace import Workspace
+from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.markup import pairs_text
-from traced_ui.messages import explained, note
+from traced_ui.messages import QUIET, event_value, explained, note
 from traced_ui.review_page import LISTED
-from traced_ui.templates import part, render
+from traced_ui.templates import counted, part, render
 
 SCRIPT = Path(__file__).with_name("near_duplicates.js")
 #: Groups per page, and pictures shown per group.
@@ -71,13 +69,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             return note(explained(error), "warning"), gr.skip(), gr.skip()
         return message, page_html(visible_workspace, dataset_id, groups_shown, place), place
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     bus.keypress(
         act, [dataset, show, after], [toast, page, after], queue=False, trigger_mode="multiple",
-        **options,
+        **QUIET,
     )  # fmt: skip
     drawn = (draw, [dataset, show], [toast, page, after])
-    show.change(*drawn, trigger_mode="always_last", **options)
+    show.change(*drawn, trigger_mode="always_last", **QUIET)
     start_by(start, status, workspace, dataset, "duplicates", drawn, threshold=threshold)
     return drawn
 
@@ -98,8 +95,13 @@ def _done(
         done = workspace.review.keep_one(dataset_id, group, kept_pair, versions, author)
         return note(kept_message(done), "good" if done.dropped else "info"), place
     if action in ("undo", "redo"):
-        what = workspace.review.undo if action == "undo" else workspace.review.redo
-        return _taken(what(dataset_id, author=author), action), place
+        is_undo = action == "undo"
+        move = workspace.review.undo if is_undo else workspace.review.redo
+        verdict = move(dataset_id, author=author)
+        if verdict is None:
+            return note(f"There is nothing to {action}."), place
+        text = f"{'Undone' if is_undo else 'Redone'}: {counted(verdict.together)}."
+        return note(text, "good"), place
     if action == "next-page":
         return "", int(event_value(event, "after", 0))
     if action == "first-page":
@@ -109,20 +111,13 @@ def _done(
 
 def kept_message(done: KeptView) -> str:
     """A report on the other pictures of a group."""
-    dropped_text = f"Kept. {pairs_text(done.dropped)} dropped."
+    dropped_text = f"Kept. {counted(done.dropped)} dropped."
     message = dropped_text if done.dropped else "Nothing was dropped."
     if done.left_alone:
         message += f" {done.left_alone} with another verdict were not changed."
     if done.passed_over:
         message += f" {done.passed_over} decided in the meantime were not changed."
     return message + (" Press Z to undo." if done.dropped else "")
-
-
-def _taken(verdict: VerdictRow | None, action: str) -> str:
-    if verdict is None:
-        return note(f"There is nothing to {action}.")
-    verb = "Undone" if action == "undo" else "Redone"
-    return note(f"{verb}: {pairs_text(verdict.together)}.", "good")
 
 
 def page_html(

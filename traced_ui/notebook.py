@@ -28,7 +28,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TracedError
 from backend.jobs.export_scores import feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
-from backend.jobs.stored_trajectories import latest_batches
+from backend.jobs.stored_rows import latest_batches
 from backend.review.queue_form import from_text
 from backend.review.views import PairView
 from backend.settings import load_settings

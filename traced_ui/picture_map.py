@@ -19,12 +19,11 @@ from backend.review.charts import map_of, region_of
 from backend.review.queue_form import as_query, cleaned
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
-from traced_ui.events import event_value
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout
-from traced_ui.job_button import start_by
+from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
-from traced_ui.messages import explained, note
-from traced_ui.templates import part, render
+from traced_ui.messages import QUIET, event_value, explained, note
+from traced_ui.templates import counted, part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
 COLOURS = {"chance of error": "p_error", "concrete to vague": "icc", "verdict": "verdict"}
@@ -98,12 +97,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             return note(explained(error), "warning"), "", ""
         return "", "", ""
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     bus.keypress(
-        act, [dataset], [region, card, tiles], queue=False, trigger_mode="multiple", **options
+        act, [dataset], [region, card, tiles], queue=False, trigger_mode="multiple", **QUIET
     )
     redraw = (draw, [dataset, colour], [chart, empty, hint, region])
-    colour.change(*redraw, trigger_mode="always_last", **options)
+    colour.change(*redraw, trigger_mode="always_last", **QUIET)
     start_by(start, status, workspace, dataset, "map", redraw)
     return redraw
 
@@ -125,9 +123,9 @@ def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -
     rows = workspace.review.queue_page(every, None, SHOWN).rows
     review = "" if counts[1] else "&review=all"
     address = f"?dataset={dataset_id}&{as_query(fields)}{review}"
-    inside, undecided = (
-        f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}" for count in counts
-    )
+    most = f"more than {MOST_COUNTED:,}"
+    inside = counted(counts[0]) if counts[0] <= MOST_COUNTED else f"{most} pairs"
+    undecided = f"{counts[1]:,}" if counts[1] <= MOST_COUNTED else most
     return render("map/region.html", address=address, inside=inside, undecided=undecided, rows=rows,
                   dataset_id=dataset_id)  # fmt: skip
 

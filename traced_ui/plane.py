@@ -20,12 +20,10 @@ from backend.review.queue_form import as_query, cleaned, from_fields
 from backend.review.views import PlanePoint, PlaneView, ThresholdView
 from backend.verdict_texts import about_caption
 from backend.workspace import MOST_COUNTED, Workspace
-from traced_ui.events import event_value
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, quiet
 from traced_ui.login import seen_by
-from traced_ui.markup import percent
-from traced_ui.messages import note
-from traced_ui.templates import part, render
+from traced_ui.messages import QUIET, event_value, note
+from traced_ui.templates import counted, part, percent, render
 
 SCRIPT = Path(__file__).with_name("plane.js")
 #: Rows of a table, and (address, text) of the links below it.
@@ -101,27 +99,28 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         except SettingsError as problem:
             return note(str(problem), "warning")
         count = seen_by(workspace, request).review.queue_count(filter, MOST_COUNTED + 1)
-        label = f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+        label = counted(count, "undecided pair")
+        if count > MOST_COUNTED:
+            label = f"{MOST_COUNTED:,}+ undecided pairs"
         return render("plane/link.html", address=_address(dataset_id, fields), count=label)
 
     def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
         """Copy the bounds of the drawn box into the fields; their change updates the link."""
         sides = (
             event_value(event, key, default)
-            for key, default in zip(_SIDES, _WHOLE[:4], strict=True)
+            for key, default in zip(("p_from", "p_to", "icc_from", "icc_to"), _WHOLE, strict=False)
         )
         left, right, low, high = (round(min(1.0, max(0.0, float(side))), 3) for side in sides)
         if upwards == "specificity":
             return left, right, 0, 1, low, high
         return left, right, low, high, 0, 1
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    bus.keypress(selected, [up], fields, queue=False, **options)
+    bus.keypress(selected, [up], fields, queue=False, **QUIET)
     for number in fields:
-        number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **options)
+        number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **QUIET)
     axes, drawn = [dataset, up, colour, most], [chart, link, regions, tables]
     for control in (up, colour, most):
-        control.change(draw, axes, drawn, trigger_mode="always_last", **options)
+        control.change(draw, axes, drawn, trigger_mode="always_last", **QUIET)
     return draw, axes, drawn
 
 
@@ -150,9 +149,6 @@ def _text(name: str, value: float) -> str:
     return f"{math.log(max(1e-9, min(1.0, value))):.4f}"
 
 
-_SIDES = ("p_from", "p_to", "icc_from", "icc_to")
-
-
 def _address(dataset_id: int, fields: dict[str, str]) -> str:
     return f"?dataset={dataset_id}&{as_query(fields)}"
 
@@ -179,12 +175,11 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
         middles = [(place + 0.5) / view.size for place in range(view.size)]
         figure.add_heatmap(
             x=middles, y=middles, z=[[count**0.5 for count in row] for row in ground],
-            customdata=ground, showscale=False, name="pairs",
+            customdata=[[counted(count) for count in row] for row in ground], showscale=False,
+            name="pairs",
             colorscale=[[0, "rgba(59,130,196,0)"], [1, "rgba(59,130,196,.55)"]],
-            hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}: %{{customdata}} pairs"
-            "<extra></extra>",
+            hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}: %{{customdata}}<extra></extra>",
         )  # fmt: skip
-    named: dict[str, list[Any]] = {}
     if scale := _SCALES.get(colour):
         valued_points = [
             (point, value) for point in points if (value := scale.value(point)) is not None
@@ -202,11 +197,8 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
             "<extra></extra>",
         )  # fmt: skip
         points = []
-    for point in points:
-        named.setdefault(about_caption(point.decision), []).append(point)
     for name, (colour, mark) in VERDICT_LOOKS.items():
-        members = named.get(name, [])
-        if members:
+        if members := [point for point in points if about_caption(point.decision) == name]:
             figure.add_scattergl(
                 x=[point.p_error for point in members], y=[height(point) for point in members],
                 mode="markers",

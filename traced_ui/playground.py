@@ -17,17 +17,14 @@ from backend.progress import duration
 from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import models_page
-from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import readable
-from traced_ui.events import event_value
-from traced_ui.highlighting import highlighted_caption
+from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import guarded, guarded_steps
+from traced_ui.messages import QUIET, event_value, guarded, guarded_steps
 from traced_ui.models_page import about, size
-from traced_ui.steps import steps_list
 from traced_ui.support import phrase_chips
 from traced_ui.templates import part, render
-from traced_ui.trajectory_chart import trajectory_chart
+from traced_ui.trajectory_chart import steps_list, trajectory_chart
 
 EXAMPLES = 6
 #: JavaScript: on a phone, results are below the examples.
@@ -56,7 +53,7 @@ def build_panel(workspace: Workspace, dataset: gr.Dropdown, opener: gr.Button) -
     image, caption, model = fields
     opener.click(
         opened, [image, model], [panel, model, image, caption, *outputs],
-        api_visibility="private", show_progress="hidden",
+        **QUIET,
     )  # fmt: skip
 
 
@@ -202,7 +199,9 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         try:
             result = play(image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
-            return refused_html(str(refusal), workspace.models.listed()), "", "", ""
+            models = alternatives(workspace.models.listed())
+            html = render("playground_refused.html", why=str(refusal), alternatives=models)
+            return html, "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)
@@ -275,11 +274,6 @@ def short_time(seconds: float) -> str:
     if seconds < 0.05:
         return "less than 0.1 s"
     return f"{seconds:.1f} s" if seconds < 9.95 else duration(seconds)
-
-
-def refused_html(why: str, views: Sequence[ModelView]) -> str:
-    """A note that the model does not know the picture, with models that may."""
-    return render("playground_refused.html", why=why, alternatives=alternatives(views))
 
 
 def result_html(result: PlaygroundResult, picture: str) -> str:

@@ -12,8 +12,7 @@ from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
 from traced_ui.login import seen_by
-from traced_ui.markup import number
-from traced_ui.templates import part, render
+from traced_ui.templates import counted, number, part, render
 
 #: Minimum number of days on the axis of the pace chart.
 FEWEST_DAYS = 14
@@ -71,12 +70,14 @@ def expected_figure(view: ProgressView) -> go.Figure:
     for place, split in enumerate(view.expected):
         figure.add_bar(
             x=[(tenth + 0.5) / 10 for tenth in range(10)], y=list(split.tenths), width=0.09,
-            name=escape(split.name[:60]) or "pairs",
+            name=escape(split.name[:60], quote=False) or "pairs",
             marker={"color": _CURATORS[place % len(_CURATORS)]},
-            hovertemplate="%{y} pairs<extra></extra>",
+            customdata=[counted(pairs) for pairs in split.tenths],
+            hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
     quiet(figure, "chance of error", "pairs")
-    figure.update_layout(barmode="stack", xaxis={"range": [0, 1], "tickformat": ".0%"})
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(range=[0, 1], dtick=0.2, tickformat=".0%")
     return figure
 
 
@@ -104,7 +105,7 @@ def pace_figure(view: ProgressView) -> go.Figure:
         days = [(day, count) for name, day, count in view.pace if name == author]
         figure.add_bar(
             x=[day for day, _ in days], y=[count for _, count in days],
-            name=author.replace("<", "&lt;")[:60],
+            name=escape(author[:60], quote=False),
             marker={"color": _CURATORS[place % len(_CURATORS)]}, width=0.5,
         )  # fmt: skip
     quiet(figure, "day", "verdicts")
@@ -127,7 +128,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
     figure.add_scatter(
         x=[bin.probability for bin in view.calibration],
         y=[bin.share_wrong for bin in view.calibration],
-        text=[f"{bin.pairs} pairs" for bin in view.calibration],
+        text=[counted(bin.pairs) for bin in view.calibration],
         mode="lines+markers", name="verdicts, with 95 % interval",
         line={"color": S_COLOUR, "width": 3},
         error_y={

@@ -8,8 +8,8 @@ from backend.errors import SettingsError
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
 from traced_ui.jobs import Started, begin, job_html, table, unfollowed
-from traced_ui.messages import guarded, note
-from traced_ui.templates import part, render
+from traced_ui.messages import QUIET, guarded, note
+from traced_ui.templates import counted, part, render
 
 _FIGURES = {
     "auc": ("AUC, cross-validated", "on pairs not trained on; 0.5 is chance"),
@@ -50,7 +50,7 @@ def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
     moved = report.get("new_in_first_places")
     change = "" if moved is None else f"{moved} of the first {_FIRST} would change; "
     ranks = "it ranks your verdicts better" if is_better else "it ranks your verdicts no better"
-    source = f"{verdicts:,} verdicts" if verdicts else "planted errors"
+    source = counted(verdicts, "verdict") if verdicts else "planted errors"
     sentence = f"Trained on {source}. {change}{ranks}."
     return Candidate(newest.id, sentence, is_better)
 
@@ -125,15 +125,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             message = note(trained if job.kind == "train" else adopted, "good")
         return message, gr.Timer(active=False), *shown(dataset_id)
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     tables, started = [comparison, keep, adopt, classifier], [job_id, status, timer]
-    start.click(begin_training, [dataset], started, **options)
-    adopt.click(use_newest, [dataset], started, **options)
-    use.click(begin_adopting, [dataset, classifier], started, **options)
-    keep.click(decline, [dataset], [declined_id, *tables], **options)
-    timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
-    dataset.change(unfollowed, None, started, **options)
-    gr.on(None, shown, [dataset], tables, **options)
+    start.click(begin_training, [dataset], started, **QUIET)
+    adopt.click(use_newest, [dataset], started, **QUIET)
+    use.click(begin_adopting, [dataset, classifier], started, **QUIET)
+    keep.click(decline, [dataset], [declined_id, *tables], **QUIET)
+    timer.tick(watch, [job_id, dataset], [status, timer, *tables], **QUIET)
+    dataset.change(unfollowed, None, started, **QUIET)
+    gr.on(None, shown, [dataset], tables, **QUIET)
 
 
 def _choice(label: str, candidate: Candidate | None, for_better: bool) -> gr.Button:

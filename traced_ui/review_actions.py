@@ -43,8 +43,7 @@ from backend.workspace import (
     Workspace,
 )
 from traced_ui import review_page
-from traced_ui.abstractness import explained_abstractness
-from traced_ui.markup import pairs_text
+from traced_ui.highlighting import explained_abstractness
 from traced_ui.messages import explained, note
 from traced_ui.page_state import (
     LONGEST_DRAFT,
@@ -56,9 +55,8 @@ from traced_ui.page_state import (
     Return,
     TagChange,
 )
-from traced_ui.steps import steps_list
-from traced_ui.templates import part, render
-from traced_ui.trajectory_chart import trajectory_chart
+from traced_ui.templates import counted, part, render
+from traced_ui.trajectory_chart import steps_list, trajectory_chart
 
 PAGE = 30
 #: Maximum number of captions that a page edits synchronously.
@@ -386,7 +384,7 @@ class OpenPage:
             note=act.note,
             fingerprints={pair: fingerprint for pair, _, fingerprint in act.pairs if fingerprint},
         )
-        message = f"{saved_text(act.decision, False, None)} {pairs_text(len(done.written))} saved."
+        message = f"{saved_text(act.decision, False, None)} {counted(len(done.written))} saved."
         self._say(
             f"{message} Press Z to undo them all.{_passed_over(len(done.passed_over))}", "good"
         )
@@ -429,7 +427,7 @@ class OpenPage:
                 self.review.tag(
                     self._pairs_here(change.pairs), change.name, self.author, change.remove
                 )
-            self._say(f"Undone: the tags of {pairs_text(len(change.pairs))}.", "good")
+            self._say(f"Undone: the tags of {counted(len(change.pairs))}.", "good")
             self.state.tagging = []
             self._clear_outdated_filter()
             return None
@@ -495,7 +493,7 @@ class OpenPage:
         self.state.after = None
         self.state.advance()
         self._say(
-            f"{done.changed:,} captions changed. Press Z to undo them all."
+            f"{counted(done.changed, 'caption')} changed. Press Z to undo them all."
             + _passed_over(done.passed_over),
             "good",
         )
@@ -560,7 +558,7 @@ class OpenPage:
                 TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             ]
         verb = "taken from" if is_removal else "given to"
-        self._say(f"The tag was {verb} {pairs_text(len(changed_ids))}. Press Z to undo.", "good")
+        self._say(f"The tag was {verb} {counted(len(changed_ids))}. Press Z to undo.", "good")
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
@@ -584,7 +582,7 @@ class OpenPage:
             TagChange(name=name, pairs=moved_ids, remove=False),
         ]  # fmt: skip
         undo = " Press Z to undo." if self.state.tagging else ""
-        self._say(f"The tag of {pairs_text(len(moved_ids))} is “{new}” now.{undo}", "good")
+        self._say(f"The tag of {counted(len(moved_ids))} is “{new}” now.{undo}", "good")
         self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
@@ -886,9 +884,11 @@ class OpenPage:
         if state.after is not None and state.pair not in [row.pair_id for row in page.rows]:
             state.after = None
             page = self.review.queue_page(filter, None, self._page_size())
+        similar_to = id_in(state.filter.get("like", "").partition(":")[2])
+        like = "" if similar_to is None else self.review.open_pair(similar_to).external_id[:60]
         left = review_page.queue(
             page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
-            page.next_cursor is not None, state.after is None, self._views(), self._like(),
+            page.next_cursor is not None, state.after is None, self._views(), like,
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
         )  # fmt: skip
@@ -903,11 +903,6 @@ class OpenPage:
             return f"{counts.total - counts.reviewed:,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-
-    def _like(self) -> str:
-        """The external id of the pair that the similarity search started from; "" if none."""
-        pair = id_in(self.state.filter.get("like", "").partition(":")[2])
-        return self.review.open_pair(pair).external_id[:60] if pair is not None else ""
 
     def _say(self, text: str, kind: str = "info") -> None:
         self.toast += note(text, kind)
@@ -972,7 +967,7 @@ def _decided_all(done: RuleReport | JobView) -> str:
     if done.left_alone:
         left += f" {done.left_alone:,} had a verdict, no caption, or were changed meanwhile."
     text = saved_text(done.decision, False, None)
-    return f"{text} {pairs_text(done.given)} decided by a rule. Press Z to undo them all.{left}"
+    return f"{text} {counted(done.given)} decided by a rule. Press Z to undo them all.{left}"
 
 
 def _many(verdict: VerdictRow) -> str:

@@ -11,7 +11,6 @@ from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
 from backend.engine.statistics.stopping import ENOUGH
-from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.reports import JobView
 from backend.review.pair_selection import LONGEST
 from backend.review.queue_form import (
@@ -36,15 +35,13 @@ from backend.review.views import (
 )
 from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, judgement
 from backend.workspace import Group, ReviewCounts
-from traced_ui import specificity
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
-from traced_ui.markup import percent
 from traced_ui.reasons import expectations_by_word, reasons_section
-from traced_ui.support import phrases_section
-from traced_ui.templates import part, render
+from traced_ui.support import enrichments, phrases_section, specificity_line
+from traced_ui.templates import part, percent, render
 
 #: Verdicts with a button: (key shown, button text, explanation).
 DECISIONS = {
@@ -278,8 +275,10 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     """Picture, caption, verdicts and suggestions of one pair. `is_sampled`: it was mixed into the
     queue at random."""
     trajectory = view.trajectory
+    removal = None
     # Only word elimination deletes words; in other trajectories a step replaces them.
-    deletes = trajectory is not None and trajectory.captions is None
+    if trajectory is not None and trajectory.captions is None:
+        removal = {word: step for step, word in enumerate(trajectory.removed, 1)}
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
     correction = view.corrected_caption
     suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
@@ -296,7 +295,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         is_deferred=is_unjudged or view.looks_abstract or not is_whole,
         caption=highlighted_caption(
             view.caption, view.suspects, view.words_read, gains,
-            _removal(trajectory) if deletes else None, view.wrong_words,
+            removal, view.wrong_words,
             expectations_by_word(trajectory), named,
         ),
         decisions=DECISIONS,
@@ -369,11 +368,6 @@ def _is_weak(suggestion: SuggestionView) -> bool:
     return suggestion.p_before - suggestion.p_after < LEAST_CHANGE
 
 
-def _removal(trajectory: Trajectory | None) -> dict[int, int]:
-    """The step at which each word was removed, by word index."""
-    return {word: step for step, word in enumerate(trajectory.removed, 1)} if trajectory else {}
-
-
 #: Characters of a caption shown on a card; opening the pair shows the rest.
 LONGEST_ON_CARD = 220
 
@@ -427,10 +421,15 @@ def table(
     lines = []
     for row in rows:
         decision = judgement(row.decision, row.enriches)
-        values = {EXTRA + name: _cut(str(v)) for name, v in extras.get(row.pair_id, {}).items()}
+        values = {}
+        for name, value in extras.get(row.pair_id, {}).items():
+            text = str(value)
+            is_long = len(text) > LONGEST_CELL
+            values[EXTRA + name] = f"{text[:LONGEST_CELL]} …" if is_long else text
         values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
         values["tag"] = "; ".join(tags.get(row.pair_id, ()))
-        values |= {name: _number(getattr(row, name)) for name in _PLAIN}
+        numbers = {name: getattr(row, name) for name in _PLAIN}
+        values |= {name: "" if n is None else f"{n:.4g}" for name, n in numbers.items()}
         values["decision"] = LISTED[decision] if decision else ""
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         lines.append((row, values, fingerprint))
@@ -439,14 +438,6 @@ def table(
         order=order.removeprefix(REVERSED), view=view, has_more=has_more,
         is_descending=is_descending(order), other_way=other_way(order),
     )  # fmt: skip
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]} …"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
 
 
 def beside(view: PairView) -> Markup:
@@ -466,7 +457,7 @@ def beside(view: PairView) -> Markup:
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
-        specificity=specificity.line(view), enrichments=specificity.enrichments(view),
+        specificity=specificity_line(view), enrichments=enrichments(view),
         short=LISTED, guidelines=guidelines(view),
     )  # fmt: skip
 

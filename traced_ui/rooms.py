@@ -1,10 +1,6 @@
-"""The rooms of the program and their pages, and the bar at the top from which all are reached."""
+"""The rooms of the program and their pages, all reached from the bar at the top."""
 
 from typing import NamedTuple
-
-from markupsafe import Markup
-
-from traced_ui.templates import render
 
 
 class Page(NamedTuple):
@@ -39,24 +35,5 @@ DATASET = Room(
     ),
 )  # fmt: skip
 PAGES = tuple(page for room in (*ROOMS, DATASET) for page in room.pages)
-
-
-def rooms_html() -> Markup:
-    """The program's name and its four rooms."""
-    return render("header/rooms.html", rooms=ROOMS)
-
-
-def corner_html() -> Markup:
-    """Beside the dataset's name: its pages."""
-    return render("header/corner.html", room=DATASET)
-
-
-def tools_html() -> Markup:
-    """At the right: the theme and the keys."""
-    return render("header/tools.html")
-
-
-def pages_html() -> Markup:
-    """Below the bar: the pages of each room that has several; one list is shown at a time."""
-    rooms = [room for room in (*ROOMS, DATASET) if len(room.pages) > 1]
-    return render("header/pages.html", rooms=rooms)
+#: Those whose pages are listed below the bar, one list at a time.
+WITH_PAGES = tuple(room for room in (*ROOMS, DATASET) if len(room.pages) > 1)

@@ -22,10 +22,10 @@ from traced_ui import api, board, layout, transfers
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import Compressed, SafeHeaders
 from traced_ui.hosts import BelowPath, HostGuard
+from traced_ui.layout import STYLES, make_theme
 from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.problems import explain_malformed
 from traced_ui.sessions import keep_light, mounted_in
-from traced_ui.theme import STYLES, make_theme
 
 #: Picture sizes that pages request, in pixels; others are refused, so that nobody can fill the disk
 #: with thumbnails.

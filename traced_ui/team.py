@@ -7,12 +7,11 @@ import gradio as gr
 from backend.accounts.team_accounts import TeamView
 from backend.errors import SettingsError
 from backend.workspace import Workspace
-from traced_ui import accounts_form, keys_form
+from traced_ui import accounts_form
 from traced_ui.login import reader_of
-from traced_ui.markup import number, percent
-from traced_ui.messages import guarded, note
+from traced_ui.messages import QUIET, guarded, note
 from traced_ui.review_page import LISTED
-from traced_ui.templates import part, render
+from traced_ui.templates import number, part, percent, render
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
@@ -37,7 +36,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             message = gr.HTML(elem_id="team-message")
             accounts = gr.HTML(elem_id="team-accounts")
             accounts_form.build(workspace, accounts, lambda: accounts_html(workspace))
-            keys_form.build(workspace)
+            accounts_form.build_keys(workspace)
         with gr.Column(scale=2, min_width=420):
             page = gr.HTML(elem_id="team-page")
 
@@ -71,7 +70,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     save.click(keep, [dataset, share, people], [message], api_visibility="private")
     # Not redrawn each time the page is opened, so that unsaved input is kept.
     gr.on(
-        None, overlap, [dataset], [share, people], api_visibility="private", show_progress="hidden"
+        None, overlap, [dataset], [share, people], **QUIET
     )  # fmt: skip
     return draw, [dataset], [accounts, page]
 

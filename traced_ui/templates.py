@@ -12,11 +12,39 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from backend.templating import template_environment
-from traced_ui.markup import many, number, pairs_text, percent
 
 FOLDER = Path(__file__).with_name("templates")
 #: Gradio's HTML component has its own template language, which would evaluate `${…}` and `{{…}}`.
 _FOR_GRADIO = str.maketrans({"$": "&#36;", "{": "&#123;", "}": "&#125;"})
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number for display; a dash for None."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A probability for display; values close to 0 and 1 are shown as "< 1 %" and "> 99 %"."""
+    if value is None:
+        return "–"
+    if 0.995 <= value < 1:
+        return "> 99 %"
+    if 0 < value <= 0.005:  # 0.005 itself rounds to 0 %
+        return "< 1 %"
+    return f"{value:.0%}".replace("%", " %")
+
+
+def many(count: int) -> str:
+    """A count for display; counts are capped at 1000."""
+    return f"{count:,}+" if count >= 1000 else str(count)
+
+
+def counted(count: int, noun: str = "pair") -> str:
+    """
+    >>> counted(1), counted(2000), counted(0, "row")
+    ('1 pair', '2,000 pairs', '0 rows')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def render(name: str, /, **values: Any) -> Markup:
@@ -49,8 +77,8 @@ def environment() -> Environment:
     """The Jinja environment, with the templates' filters."""
     environment_of_pages = template_environment(FOLDER)
     environment_of_pages.filters.update(
-        number=number, percent=percent, many=many, pairs=pairs_text, picture=picture_source,
-        signed=_signed, width=_width,
+        number=number, percent=percent, many=many, counted=counted, picture=picture_source,
+        signed=_signed, width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages
 
@@ -62,8 +90,3 @@ def picture_source(pair_id: int, size: str) -> str:
 
 def _signed(value: float, digits: int = 3) -> str:
     return f"{value:+.{digits}f}"
-
-
-def _width(share: float) -> str:
-    """A share as a CSS length, unlike `percent`."""
-    return f"{share:.1%}"

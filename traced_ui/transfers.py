@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 import fastapi
+from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from backend.datasets.cells import escaped
@@ -37,7 +37,11 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
     @app.get("/exports/{job_id}.zip")
     def export(job_id: int, request: fastapi.Request) -> Response:
         try:
-            folder = export_of(seen_by(workspace, request), job_id)
+            # Of several curators' exports, only their own are seen.
+            job = seen_by(workspace, request).jobs.job(job_id)
+            folder = Path(str(job.result.get("out") or ""))
+            if job.kind != "export" or job.status != "done" or not job.result.get("out"):
+                raise NotFound(f"Job {job_id} has no export.")
             pieces = zipped(folder)
         except TracedError as problem:
             return _refused(problem)
@@ -62,19 +66,10 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
     @app.put("/uploads/{upload}")
     async def receive(upload: str, path: str, request: fastapi.Request) -> Response:
         """Receive one file as the body; nothing is kept if the connection ends before the file."""
-        writing = uploads.writing(upload, path)
         try:
-            file = await run_in_threadpool(writing.__enter__)
-            try:
+            async with contextmanager_in_threadpool(uploads.writing(upload, path)) as file:
                 async for piece in request.stream():
                     await run_in_threadpool(file.write, piece)
-            except BaseException as problem:
-                if not await run_in_threadpool(
-                    writing.__exit__, type(problem), problem, problem.__traceback__
-                ):
-                    raise
-            else:
-                await run_in_threadpool(writing.__exit__, None, None, None)
         except TracedError as problem:
             return _refused(problem)
         except ClientDisconnect:
@@ -103,15 +98,6 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
         except TracedError as problem:
             return _refused(problem)
         return Response(status_code=204)
-
-
-def export_of(workspace: Workspace, job_id: int) -> Path:
-    """The folder written by an export job; of several curators', their own. Raises NotFound."""
-    job = workspace.jobs.job(job_id)
-    out = str(job.result.get("out") or "")
-    if job.kind != "export" or job.status != "done" or not out:
-        raise NotFound(f"Job {job_id} has no export.")
-    return Path(out)
 
 
 def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:

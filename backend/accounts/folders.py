@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.addresses import is_address, is_below
 from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
+from backend.datasets.read_options import is_address, is_below
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
 
@@ -59,13 +59,6 @@ class Folders:
                 )
         return resolved
 
-    def check_export(self, path: str | Path) -> Path:
-        """The absolute path. Raises UnsafePath unless it is below one of the folders."""
-        resolved = typed_path(path)
-        if not any(folder in resolved.parents for folder in self.exports):
-            raise _refusal("export", path, self.exports)
-        return resolved
-
     def checked(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The paths among a background job's arguments, checked and absolute. Raises UnsafePath."""
         checked: dict[str, Any] = {}
@@ -74,7 +67,10 @@ class Folders:
             if is_address(out):
                 _check_address("export", out, self.export_addresses or self.exports)
             else:
-                checked["out"] = str(self.check_export(out))
+                resolved = typed_path(out)
+                if not any(folder in resolved.parents for folder in self.exports):
+                    raise _refusal("export", out, self.exports)
+                checked["out"] = str(resolved)
         elif kind == "import":
             path = str(arguments["path"])
             if is_address(path):

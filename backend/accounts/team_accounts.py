@@ -1,4 +1,5 @@
-"""Several curators on one database: accounts, logins, claims, agreement and disputes.
+"""Several curators on one database: accounts, logins, keys of programs, claims, agreement and
+disputes.
 
 Passwords are hashed with argon2, individually salted, and never stored.
 """
@@ -13,7 +14,6 @@ from functools import cache, cached_property
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from backend.accounts.program_keys import ApiKeys
 from backend.engine.statistics.agreement import Agreement, agreement, check_overlap
 from backend.errors import NotFound, SettingsError
 from backend.store import Store
@@ -25,7 +25,9 @@ from db.queries import claims as claim_queries
 from db.queries import curator_queries, dataset_queries
 from db.queries import dataset_queries as setting_queries
 from db.queries import opinions as opinion_queries
+from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
+from db.queries.opinions import DisputedPair
 from db.queries.pair_queue import QueueFilter
 
 
@@ -40,31 +42,6 @@ class AccountView:
 
 
 @dataclass(frozen=True)
-class AccountsView:
-    accounts: tuple[AccountView, ...]
-
-
-@dataclass(frozen=True)
-class OpinionView:
-    """One curator's verdict on a pair. `judgement`: see `backend.verdict_texts.judgement`."""
-
-    author: str
-    judgement: str
-    corrected_caption: str | None
-    decided_at: datetime
-
-
-@dataclass(frozen=True)
-class DisputeView:
-    """A pair on which curators disagree."""
-
-    pair_id: int
-    external_id: str
-    caption: str
-    opinions: tuple[OpinionView, ...]
-
-
-@dataclass(frozen=True)
 class TeamView:
     """Agreement of the curators of a dataset. `disputed` counts all pairs that wait for an
     adjudicator, `disputes` are the first of them."""
@@ -73,7 +50,7 @@ class TeamView:
     by_verdict: Agreement
     right_or_wrong: Agreement
     disputed: int
-    disputes: tuple[DisputeView, ...]
+    disputes: tuple[DisputedPair, ...]
 
 
 SHORTEST, LONGEST = 8, 200
@@ -104,6 +81,51 @@ def _hash_of_no_account() -> str:
     """Verified for unknown names, so that a response takes as long as for known ones. Computed on
     the first login, because it would slow down the start of the program."""
     return _HASHER.hash("nobody has this password")
+
+
+#: What a key may do: only read, or also write as its curator may.
+SCOPES = ("read", "review")
+#: How every key begins, so that people and scanners of leaked secrets recognise one.
+PREFIX = "traced_"
+LONGEST_LABEL = 80
+
+
+class ApiKeys:
+    """The keys of all accounts. Only digests are stored: a key is shown once, when it is made."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, name: str, label: str, scope: str = "read") -> tuple[ApiKeyRow, str]:
+        """A new key for the account `name`, and its text. Raises SettingsError and NotFound."""
+        label = " ".join(label.split())
+        if scope not in SCOPES:
+            raise SettingsError(f"'{scope}' is not a scope; the scopes are {', '.join(SCOPES)}.")
+        if not label or len(label) > LONGEST_LABEL or not label.isprintable():
+            raise SettingsError(f"A label has 1 to {LONGEST_LABEL} printable characters.")
+        token = PREFIX + secrets.token_urlsafe(32)
+        with self._store.writing() as session:
+            account = curator_queries.get_curator(session, name)
+            if not account.active:
+                raise SettingsError(f"{name} may not log in, so a key would open nothing.")
+            key = curator_queries.add_key(
+                session, account.id, label, _digest(token), scope == "review"
+            )
+        return key, token
+
+    def of(self, name: str | None = None) -> list[ApiKeyRow]:
+        """The keys of an account, or of all."""
+        return self._store.read(curator_queries.list_keys, name)
+
+    def find(self, token: str) -> ApiKeyRow | None:
+        """The key with this text; None if it was revoked, or its account is closed."""
+        if not token.startswith(PREFIX):
+            return None
+        return self._store.read(curator_queries.find_key, _digest(token))
+
+    def revoke(self, key_id: int, name: str | None = None) -> None:
+        """End a key at once, if `name` is given only one of this account. Raises NotFound."""
+        self._store.write(curator_queries.remove_key, key_id, name)
 
 
 #: How long a browser stays logged in.
@@ -161,41 +183,35 @@ class Team:
     def log_in(self, name: str, password: str) -> str | None:
         """A session token for the browser, or None if the name or the password is wrong."""
         try:
-            with self._store.reading() as session:
-                row = curator_queries.get_curator(session, " ".join(name.split()))
+            row = self._store.read(curator_queries.get_curator, " ".join(name.split()))
         except NotFound:
             row = None
         password_hash = row.password_hash if row is not None and row.active else None
         if not is_right(password, password_hash) or row is None:
             return None
         token = secrets.token_urlsafe(32)
-        with self._store.writing() as session:
-            curator_queries.add_login(session, row.id, _digest(token), now() + LOGIN_HOLDS)
+        self._store.write(curator_queries.add_login, row.id, _digest(token), now() + LOGIN_HOLDS)
         return token
 
     @cached_property
     def device_secret(self) -> bytes:
         """The key that signs this database's device cookies."""
-        with self._store.writing() as session:
-            return setting_queries.device_secret(session)
+        return self._store.write(setting_queries.device_secret)
 
     def who(self, token: str | None) -> AccountView | None:
         """The account logged in with this token; None if the token is missing, invalid or
         expired."""
         if not token:
             return None
-        with self._store.reading() as session:
-            row = curator_queries.logged_in(session, _digest(token))
+        row = self._store.read(curator_queries.logged_in, _digest(token))
         return None if row is None else _account(row)
 
     def log_out(self, token: str) -> None:
-        with self._store.writing() as session:
-            curator_queries.end_login(session, [_digest(token)])
+        self._store.write(curator_queries.end_login, [_digest(token)])
 
     def may_settle(self, name: str) -> bool:
         """Whether the curator is an adjudicator."""
-        with self._store.reading() as session:
-            return curator_queries.is_adjudicator(session, name)
+        return self._store.read(curator_queries.is_adjudicator, name)
 
     # ---------------------------------------------------------------- coordination
 
@@ -232,13 +248,11 @@ class Team:
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
         """Assign a share of the pairs to `people` curators each. Raises SettingsError."""
         check_overlap(share, people)
-        with self._store.writing() as session:
-            dataset_queries.set_overlap(session, dataset_id, share, people)
+        self._store.write(dataset_queries.set_overlap, dataset_id, share, people)
 
     def overlap(self, dataset_id: int) -> tuple[float, int]:
         """The share of the pairs that several curators review, and how many review each."""
-        with self._store.reading() as session:
-            dataset = dataset_queries.get_dataset(session, dataset_id)
+        dataset = self._store.read(dataset_queries.get_dataset, dataset_id)
         return dataset.overlap_share, dataset.overlap_people
 
     def of_dataset(self, dataset_id: int, reader: str | None = None) -> TeamView:
@@ -261,18 +275,7 @@ class Team:
             by_verdict=agreement(shared),
             right_or_wrong=agreement(coarse),
             disputed=waiting,
-            disputes=tuple(
-                DisputeView(
-                    dispute.pair_id,
-                    dispute.external_id,
-                    dispute.caption,
-                    tuple(
-                        OpinionView(o.author, str(o.judgement), o.corrected_caption, o.decided_at)
-                        for o in dispute.opinions
-                    ),
-                )
-                for dispute in disputes
-            ),
+            disputes=tuple(disputes),
         )
 
 
@@ -286,4 +289,4 @@ def _check_role(role: str) -> None:
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()

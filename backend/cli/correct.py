@@ -4,30 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.options import (
-    AS_JSON,
-    BUDGET,
-    BUDGET_REQUESTS,
-    BUDGET_TOKENS,
-    CAPTIONER,
-    DATABASE,
-    DEVICE,
-    KIND,
-    MODEL,
-    PRECISION,
-    PRICE_IN,
-    PRICE_OUT,
-    QUANTISE,
-    TIMEOUT,
-    VLM,
-    VLM_MODE,
-    VLM_URL,
-    one_queue,
-    spending_limits,
-)
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli import options
+from backend.cli.output import emit, open_dataset, progress, reported
 from backend.errors import SettingsError
-from backend.settings import load_settings
+from backend.jobs.reports import count_of
 
 if TYPE_CHECKING:
     from backend.jobs.reports import BoostReport, CorrectionReport, DryRun
@@ -42,19 +22,19 @@ def correct(
     ] = "",
     view: Annotated[str | None, typer.Option(help="Which pairs: a saved view, by name.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of pairs.")] = None,
-    vlm: VLM = None,
-    vlm_url: VLM_URL = None,
-    vlm_mode: VLM_MODE = None,
-    quantise: QUANTISE = None,
+    vlm: options.VLM = None,
+    vlm_url: options.VLM_URL = None,
+    vlm_mode: options.VLM_MODE = None,
+    quantise: options.QUANTISE = None,
     at_once: Annotated[
         int, typer.Option(min=1, max=64, help="Questions in flight at a server.")
     ] = 4,
-    timeout: TIMEOUT = None,
-    price_in: PRICE_IN = 0.0,
-    price_out: PRICE_OUT = 0.0,
-    budget: BUDGET = None,
-    budget_tokens: BUDGET_TOKENS = None,
-    budget_requests: BUDGET_REQUESTS = None,
+    timeout: options.TIMEOUT = None,
+    price_in: options.PRICE_IN = 0.0,
+    price_out: options.PRICE_OUT = 0.0,
+    budget: options.BUDGET = None,
+    budget_tokens: options.BUDGET_TOKENS = None,
+    budget_requests: options.BUDGET_REQUESTS = None,
     accept_p: Annotated[
         float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept without review "
                                                       "suggestions whose probability of error is "
@@ -68,13 +48,13 @@ def correct(
         bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
                            "nothing.")
     ] = False,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    captioner: CAPTIONER = None,
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    captioner: options.CAPTIONER = None,
+    device: options.DEVICE = None,
+    precision: options.PRECISION = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Suggest corrections for a whole queue, for a curator to review.
 
@@ -82,33 +62,34 @@ def correct(
     the same command resumes where it stopped, and no request is paid for twice.
     """
     with reported(as_json):
-        from backend.jobs.correct_queue import Rule
+        from backend.jobs import correct_queue
         from backend.review.queue_form import START
 
         rule = None
         if accept_p is not None and accept_gain is not None:
-            rule = Rule(accept_p, accept_gain)
+            rule = correct_queue.Rule(accept_p, accept_gain)
         elif accept_p is not None or accept_gain is not None:
             raise SettingsError("A rule needs both --accept-p and --accept-gain.")
-        one_queue(queue, view)
-        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
-             "device": device, "precision": precision, "corrector": vlm, "corrector_url": vlm_url,
-             "corrector_mode": vlm_mode, "quantise": quantise, "corrector_timeout": timeout}
+        options.one_queue(queue, view)
+        limits = options.spending_limits(
+            price_in, price_out, budget, budget_tokens, budget_requests
+        )
+        workspace, dataset_id = open_dataset(
+            dataset, database=db, model=model, kind=scorer, captioner=captioner, device=device,
+            precision=precision, corrector=vlm, corrector_url=vlm_url, corrector_mode=vlm_mode,
+            quantise=quantise, corrector_timeout=timeout,
         )  # fmt: skip
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
         fields = workspace.review.queue_fields(dataset_id, queue, view) or START
         filter = workspace.review.filter_of(dataset_id, fields)
         workspace.engine.spending.limit(*limits)
+        of_dataset = workspace.engines.of_dataset(dataset_id)
         if dry_run:
-            preview = workspace.jobs.dry_run(filter)
+            preview = correct_queue.dry_run(workspace.store, of_dataset, filter)
             emit(preview, as_json, dry_run_summary(preview))
             return
         with progress("Correcting") as update:
-            report = workspace.jobs.correct(
-                filter, rule, limit, at_once if vlm_url else 1, progress=update
+            report = correct_queue.correct(
+                workspace.store, of_dataset, filter, rule, limit, at_once if vlm_url else 1, update
             )
         emit(report, as_json, correction_summary(report))
 
@@ -117,14 +98,14 @@ def requests_summary(report: "CorrectionReport | BoostReport") -> str:
     """Requests, tokens and cost, in a sentence."""
     cost = f"; cost {report.cost:.4f}" if report.cost else ""
     return (
-        f"{report.requests} requests sent, {report.answers_kept} answered from the cache; "
-        f"{report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+        f"{count_of(report.requests, 'request')} sent, {report.answers_kept} answered from the "
+        f"cache; {report.tokens_in} tokens in, {report.tokens_out} out{cost}."
     )
 
 
 def correction_summary(report: "CorrectionReport") -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
-    lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
+    lines = [f"{report.proposer}: {count_of(report.looked_at, 'pair')}; {outcomes or 'none left'}."]
     if report.requests or report.answers_kept:
         lines.append(requests_summary(report))
     if report.rule is not None:

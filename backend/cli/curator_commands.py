@@ -1,4 +1,4 @@
-"""`curators`: manage the accounts of people who can log in."""
+"""`curators`, `keys`: accounts of people who can log in, and with what programs act for them."""
 
 import os
 from typing import Annotated
@@ -37,13 +37,11 @@ def add_curator(name: NAME, role: ROLE = "curator", db: DATABASE = None) -> None
 def list_curators(db: DATABASE = None, as_json: AS_JSON = False) -> None:
     """All accounts."""
     with reported(as_json):
-        from backend.accounts.team_accounts import AccountsView
-
         accounts = open_workspace(load_settings({"database": db})).accounts.accounts()
         listing = "\n".join(
             f"{a.name}  {a.role}{'' if a.active else '  (may not log in)'}" for a in accounts
         )
-        emit(AccountsView(tuple(accounts)), as_json, listing or "There are no accounts.")
+        emit({"accounts": accounts}, as_json, listing or "There are no accounts.")
 
 
 @curators.command("password")
@@ -81,3 +79,52 @@ def restore_curator(name: NAME, db: DATABASE = None) -> None:
 def _password() -> str:
     password = os.environ.get("TRACED_PASSWORD")
     return password or typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+
+
+keys = typer.Typer(
+    name="keys",
+    help="Keys with which programs use the API and MCP for an account, if login is enabled.",
+    no_args_is_help=True,
+)
+
+
+@keys.command("add")
+def add_key(
+    name: Annotated[str, typer.Argument(help="The account for which the program acts.")],
+    label: Annotated[str, typer.Argument(help="What the key is for, such as 'nightly report'.")],
+    scope: Annotated[
+        str, typer.Option(help="read, or review: also write, as the account may.")
+    ] = "read",
+    db: DATABASE = None,
+) -> None:
+    """Print a new key. It is shown only now; the database keeps a digest."""
+    with reported(False):
+        workspace = open_workspace(load_settings({"database": db}))
+        results.print(escape(workspace.accounts.keys.add(name, label, scope)[1]), soft_wrap=True)
+
+
+@keys.command("list")
+def list_keys(
+    name: Annotated[str | None, typer.Argument(help="Only of this account.")] = None,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """The keys of all accounts, or of one: id, account, label, scope and day."""
+    with reported(as_json):
+        rows = open_workspace(load_settings({"database": db})).accounts.keys.of(name)
+        lines = (
+            f"{key.id}  {key.name}  {key.label}  {'review' if key.may_review else 'read'}  "
+            f"{key.created_at:%Y-%m-%d}"
+            for key in rows
+        )
+        emit({"keys": rows}, as_json, "\n".join(lines) or "There are no keys.")
+
+
+@keys.command("revoke")
+def revoke_key(
+    key: Annotated[int, typer.Argument(help="Its id, as in the list.")], db: DATABASE = None
+) -> None:
+    """End a key at once."""
+    with reported(False):
+        open_workspace(load_settings({"database": db})).accounts.keys.revoke(key)
+        results.print(f"Key {key} is revoked.")

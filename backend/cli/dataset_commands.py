@@ -11,39 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from backend.cli.options import (
-    AS_JSON,
-    CAPTION_COLUMN,
-    CAPTION_FROM,
-    CAPTIONS_PER_LINE,
-    DATABASE,
-    DELIMITER,
-    ENCODING,
-    ID_COLUMN,
-    IMAGE_COLUMN,
-    IMAGE_ROOT,
-    LANGUAGE,
-    NO_ID_COLUMN,
-    SPLIT_COLUMN,
-    SUBSET,
-    UNCAPTIONED,
-    one_queue,
-)
+from backend.cli import options
 from backend.cli.output import (
     confirm,
     console,
     emit,
+    open_dataset,
     open_workspace,
     progress,
     reported,
     say_which_model,
 )
 from backend.cli.tag import BY, LEAST, SCORES, SEED
-from backend.datasets.addresses import is_address
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.errors import DatasetFormatError, SettingsError
-from backend.jobs.reports import ExportCounts, SourceChanges
+from backend.jobs.reports import ExportCounts, SourceChanges, count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -52,7 +35,6 @@ if TYPE_CHECKING:
 
 
 from backend.cli.output import results
-from backend.datasets.regular_files import read_regular
 
 datasets = typer.Typer(
     name="datasets",
@@ -63,25 +45,23 @@ NAME = Annotated[str, typer.Argument(help="The dataset's name in the database.")
 
 
 @datasets.command("list")
-def list_datasets(db: DATABASE = None, as_json: AS_JSON = False) -> None:
+def list_datasets(db: options.DATABASE = None, as_json: options.AS_JSON = False) -> None:
     """All datasets."""
     with reported(as_json):
         summaries = open_workspace(load_settings({"database": db})).datasets()
         lines = "\n".join(
-            f"{s.name}: {s.total:,} pairs, {s.scored:,} scored, {s.reviewed:,} reviewed, "
-            f"{s.problems:,} rows left out; {s.source}"
+            f"{s.name}: {count_of(s.total, 'pair')}, {s.scored:,} scored, {s.reviewed:,} reviewed, "
+            f"{count_of(s.problems, 'row')} left out; {s.source}"
             for s in summaries
         )
-        from backend.review.views import DatasetsView
-
-        emit(DatasetsView(tuple(summaries)), as_json, lines or "There are no datasets.")
+        emit({"datasets": summaries}, as_json, lines or "There are no datasets.")
 
 
 @datasets.command("rename")
 def rename(
     name: NAME,
     new: Annotated[str, typer.Argument(help="The new name.")],
-    db: DATABASE = None,
+    db: options.DATABASE = None,
 ) -> None:
     """Give a dataset another name."""
     with reported(False):
@@ -97,8 +77,8 @@ def relocate(
         Path,
         typer.Argument(help="The folder that holds its pictures now, or its table in that folder."),
     ],
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:
     """Say where a dataset's files are after they were moved. Some of its pictures are looked for
     there; verdicts and scores stay."""
@@ -120,24 +100,17 @@ def guidelines(
         typer.Option("--set", metavar="FILE", help="A Markdown file (UTF-8) whose text becomes the "
                      "guidelines. An empty file removes them."),
     ] = None,
-    db: DATABASE = None,
+    db: options.DATABASE = None,
 ) -> None:  # fmt: skip
     """Show or set a dataset's guidelines, which the review page displays next to each pair."""
     with reported(False):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(name)
+        workspace, dataset_id = open_dataset(name, database=db)
         if set_from is None:
             results.print(escape(workspace.guidelines(dataset_id)))
             return
-        try:
-            text = read_regular(set_from.expanduser()).decode("utf-8-sig")
-        except OSError as problem:
-            raise SettingsError(
-                f"'{set_from}' cannot be read: {problem.strerror or problem}."
-            ) from problem
-        except UnicodeDecodeError as problem:
-            raise SettingsError(f"'{set_from}' is not UTF-8. Save it as UTF-8.") from problem
-        workspace.set_guidelines(dataset_id, text)
+        from backend.review.pair_selection import read_text
+
+        workspace.set_guidelines(dataset_id, read_text(set_from))
         results.print(f"The guidelines of '{escape(name)}' are set.")
 
 
@@ -150,14 +123,13 @@ def delete(
                      "'deleted' in the data folder."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Delete a dataset from the database, with its scores and suggestions. Its verdicts are saved
     to a file first; your image files and tables are never modified."""
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(name)
+        workspace, dataset_id = open_dataset(name, database=db)
         going = workspace.deletion_preview(dataset_id)
         losses = (
             f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
@@ -191,19 +163,19 @@ def import_(
     name: Annotated[
         str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")
     ] = None,
-    image_column: IMAGE_COLUMN = None,
-    caption_column: CAPTION_COLUMN = None,
-    id_column: ID_COLUMN = None,
-    no_id_column: NO_ID_COLUMN = False,
-    split_column: SPLIT_COLUMN = None,
-    image_root: IMAGE_ROOT = None,
-    encoding: ENCODING = None,
-    delimiter: DELIMITER = None,
-    subset: SUBSET = None,
-    caption_from: CAPTION_FROM = None,
-    captions_per_line: CAPTIONS_PER_LINE = False,
-    uncaptioned: UNCAPTIONED = False,
-    language: LANGUAGE = None,
+    image_column: options.IMAGE_COLUMN = None,
+    caption_column: options.CAPTION_COLUMN = None,
+    id_column: options.ID_COLUMN = None,
+    no_id_column: options.NO_ID_COLUMN = False,
+    split_column: options.SPLIT_COLUMN = None,
+    image_root: options.IMAGE_ROOT = None,
+    encoding: options.ENCODING = None,
+    delimiter: options.DELIMITER = None,
+    subset: options.SUBSET = None,
+    caption_from: options.CAPTION_FROM = None,
+    captions_per_line: options.CAPTIONS_PER_LINE = False,
+    uncaptioned: options.UNCAPTIONED = False,
+    language: options.LANGUAGE = None,
     update: Annotated[
         str, typer.Option(help="Rows that changed since the last import: keep the pairs as they "
                                "are, take the new captions and splits (verdicts stay), or ask on a "
@@ -230,15 +202,15 @@ def import_(
     strict: Annotated[
         bool, typer.Option(help="Exit with status 3 if any row was left out.")
     ] = False,
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Import a dataset. Bad rows are listed and left out; the good ones are imported."""
     with reported(as_json):
         if no_id_column and id_column is not None:
             raise SettingsError("Give --id-column or --no-id-column, not both.")
         workspace = open_workspace(load_settings({"database": db}))
-        options = ReadOptions(
+        read_options = ReadOptions(
             image_column=image_column, caption_column=caption_column,
             id_column="" if no_id_column else id_column, split_column=split_column,
             image_root=image_root, encoding=encoding,
@@ -247,7 +219,7 @@ def import_(
             uncaptioned=uncaptioned,
         )  # fmt: skip
         if top is not None or above is not None or sample is not None:
-            if (options, update, gone) != (DETECTED, "ask", "keep"):
+            if (read_options, update, gone) != (DETECTED, "ask", "keep"):
                 raise SettingsError(
                     "--top, --above and --sample import what is scored; how the source is read and "
                     "compared was decided then. Leave the other options out."
@@ -255,7 +227,7 @@ def import_(
             _import_drawn(workspace, path, name, top, above, sample, strict, as_json)
             return
         import_rows = partial(
-            workspace.jobs.import_dataset, path, name=name, gone=gone, options=options
+            workspace.jobs.import_dataset, path, name=name, gone=gone, options=read_options
         )
         with progress("Reading pairs") as advance:
             report = import_rows(progress=advance, update="keep" if update == "ask" else update)
@@ -288,11 +260,11 @@ def import_(
                           f"{escape(problem.message)}")  # fmt: skip
         hidden = report.problems - len(report.first_problems)
         if hidden > 0:
-            console.print(f"… and {hidden} more; all are on the Datasets page of the app.")
+            console.print(f"… and {hidden} more; *Add data* in the app lists all.")
         emit(
             report, as_json,
-            f"Dataset '{report.name}': {report.added} pairs added, {report.already_there} were "
-            f"there already, {report.problems} rows left out."
+            f"Dataset '{report.name}': {count_of(report.added, 'pair')} added, "
+            f"{report.already_there} there already, {count_of(report.problems, 'row')} left out."
             + _compared(report.changes),
         )  # fmt: skip
         if refusal:
@@ -351,8 +323,8 @@ def download(
     url_column: Annotated[
         str | None, typer.Option(help="Column with the URLs. Default: detected by name.")
     ] = None,
-    caption_column: CAPTION_COLUMN = None,
-    as_json: AS_JSON = False,
+    caption_column: options.CAPTION_COLUMN = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Download the images whose URLs are listed in a table.
 
@@ -370,9 +342,9 @@ def download(
             )  # fmt: skip
         emit(
             report, as_json,
-            f"{report.written} images in {report.folder}, {report.already_there} rows were already "
-            f"done, {report.failed} failed (failures.jsonl says why). Next: python app.py import "
-            f"{report.folder}",
+            f"{count_of(report.written, 'image')} in {report.folder}, {report.already_there} "
+            f"already done, {report.failed} failed (failures.jsonl says why). Next: "
+            f"python app.py import {report.folder}",
         )  # fmt: skip
 
 
@@ -472,8 +444,8 @@ def export(
         bool, typer.Option("--yes", help="With --push-to-hub: do not ask.")
     ] = False,
     dry_run: Annotated[bool, typer.Option(help="Only count, write nothing.")] = False,
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
     from backend.datasets.hub_upload import look_up, push
@@ -481,9 +453,8 @@ def export(
     from backend.review.pair_selection import read_ids
 
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
-        one_queue(queue, view)
+        workspace, dataset_id = open_dataset(dataset, database=db)
+        options.one_queue(queue, view)
         only = workspace.review.select_pairs(
             dataset_id, queue, view, split or (), read_ids(ids) if ids is not None else None
         )
@@ -546,9 +517,9 @@ def _summary(counts: ExportCounts) -> str:
     left_out = sum(counts.left_out.values())
     reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(counts.left_out.items()))
     return (
-        f"{counts.total} pairs: {counts.kept} stay ({counts.corrected} corrected, {counts.edited} "
-        f"edited in bulk, {counts.enriched} enriched, {counts.tagged} tagged), {left_out} left out"
-        + (f" ({reasons})." if reasons else ".")
+        f"{count_of(counts.total, 'pair')}: {counts.kept} stay ({counts.corrected} corrected, "
+        f"{counts.edited} edited in bulk, {counts.enriched} enriched, "
+        f"{counts.tagged} tagged), {left_out} left out" + (f" ({reasons})." if reasons else ".")
     )
 
 
@@ -558,9 +529,10 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
     if yes:
         return
     what = "private" if hub.private else "PUBLIC"
-    files = "1 file" if hub.files == 1 else f"{hub.files:,} files"
-    existing = f", which already has {files}" if hub.exists else ""
-    question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
+    existing = f", which already has {count_of(hub.files, 'file')}" if hub.exists else ""
+    question = (
+        f"Upload {count_of(pairs, 'pair')} with their images to {hub.url} ({what}){existing}?"
+    )
     if not sys.stdin.isatty():
         raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")
     if not confirm(question):

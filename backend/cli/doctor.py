@@ -14,6 +14,7 @@ from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import StoreError, UnsafePath, explain
 from backend.jobs.dataset_models import settings_for
 from backend.jobs.known_pictures import UNKNOWN
+from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
@@ -149,7 +150,9 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
         counts = pair_queries.counts(session, dataset.id)
         names = pair_queries.sample_images(session, dataset.id, SAMPLE)
         left_out = dataset_queries.count_pairs_with_problem(session, dataset.id, UNKNOWN)
-    message = f"{counts.total} pairs, {counts.scored} scored, {counts.reviewed} reviewed"
+    message = (
+        f"{count_of(counts.total, 'pair')}, {counts.scored} scored, {counts.reviewed} reviewed"
+    )
     if not root.is_dir():
         return Finding(
             what, "problem", f"{message}; its folder {root} is gone",
@@ -207,8 +210,7 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
 def _remembered(store: Store, settings: Settings) -> _Named:
     """Each distinct choice of models, without datasets that use the session's."""
     named: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
-    with store.reading() as session:
-        datasets = dataset_queries.list_datasets(session)
+    datasets = store.read(dataset_queries.list_datasets)
     for dataset in datasets:
         # Options add to what this command examines; they never replace a dataset's models.
         models = settings_for(store, settings.for_datasets_without_models(), dataset.id)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.options import AS_JSON, DATABASE, one_queue
-from backend.cli.output import emit, one_line, open_workspace, progress, reported
+from backend.cli.output import emit, one_line, open_dataset, progress, reported
 from backend.errors import SettingsError
-from backend.settings import load_settings
+from backend.jobs.reports import count_of
 
 if TYPE_CHECKING:
     from backend.review.views import EditView
@@ -60,13 +60,16 @@ def edit(
         from backend.engine.bulk_edit import BulkEdit
 
         one_queue(queue, view)
-        workspace = open_workspace(load_settings({"database": db, "author": author}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
         if undo:
             undone_edit = workspace.review.undo_edit(dataset_id)
             if undone_edit is None:
                 raise SettingsError("There is no edit to undo.")
-            emit(undone_edit, as_json, f"Undone: the edit of {undone_edit.together:,} captions.")
+            emit(
+                undone_edit,
+                as_json,
+                f"Undone: the edit of {count_of(undone_edit.together, 'caption')}.",
+            )
             return
         fields = workspace.review.queue_fields(dataset_id, queue, view)
         everything = {"review": "all", "order": "position"}

@@ -56,9 +56,7 @@ def backup(
     for PostgreSQL, use pg_restore.
     """
     with reported(as_json):
-        from backend.jobs.reports import BackupReport
-
         workspace = open_workspace(load_settings({"database": db}))
         target = workspace.store.backup(out.expanduser().resolve())
-        backup_report = BackupReport(str(target), target.stat().st_size)
-        emit(backup_report, as_json, f"{target}: {target.stat().st_size:,} bytes")
+        size = target.stat().st_size
+        emit({"path": str(target), "bytes": size}, as_json, f"{target}: {size:,} bytes")

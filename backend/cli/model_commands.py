@@ -1,6 +1,5 @@
 """`models`: list, download, remove and time models, and set the default."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE, DEVICE, PRECISION
-from backend.cli.output import emit, open_workspace, print_json, progress, reported, results
+from backend.cli.output import emit, open_workspace, progress, reported, results
 from backend.progress import duration
 from backend.settings import load_settings
 
@@ -33,10 +32,8 @@ def list_models(db: DATABASE = None, as_json: AS_JSON = False) -> None:
     """The presets and your own: what each is good for, its size, and its time on this machine."""
     with reported(as_json):
         views = open_workspace(load_settings({"database": db})).models.listed()
-        if as_json:
-            print_json({"models": [dataclasses.asdict(view) for view in views]})
-            return
-        results.print(escape("\n".join(line for view in views for line in described(view))))
+        lines = (line for view in views for line in described(view))
+        emit({"models": views}, as_json, "\n".join(lines))
 
 
 @models.command("download")

@@ -29,7 +29,7 @@ from rich.progress import (
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
 from backend.progress import Pace
-from backend.settings import Settings, log_directory
+from backend.settings import Settings, load_settings, log_directory
 from backend.version import VERSION
 
 if TYPE_CHECKING:
@@ -136,6 +136,12 @@ def open_workspace(settings: Settings) -> "Workspace":
     return Workspace(settings)
 
 
+def open_dataset(name: str, **options: Any) -> "tuple[Workspace, int]":
+    """The workspace with these settings, and the id of a dataset in it."""
+    workspace = open_workspace(load_settings(options))
+    return workspace, workspace.find(name)
+
+
 def shown_database(settings: Settings) -> str:
     """The database's URL without its password."""
     from sqlalchemy.engine import make_url
@@ -144,9 +150,9 @@ def shown_database(settings: Settings) -> str:
 
 
 def emit(report: Any, as_json: bool, summary: str) -> None:
-    """The command's result: one JSON object, or a sentence for people."""
+    """The command's result, a record or a mapping: one JSON object, or a sentence for people."""
     if as_json:
-        print_json(dataclasses.asdict(report))
+        print_json(report)
     else:
         results.print(escape(summary))  # no markup: brackets in tables are printed as they are
 
@@ -154,8 +160,13 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
 def print_json(value: Any) -> None:
     """One line of JSON for programs. Control characters beyond ASCII, which JSON allows, are
     escaped as the others."""
-    line = json.dumps(value, default=str, ensure_ascii=False)
+    line = json.dumps(value, default=_plain, ensure_ascii=False)
     print(line.translate({code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}))
+
+
+def _plain(value: Any) -> Any:
+    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.asdict(value) if is_record else str(value)
 
 
 def confirm(question: str) -> bool:
@@ -262,6 +273,6 @@ def say_which_model(refusal: str, dataset: str) -> None:
     console.print(f"[yellow]Not scored:[/] {escape(refusal)}")
     console.print(
         "Choose a model that knows them: python app.py models list, then python app.py score "
-        f"{escape(dataset)} --model NAME (the Datasets page does both). --anyway scores them "
+        f"{escape(dataset)} --model NAME (*Add data* in the app does both). --anyway scores them "
         "nevertheless."
     )

@@ -1,15 +1,14 @@
 """`duplicates`, `map`, `quality`: near duplicates, similar pictures, issues of pictures."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backend.cli.options import AS_JSON, DATABASE
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli.output import emit, open_dataset, progress, reported
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
-from backend.settings import load_settings
+from backend.jobs.reports import count_of
 
 if TYPE_CHECKING:
     from backend.jobs.reports import DuplicatesReport
@@ -28,8 +27,7 @@ def quality(
     with picture=dark and so on.
     """
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         with progress("Looking at pictures") as update:
             report = workspace.jobs.run("quality", dataset_id, update)
         lines = [
@@ -41,9 +39,8 @@ def quality(
         emit(
             report,
             as_json,
-            f"{report.measured:,} pictures checked now.{unreadable} Of {report.pairs:,} pairs: "
-            + (", ".join(lines) or "nothing was found")
-            + ".",
+            f"{count_of(report.measured, 'picture')} checked now.{unreadable} Of "
+            f"{count_of(report.pairs, 'pair')}: " + (", ".join(lines) or "nothing was found") + ".",
         )
 
 
@@ -58,8 +55,7 @@ def map_(
     the old one and the regions drawn on it.
     """
     with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         with progress("Drawing the map") as update:
             report = workspace.jobs.run("map", dataset_id, update)
         without = f" {report.without:,} have no vector." if report.without else ""
@@ -73,18 +69,6 @@ def map_(
 
 #: Maximum number of groups listed in the text output.
 SHOWN = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class Listing:
-    """The command's JSON output: the groups and, with --keep, what was done with them."""
-
-    dataset_id: int
-    threshold: float
-    pictures: int
-    without: int
-    groups: list[list[dict[str, Any]]]
-    kept: dict[str, int] | None = None
 
 
 def duplicates(
@@ -120,8 +104,7 @@ def duplicates(
             raise SettingsError(f"--keep is {', '.join(WAYS)}, not '{keep}'.")
         if dry_run and keep is None:
             raise SettingsError("--dry-run is for --keep: without it nothing is changed.")
-        workspace = open_workspace(load_settings({"database": db, "author": author}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
         with progress("Comparing pictures") as update:
             options = {} if threshold is None else {"threshold": threshold}
             report = workspace.jobs.run("duplicates", dataset_id, update, **options)
@@ -130,11 +113,14 @@ def duplicates(
         outcome = None
         if keep is not None:
             outcome = workspace.review.keep_in_all(dataset_id, keep, dry_run)
-        listing = Listing(
-            dataset_id, report.threshold, report.pictures, report.without,
-            [_members(group) for group in groups],
-            None if outcome is None else dataclasses.asdict(outcome),
-        )  # fmt: skip
+        listing = {
+            "dataset_id": dataset_id,
+            "threshold": report.threshold,
+            "pictures": report.pictures,
+            "without": report.without,
+            "groups": [_members(group) for group in groups],
+            "kept": outcome,
+        }
         emit(listing, as_json, summary(report, groups, outcome, dry_run))
 
 

@@ -7,29 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from backend.cli.options import (
-    AS_JSON,
-    BUDGET,
-    BUDGET_REQUESTS,
-    BUDGET_TOKENS,
-    CAPTIONER,
-    CONCRETENESS,
-    DATABASE,
-    DETECTOR,
-    DEVICE,
-    EXPLORER,
-    KIND,
-    MODEL,
-    PRECISION,
-    PRICE_IN,
-    PRICE_OUT,
-    TIMEOUT,
-    spending_limits,
-)
-from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.cli import options
+from backend.cli.output import console, emit, open_dataset, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
 from backend.errors import DatasetFormatError, NotScored, SettingsError
-from backend.jobs.reports import ScoreResult
+from backend.jobs.reports import ScoreResult, count_of
 from backend.progress import duration
 from backend.settings import load_settings
 
@@ -96,12 +78,12 @@ def score(
     at_once: Annotated[
         int, typer.Option(min=1, max=64, help="With --second-opinion: questions in flight.")
     ] = 4,
-    timeout: TIMEOUT = None,
-    price_in: PRICE_IN = 0.0,
-    price_out: PRICE_OUT = 0.0,
-    budget: BUDGET = None,
-    budget_tokens: BUDGET_TOKENS = None,
-    budget_requests: BUDGET_REQUESTS = None,
+    timeout: options.TIMEOUT = None,
+    price_in: options.PRICE_IN = 0.0,
+    price_out: options.PRICE_OUT = 0.0,
+    budget: options.BUDGET = None,
+    budget_tokens: options.BUDGET_TOKENS = None,
+    budget_requests: options.BUDGET_REQUESTS = None,
     estimate: Annotated[
         bool,
         typer.Option("--estimate", help="Only estimate the cost: time, disk and memory, "
@@ -112,14 +94,14 @@ def score(
         typer.Option("--anyway", help="Also score pictures of a kind that the model does not know, "
                      "such as photographs by the embedded one. Remembered with the dataset."),
     ] = False,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    captioner: CAPTIONER = None,
-    concreteness: CONCRETENESS = None,
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    explorer: EXPLORER = None,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    captioner: options.CAPTIONER = None,
+    concreteness: options.CONCRETENESS = None,
+    device: options.DEVICE = None,
+    precision: options.PRECISION = None,
+    explorer: options.EXPLORER = None,
     unit: Annotated[
         str | None, typer.Option(help="What elimination deletes: word or token. Default: word.")
     ] = None,
@@ -160,7 +142,7 @@ def score(
         typer.Option(help="LEMoN's weights: fix, or fitted to this dataset's verdicts: opt (by F1, "
                      "as published), auc. Default: fix."),
     ] = None,
-    detector: DETECTOR = None,
+    detector: options.DETECTOR = None,
     engine: Annotated[
         str, typer.Option(help="With --out DESTINATION/: local, or ray: score the shards on a Ray "
                                "cluster.")
@@ -181,14 +163,14 @@ def score(
         int | None, typer.Option(min=1, help="With --engine ray: number of workers. Default: one "
                                              "per core or accelerator.")
     ] = None,
-    as_json: AS_JSON = False,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Compute trajectories, probability of error, suspect words and ICC of every pair.
 
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
-        from backend.datasets.addresses import is_address
+        from backend.datasets.read_options import is_address
         from backend.jobs import export_scores
         from backend.jobs import second_opinion as second_opinions
         from backend.jobs.workers import Devices
@@ -207,8 +189,15 @@ def score(
         if out is not None and learnt is not None:
             _rank_shards(dataset, out, learnt, as_json)
             return
-        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
-        share = _share(second_opinion, top)
+        limits = options.spending_limits(
+            price_in, price_out, budget, budget_tokens, budget_requests
+        )
+        if second_opinion is None and top is not None:
+            raise SettingsError(
+                "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
+                "position: --replacements.)"
+            )
+        share = second_opinions.share_of(top or "20%")
         where = _where(engine, devices, ray_address, workers)
         workspace = open_workspace(settings)
         if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
@@ -265,6 +254,8 @@ def score(
             **vars(report), support=supported, specificity=specific, second_opinion=opinion,
             rows_written=rows,
         )  # fmt: skip
+        for problem in report.first_unreadable:
+            console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
         emit(result, as_json, score_summary(result, table))
         if result.unreadable and not result.scored + result.skipped:
             console.print(
@@ -287,8 +278,8 @@ def _score_shards(
     with progress("Scoring") as update:
         report = score_shards(workspace.engine, source, out, update, devices, anyway)
     lines = [
-        f"{report.scored_now} of {report.shards} shards scored now; {report.pairs:,} pairs in "
-        f"{report.out}, {report.left_out} left out.",
+        f"{report.scored_now} of {report.shards} shards scored now; "
+        f"{count_of(report.pairs, 'pair')} in {report.out}, {report.left_out} left out.",
         *(f"Left out: {failure}" for failure in report.failed),
     ]
     emit(report, as_json, "\n".join(lines))
@@ -316,20 +307,18 @@ def train(
         typer.Option(metavar="FILE", help="Also write the classifier to this file, for score "
                      "SOURCE --out DESTINATION/ --detector FILE."),
     ] = None,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    detector: DETECTOR = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    device: options.DEVICE = None,
+    detector: options.DETECTOR = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
     with reported(as_json):
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "device": device, "detector": detector}
+        workspace, dataset_id = open_dataset(
+            dataset, database=db, model=model, kind=scorer, device=device, detector=detector
         )
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
         with progress("Training") as update:
             report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if save is not None:
@@ -343,8 +332,8 @@ def train(
 
 def progress_(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:
     """How far the review has come, and how many errors remain."""
     from backend.review.charts import progress_of
@@ -398,8 +387,8 @@ def estimate_summary(planned: "Estimate") -> str:
         wrong = f"corrections of about {planned.suggestions:,} pairs that look wrong"
         parts.append(f"{wrong} {duration(planned.suggestions_seconds)}")
     return (
-        f"About {duration(planned.seconds)} for {planned.pairs:,} pairs on {planned.device}{by}, "
-        f"measured on {planned.measured}: {', '.join(parts)}. "
+        f"About {duration(planned.seconds)} for {count_of(planned.pairs, 'pair')} on "
+        f"{planned.device}{by}, measured on {planned.measured}: {', '.join(parts)}. "
         f"{planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of memory."
     )
 
@@ -410,8 +399,9 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
     if result.unknown:
         unknown = f"{result.unknown} left out whose pictures the model does not know (--anyway), "
     lines = [
-        f"{result.scored} pairs scored, {result.skipped} already had scores, {result.unreadable} "
-        f"images unreadable, {unknown}{result.truncated} captions truncated by the model; "
+        f"{count_of(result.scored, 'pair')} scored, {result.skipped} already had scores, "
+        f"{count_of(result.unreadable, 'image')} unreadable, {unknown}"
+        f"{count_of(result.truncated, 'caption')} truncated by the model; "
         f"{result.seconds:.0f} s."
     ]
     if result.trajectories != ALL:
@@ -427,7 +417,7 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
     if result.second_opinion is not None:
         lines.append(second_opinion_summary(result.second_opinion))
     if out is not None:
-        lines.append(f"{result.rows_written} rows written to {out}")
+        lines.append(f"{count_of(result.rows_written or 0, 'row')} written to {out}")
     return "\n".join(lines)
 
 
@@ -435,7 +425,8 @@ def support_summary(report: "SupportReport") -> str:
     """A summary of the measurement, in one line."""
     share = f" ({report.covered / report.phrases:.2%})" if report.phrases else ""
     return (
-        f"Support of {report.computed} pairs measured now: {report.phrases} phrases, "
+        f"Support of {count_of(report.computed, 'pair')} measured now: "
+        f"{count_of(report.phrases, 'phrase')}, "
         f"{report.covered} of them tested{share}; {report.untested} pairs have no phrase to test; "
         f"{report.seconds:.0f} s."
     )
@@ -446,8 +437,8 @@ def specificity_summary(report: "SpecificityReport") -> str:
     if not report.measured:
         return "Specificity: no picture of this dataset has a vector."
     text = (
-        f"Specificity of {report.measured} captions by {report.by}: {report.retrieved} rank their "
-        f"own image first among {report.of} similar ones."
+        f"Specificity of {count_of(report.measured, 'caption')} by {report.by}: "
+        f"{report.retrieved} rank their own image first among {report.of} similar ones."
     )
     if report.pool < report.pictures:
         text += f" Searched among {report.pool:,} of {report.pictures:,} pictures."
@@ -477,29 +468,18 @@ def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "S
 def second_opinion_summary(report: "SecondOpinionReport") -> str:
     """The answers and what they cost."""
     lines = [
-        f"Second opinion by '{report.model}': {report.new_answers} pairs asked about now, "
-        f"{report.earlier_answers} before; it agrees with {report.agrees} captions and doubts "
+        f"Second opinion by '{report.model}': {count_of(report.new_answers, 'pair')} asked about "
+        f"now, {report.earlier_answers} before; it agrees with {report.agrees} captions and doubts "
         f"{report.doubts}; {report.unanswered} times it said neither."
     ]
     cost = f"; cost {report.cost:.4f}" if report.cost else ""
     lines.append(
-        f"{report.requests} requests, {report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+        f"{count_of(report.requests, 'request')}, {report.tokens_in} tokens in, "
+        f"{report.tokens_out} out{cost}."
     )
     if report.left_out:
         lines.append(f"{report.left_out} pairs left out, the last because: {report.problem}")
     return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
-
-
-def _share(url: str | None, top: str | None) -> float:
-    """The share of pairs for a second opinion. Raises SettingsError."""
-    from backend.jobs.second_opinion import share_of
-
-    if url is None and top is not None:
-        raise SettingsError(
-            "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
-            "position: --replacements.)"
-        )
-    return share_of(top or "20%")
 
 
 def _where(
@@ -525,14 +505,17 @@ def _where(
 
 def training_summary(report: "TrainReport", adopted: bool) -> str:
     """The figures of the new classifier, and whether it is in use."""
-    lines = [f"{report.name}, on {report.verdicts} verdicts and injected noise."]
+    lines = [f"{report.name}, on {count_of(report.verdicts, 'verdict')} and injected noise."]
     for key, value in report.report.items():
         if isinstance(value, float):
             lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")
         elif isinstance(value, int | str):
             lines.append(f"  {key.replace('_', ' ')}: {value}")
+    before, after = (report.report.get(f"verdict_auc_{when}") for when in ("before", "after"))
+    is_worse = before is not None and after is not None and after < before
+    worse = " It ranks your verdicts worse than the one before." if is_worse else ""
     lines.append(
-        "In use now."
+        f"In use now.{worse}"
         if adopted
         else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )

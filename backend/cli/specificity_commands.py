@@ -5,24 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.options import (
-    AS_JSON,
-    BUDGET,
-    BUDGET_REQUESTS,
-    BUDGET_TOKENS,
-    DATABASE,
-    DEVICE,
-    KIND,
-    MODEL,
-    PRICE_IN,
-    PRICE_OUT,
-    QUANTISE,
-    TIMEOUT,
-    VLM,
-    VLM_URL,
-    spending_limits,
-)
-from backend.cli.output import emit, open_workspace, progress, reported
+from backend.cli import options
+from backend.cli.output import emit, open_dataset, open_workspace, progress, reported
+from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -46,11 +31,11 @@ def bags(
             "bags.html creates it."
         ),
     ] = None,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    device: options.DEVICE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:
     """Group similar pictures into bags whose captions must tell them apart, as TrueMatch does, for
     any dataset.
@@ -66,7 +51,9 @@ def bags(
         with progress("Making bags") as update:
             report = workspace.bags(dataset_id, size or SIZES, out.expanduser(), strike, update)
         counted = ", ".join(f"{count} of {size}" for size, count in report.bags.items())
-        text = f"Bags of {report.pictures} pictures: {counted}. Written to {report.out}."
+        text = (
+            f"Bags of {count_of(report.pictures, 'picture')}: {counted}. Written to {report.out}."
+        )
         if report.struck:
             text += f" {report.struck} were struck."
         emit(report, as_json, text + f" Contact sheet: {report.out / 'bags.html'}")
@@ -86,8 +73,8 @@ def boost(
                           "visual).")
     ] = "blend,visual,holistic",
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of pairs.")] = None,
-    vlm: VLM = None,
-    vlm_url: VLM_URL = None,
+    vlm: options.VLM = None,
+    vlm_url: options.VLM_URL = None,
     llm: Annotated[
         str | None,
         typer.Option("--llm", metavar="NAME_OR_DIR", help="Language model that joins captions; it "
@@ -97,21 +84,21 @@ def boost(
         str | None, typer.Option("--llm-url", metavar="URL", help="OpenAI-compatible server of the "
                                                                   "language model.")
     ] = None,
-    quantise: QUANTISE = None,
-    timeout: TIMEOUT = None,
-    price_in: PRICE_IN = 0.0,
-    price_out: PRICE_OUT = 0.0,
-    budget: BUDGET = None,
-    budget_tokens: BUDGET_TOKENS = None,
-    budget_requests: BUDGET_REQUESTS = None,
+    quantise: options.QUANTISE = None,
+    timeout: options.TIMEOUT = None,
+    price_in: options.PRICE_IN = 0.0,
+    price_out: options.PRICE_OUT = 0.0,
+    budget: options.BUDGET = None,
+    budget_tokens: options.BUDGET_TOKENS = None,
+    budget_requests: options.BUDGET_REQUESTS = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent first; send nothing.")
     ] = False,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    db: options.DATABASE = None,
+    model: options.MODEL = None,
+    scorer: options.KIND = None,
+    device: options.DEVICE = None,
+    as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
     """Suggest richer captions for pairs whose captions are correct but generic, for a curator to
     review.
@@ -123,29 +110,35 @@ def boost(
     """
     with reported(as_json):
         from backend.cli.correct import dry_run_summary, requests_summary
+        from backend.jobs import boost_captions
         from backend.review.queue_form import generic_first
 
-        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "device": device, "corrector": vlm,
-             "corrector_url": vlm_url, "quantise": quantise, "corrector_timeout": timeout}
+        limits = options.spending_limits(
+            price_in, price_out, budget, budget_tokens, budget_requests
+        )
+        workspace, dataset_id = open_dataset(
+            dataset, database=db, model=model, kind=scorer, device=device, corrector=vlm,
+            corrector_url=vlm_url, quantise=quantise, corrector_timeout=timeout,
         )  # fmt: skip
-        workspace = open_workspace(settings)
-        dataset_id = workspace.find(dataset)
         filter = workspace.review.filter_of(dataset_id, generic_first(queue))
         workspace.engine.spending.limit(*limits)
-        booster = workspace.jobs.booster([kind.strip() for kind in kinds.split(",")], llm, llm_url)
+        wanted = [kind.strip() for kind in kinds.split(",")]
+        booster = boost_captions.booster(workspace.engine, wanted, llm, llm_url)
+        of_dataset = workspace.engines.of_dataset(dataset_id)
         if dry_run:
-            preview = workspace.jobs.boost_dry_run(filter, booster)
+            preview = boost_captions.dry_run(workspace.store, of_dataset, filter, booster)
             emit(preview, as_json, f"{dry_run_summary(preview)}\n{_sent(preview)}")
             return
         with progress("Enriching") as update:
-            report = workspace.jobs.boost(filter, booster, limit, update)
+            report = boost_captions.boost(
+                workspace.store, of_dataset, filter, booster, limit, update
+            )
         counted = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
         emit(
             report, as_json,
-            f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
-            f"removed. {requests_summary(report)} {_calibration(report)} {report.stopped}".rstrip(),
+            f"{count_of(report.looked_at, 'pair')}: {counted or 'none'}. "
+            f"{count_of(report.struck, 'invented phrase')} removed. "
+            f"{requests_summary(report)} {_calibration(report)} {report.stopped}".rstrip(),
         )  # fmt: skip
 
 

@@ -7,10 +7,9 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE, one_queue
-from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.cli.output import console, emit, open_dataset, progress, reported
 from backend.errors import SettingsError
-from backend.jobs.reports import SelectionReport, TwoStage
-from backend.settings import load_settings
+from backend.jobs.reports import SelectionReport, TwoStage, count_of
 
 ALIGN = typer.Option("--align", help="Stage one: share of the pairs to keep, by highest match.")
 KEEP = typer.Option("--keep", help="Stage two: share of all pairs to keep. Default: 0.5.")
@@ -81,8 +80,7 @@ def select(
             return
         if decisions is not None or drop_above is not None:
             raise SettingsError("--decisions and --drop-above go with --out.")
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         choice = TwoStage(
             align, keep, by, least_phrases, workspace.review.split_for(dataset_id, split),
             seed=seed, scores=str(scores.expanduser()) if scores else "",
@@ -171,14 +169,13 @@ def label(
     with reported(as_json):
         from backend.review.labels import apply_labels, report_lines, undo_labels
 
-        workspace = open_workspace(load_settings({"database": db}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db)
         path = file.expanduser()
         if undo:
             undone = undo_labels(workspace.store, dataset_id, path.name)
             if undone is None:
                 raise SettingsError(f"No label of '{path.name}' is in effect.")
-            emit(undone, as_json, f"Undone: {undone.together:,} labels of {path.name}.")
+            emit(undone, as_json, f"Undone: {count_of(undone.together, 'label')} of {path.name}.")
             return
         report = apply_labels(
             workspace.store, dataset_id, path, id_column, verdict_column, one_means, preview=dry_run
@@ -217,16 +214,15 @@ def tag(
     from backend.review.pair_selection import rename_tag, tag_pairs
 
     with reported(as_json):
-        from backend.review.pair_selection import TagReport, read_ids
+        from backend.review.pair_selection import read_ids
 
         one_queue(queue, view)
-        workspace = open_workspace(load_settings({"database": db, "author": author}))
-        dataset_id = workspace.find(dataset)
+        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
         who = workspace.settings.author
         if not name:
             tags = workspace.review.tags(dataset_id)
-            lines = "\n".join(f"{tag}: {number:,} pairs" for tag, number in tags.items())
-            emit(TagReport(0, tags), as_json, lines or "There are no tags.")
+            lines = "\n".join(f"{tag}: {count_of(number, 'pair')}" for tag, number in tags.items())
+            emit({"changed": 0, "tags": tags}, as_json, lines or "There are no tags.")
             return
         if rename is not None:
             number = len(rename_tag(workspace.store, dataset_id, name, rename, who)[0])
@@ -240,5 +236,6 @@ def tag(
             pairs = sorted(selection.pair_ids)
             number = len(tag_pairs(workspace.store, pairs, name, who, remove))
             verb = "no longer have" if remove else "now have"
-            words = f"{number:,} of {len(pairs):,} pairs {verb} the tag."
-        emit(TagReport(number, workspace.review.tags(dataset_id)), as_json, words)
+            words = f"{number:,} of {count_of(len(pairs), 'pair')} {verb} the tag."
+        tags = workspace.review.tags(dataset_id)
+        emit({"changed": number, "tags": tags}, as_json, words)

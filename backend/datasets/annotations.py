@@ -313,7 +313,12 @@ def _coco(file: JsonFile, split: str | None) -> Iterator[TableRow]:
                 yield TableRow(number, None, message)
                 continue
             except KeyError as problem:
-                message = f"This annotation lacks {problem}, or its image does."
+                field = problem.args[0]
+                message = (
+                    f"There is no image with the id {shown(str(field))}."
+                    if field not in ("caption", "image_id")
+                    else f"This annotation has no '{field}'."
+                )
                 yield TableRow(number, None, message)
                 continue
             except (AttributeError, TypeError):

@@ -147,7 +147,10 @@ def json_value(value: Any, depth: int = 0) -> Any:
             raise BadCell(problem)
         return str(value)
     if isinstance(value, int):
-        text_of_number(value)
+        try:
+            str(value)
+        except ValueError:
+            raise BadCell("it holds a number of more than 4,300 digits") from None
         return int(value)
     if isinstance(value, float):
         if math.isfinite(value):
@@ -167,14 +170,6 @@ def size_of(value: Any) -> int:
     if isinstance(value, dict):
         return sum(size_of(key) + size_of(inner) for key, inner in value.items())
     return sum(map(size_of, value)) if isinstance(value, list | tuple) else 16
-
-
-def text_of_number(value: int) -> str:
-    """The decimal digits. Raises BadCell if there are more than Python converts to text."""
-    try:
-        return str(value)
-    except ValueError:
-        raise BadCell("it holds a number of more than 4,300 digits") from None
 
 
 def text_problem(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.datasets.cells import shown
-from backend.datasets.import_fields import where_to_state
+from backend.datasets.read_options import where_to_state
 from backend.errors import DatasetFormatError
 
 #: Common names of the image column.
@@ -15,7 +15,7 @@ IMAGE_NAMES = (
 #: Common names of the caption column.
 CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
-    "alt_text", "title",
+    "alt_text", "title", "comment",
 )  # fmt: skip
 ID_NAMES = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
 #: Ids of images and of samples in a shard: used as pair ids only if they are unique.

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
-from queue import Empty, SimpleQueue
-from types import TracebackType
+from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
 Item = TypeVar("Item")
@@ -33,38 +32,15 @@ class DaemonPool:
             threading.Thread(target=self._work, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stopped = True
         for _ in range(self._threads):
             self._tasks.put(None)
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The results in the items' order. Raises the first error that occurs."""
-        done: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
-
-        def task(number: int, item: Item) -> Callable[[], None]:
-            def run() -> None:
-                try:
-                    done.put((number, function(item), None))
-                except BaseException as error:  # re-raised by the waiting thread
-                    done.put((number, None, error))
-
-            return run
-
-        for number, item in enumerate(items):
-            self._tasks.put(task(number, item))
-        results: dict[int, Result] = {}
-        for _ in items:
-            number, result, error = _waited_for(done)
-            if error is not None:
-                raise error
-            results[number] = result
-        return [results[number] for number in range(len(items))]
+        """The results in the items' order. Raises the error of the first item with one."""
+        futures = [self.submit(function, item) for item in items]
+        return [result_of(future) for future in futures]
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """A future of `function(*arguments)`; wait for it with `result_of`."""
@@ -105,6 +81,8 @@ def result_of(future: Future[Result]) -> Result:
 
 
 def _wait_for(futures: Sequence[Future[Any]]) -> None:
+    """Waits with a timeout: a signal that arrives just before an unlimited wait is handled only
+    when the wait ends, so Ctrl-C would have no effect while all threads hang."""
     while wait(futures, _PATIENCE).not_done:
         pass
 
@@ -120,13 +98,3 @@ def _complete(
         future.set_exception(error)
     else:
         future.set_result(result)
-
-
-def _waited_for(queue: SimpleQueue[Item]) -> Item:
-    """The next item. Waits with a timeout: a signal that arrives just before an unlimited wait is
-    handled only when the wait ends, so Ctrl-C would have no effect while all threads hang."""
-    while True:
-        try:
-            return queue.get(timeout=_PATIENCE)
-        except Empty:
-            continue

@@ -1,10 +1,7 @@
 """The export formats. A new one is a module with a writer, and its entry here: the page's choices,
 the command line's help, the table in the documentation and the tests of all formats follow."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pkgutil import resolve_name
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -21,11 +18,6 @@ class ExportFormat:
     is_resumable: bool = False
     is_for_hub: bool = False
     reserved: frozenset[str] = frozenset()
-
-    def load_writer(self) -> Callable[..., int]:
-        """The writer: (rows, target) to the number of rows."""
-        writer: Any = resolve_name(f"backend.datasets.{self.writer}")
-        return writer
 
 
 EXPORT_FORMATS: dict[str, ExportFormat] = {

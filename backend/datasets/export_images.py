@@ -7,6 +7,8 @@ such words (`images/~test/a.jpg`). Bytes are never changed.
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -51,19 +53,26 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     """The image's bytes and file extension: its own, unless the bytes are of another format. Raises
     ExportError if the image is missing or no longer a regular file, and ImageError if its bytes
     are not those that were imported."""
-    try:
+    with _refused(image.name):
         data = read_regular(image, is_resolved=True) if isinstance(image, Path) else image.read()
-    except FileNotFoundError as problem:
-        raise ExportError(f"The image '{image.name}' is gone. Nothing was kept.") from problem
-    except (NotRegular, LeadsOut) as problem:
-        raise ExportError(
-            f"The image '{image.name}' is not a regular file. Nothing was kept."
-        ) from problem
     ending = Path(image.name).suffix.lower()
     for beginning, endings in _KINDS:
         if beginning.match(data):
             return data, ending if ending in endings else endings[0]
     return data, ending if ending in _ENDINGS else ".img"
+
+
+@contextmanager
+def _refused(name: str) -> Iterator[None]:
+    """Raise ExportError if an image that is read in the block is missing or no regular file."""
+    try:
+        yield
+    except FileNotFoundError as problem:
+        raise ExportError(f"The image '{name}' is gone. Nothing was kept.") from problem
+    except (NotRegular, LeadsOut) as problem:
+        raise ExportError(
+            f"The image '{name}' is not a regular file. Nothing was kept."
+        ) from problem
 
 
 def split_name(split: str | None) -> str:
@@ -151,23 +160,15 @@ class ImageCopies:
     def _write(self, image: ImageFile, data: bytes | None, name: str) -> None:
         target = self._part / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with _refused(str(image)):
             if isinstance(image, ProvedFile):
                 data = image.read()  # what is written is what was checked
             if data is not None:
                 target.write_bytes(data)
-            else:
-                with (
-                    open_regular(file_of(image), is_resolved=True) as source,
-                    target.open("wb") as copy,
-                ):
-                    shutil.copyfileobj(source, copy, 1 << 20)
-        except FileNotFoundError as problem:
-            raise ExportError(f"The image '{image}' is gone. Nothing was kept.") from problem
-        except (NotRegular, LeadsOut) as problem:
-            raise ExportError(
-                f"The image '{image}' is not a regular file. Nothing was kept."
-            ) from problem
+                return
+            source = open_regular(file_of(image), is_resolved=True)
+            with source, target.open("wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
 
 
 def _neutral(part: str) -> str:

@@ -12,24 +12,20 @@ from backend.datasets.containers import ImageFile
 
 #: Marks a folder as ours, so that --overwrite never deletes anything else.
 MARK = ".traced-export"
-COLUMNS = (
-    "id",
-    "caption",
-    "original_caption",
-    "caption_kind",
-    "split",
-    "verdict",
-    "note",
-    "p_error",
-    "s_0",
-    "icc",
-    "support",
-    "weakest",
-    "specificity",
-    "picture",
-    "tags",
-    "own_tags",
-)
+#: Our columns as fields of an Arrow schema, followed by the source's other columns as JSON.
+FIELDS = [
+    ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
+    ("caption_kind", pa.string()), ("split", pa.string()), ("verdict", pa.string()),
+    ("note", pa.string()),
+    ("p_error", pa.float64()), ("s_0", pa.float64()), ("icc", pa.float64()),
+    ("support", pa.float64()), ("weakest", pa.float64()), ("specificity", pa.float64()),
+    ("picture", pa.string()),
+    ("tags", pa.list_(pa.string())), ("own_tags", pa.string()),
+    ("extra", pa.string()),
+]  # fmt: skip
+COLUMNS = tuple(name for name, _ in FIELDS if name != "extra")
+_NUMBERS = tuple(name for name, kind in FIELDS if kind == pa.float64())
+_TEXTS = tuple(name for name, kind in FIELDS if kind == pa.string() and name != "extra")
 #: Names that a source column cannot keep: our own, and those that a reader would interpret as the
 #: image's path or as our column of packed values.
 RESERVED = frozenset(COLUMNS) | {
@@ -81,20 +77,6 @@ class Changes:
     remarks: list[str] = field(default_factory=list)
 
 
-#: The same columns as fields of an Arrow schema, followed by the source's other columns as JSON.
-FIELDS = [
-    ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
-    ("caption_kind", pa.string()), ("split", pa.string()), ("verdict", pa.string()),
-    ("note", pa.string()),
-    ("p_error", pa.float64()),
-    ("s_0", pa.float64()), ("icc", pa.float64()),
-    ("support", pa.float64()), ("weakest", pa.float64()), ("specificity", pa.float64()),
-    ("picture", pa.string()),
-    ("tags", pa.list_(pa.string())), ("own_tags", pa.string()),
-    ("extra", pa.string()),
-]  # fmt: skip
-
-
 def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESERVED) -> ExportRow:
     """The row with source columns that neither clash with ours nor break JSON; every change is
     recorded in `changes`."""
@@ -107,10 +89,7 @@ def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESE
         if name != plain:
             changes.renamed[plain] = name
         extra[name] = _clean(value, plain, changes)
-    numbers = {
-        name: _clean(getattr(row, name), name, changes)
-        for name in ("p_error", "s_0", "icc", "support", "weakest", "specificity")
-    }
+    numbers = {name: _clean(getattr(row, name), name, changes) for name in _NUMBERS}
     return replace(row, extra=extra, **numbers)
 
 
@@ -145,11 +124,8 @@ def typed_values(row: ExportRow) -> dict[str, Any]:
     """Our columns for loaders that infer types from the first rows: text is never null, and the
     list of tags is written as text, because it could be empty."""
     fields = {name: getattr(row, name) for name in COLUMNS}
-    text = (
-        "id", "caption", "original_caption", "caption_kind", "split", "verdict", "note", "picture",
-        "own_tags",
-    )  # fmt: skip
-    return {**fields, **{name: fields[name] or "" for name in text}, "tags": " ".join(row.tags)}
+    texts = {name: fields[name] or "" for name in _TEXTS}
+    return {**fields, **texts, "tags": " ".join(row.tags)}
 
 
 def _clean(value: Any, column: str, changes: Changes) -> Any:

@@ -240,17 +240,13 @@ class Fetcher:
                 return headers.get("location", "")
             if answer.status != status:
                 raise FetchError(f"the server answers {answer.status}")
-            return headers, self._body(answer)
-
-    def _body(self, answer: httpcore.Response) -> bytes:
-        parts, size = [], 0
-        for part in answer.iter_stream():
-            size += len(part)
-            if size > self._limits.bytes:
-                raise FetchError(f"it is larger than {self._limits.bytes:,} bytes")
-            self._deadline.left()
-            parts.append(part)
-        return b"".join(parts)
+            body = bytearray()
+            for part in answer.iter_stream():
+                body += part
+                if len(body) > self._limits.bytes:
+                    raise FetchError(f"it is larger than {self._limits.bytes:,} bytes")
+                self._deadline.left()
+            return headers, bytes(body)
 
 
 def _text(header: bytes) -> str:

@@ -172,14 +172,8 @@ def opened_image(
         yield image
     except ImageError:
         raise
-    except TooSlow as problem:
-        raise ImageError(f"'{name}' takes too long to read.") from problem
-    except MemoryError as problem:
-        raise ImageError(f"'{name}' is too large for the available memory.") from problem
-    except Image.DecompressionBombError as problem:
-        raise ImageError(f"'{name}' unpacks into too many pixels.") from problem
     except Exception as problem:  # decoders raise arbitrary exceptions on hostile files
-        raise ImageError(f"'{name}' is broken or incomplete: {_reason(problem)}.") from problem
+        raise _refusal(problem, name, limits, "is broken or incomplete") from problem
     finally:
         image.close()
         file.close()
@@ -218,8 +212,11 @@ def _source(source: ImageFile | bytes, name: str, limits: ImageLimits) -> Binary
     return file
 
 
-def _refusal(problem: BaseException, name: str, limits: ImageLimits) -> BaseException:
-    """The error to raise if an image could not be opened."""
+def _refusal(
+    problem: BaseException, name: str, limits: ImageLimits, otherwise: str = "cannot be opened"
+) -> BaseException:
+    """The error to raise if an image could not be opened or decoded. `otherwise`: what is said of a
+    problem that has no message of its own."""
     if isinstance(problem, ImageError) or not isinstance(problem, Exception):
         return problem
     if isinstance(problem, FileNotFoundError):
@@ -238,7 +235,7 @@ def _refusal(problem: BaseException, name: str, limits: ImageLimits) -> BaseExce
         return ImageError(f"'{name}' is not an image.")
     if isinstance(problem, Image.DecompressionBombError):
         return ImageError(_too_many(name, limits))
-    return ImageError(f"'{name}' cannot be opened: {_reason(problem)}.")
+    return ImageError(f"'{name}' {otherwise}: {_reason(problem)}.")
 
 
 def _too_many(name: str, limits: ImageLimits) -> str:

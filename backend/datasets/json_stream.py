@@ -77,7 +77,7 @@ class JsonFile:
             yield self._copy
 
     def _source(self, file: IO[bytes]) -> "IO[bytes] | _Replaced":
-        file = _after_mark(file)
+        file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
         return _Replaced(file, self._replaced) if self._replaced else file
 
     def _outline(self) -> frozenset[str]:
@@ -112,12 +112,6 @@ class JsonFile:
             raise DatasetFormatError(
                 f"'{self._path.name}' is not valid JSON ({place}{reason})."
             ) from problem
-
-
-def _after_mark(file: IO[bytes]) -> IO[bytes]:
-    """The file, positioned after the byte order mark if there is one."""
-    file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
-    return file
 
 
 def _scanned(file: IO[bytes]) -> tuple[list[tuple[int, int, bytes]], bool]:

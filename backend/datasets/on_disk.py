@@ -55,13 +55,13 @@ class Names:
         self._database.execute(
             "INSERT INTO names VALUES (?, ?, 0) ON CONFLICT (id) DO UPDATE "
             "SET is_ambiguous = is_ambiguous OR name <> excluded.name",
-            (_written(_number(identity)), _written(name)),
+            (_key(identity), _written(name)),
         )
 
     def __getitem__(self, identity: Any) -> Any:
         """The stored value. Raises KeyError if there is none, AmbiguousName for several."""
         row = self._database.execute(
-            "SELECT name, is_ambiguous FROM names WHERE id = ?", (_written(_number(identity)),)
+            "SELECT name, is_ambiguous FROM names WHERE id = ?", (_key(identity),)
         ).fetchone()
         if row is None:
             raise KeyError(identity)
@@ -73,10 +73,10 @@ class Names:
         self._database.close()
 
 
-def _number(identity: Any) -> Any:
-    """An integral number as int: some writers of JSON turn 1 into 1.0."""
+def _key(identity: Any) -> str:
+    """Some writers of JSON turn 1 into 1.0: an integral number is written as int."""
     is_integral = isinstance(identity, float) and identity.is_integer()
-    return int(identity) if is_integral else identity
+    return _written(int(identity) if is_integral else identity)
 
 
 def _written(value: Any) -> str:

@@ -1,7 +1,10 @@
-"""How a source is read: what a user says beyond its path, and the endings of its files."""
+"""How a source is named and read: its address, the endings of its files, and what a person may
+state about an import (options of the command line, which are fields of the page Add data)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from backend.datasets.cells import shown
 from backend.errors import DatasetFormatError
@@ -36,6 +39,78 @@ def is_hidden(path: str) -> bool:
         (part.startswith(".") and part not in (".", "..")) or part == "__MACOSX"
         for part in path.split("/")
     )
+
+
+#: The package that opens each scheme; "" needs none.
+SCHEMES: Mapping[str, str] = {
+    "s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "hf": "huggingface_hub", "https": "", "http": "",
+}  # fmt: skip
+
+
+def is_address(text: object) -> bool:
+    """Whether it is an address.
+
+    >>> is_address("s3://bucket/folder"), is_address("C:/folder"), is_address("hf:OWNER/DATASET")
+    (True, False, False)
+    """
+    scheme, mark, _ = str(text).partition("://")
+    return bool(mark) and scheme in SCHEMES
+
+
+def is_below(address: str, folder: str) -> bool:
+    """Whether the address is `folder` or lies in it, however a server reads dots and escapes.
+
+    >>> is_below("s3://b/f/x", "s3://b/f/"), is_below("s3://b/fx", "s3://b/f")
+    (True, False)
+    >>> is_below("https://h/f/%2e%2e/x", "https://h/f")
+    False
+    """
+    parts = unquote(address).replace("\\", "/").split("/")
+    inside = f"{address.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+    return inside and not {".", ".."} & set(parts)
+
+
+#: Fields with text, by the name of the import's argument. An empty one is detected.
+LABELS = {
+    "name": "Name in this app",
+    "image_column": "Column with image paths",
+    "caption_column": "Column with captions",
+    "id_column": "Column with ids",
+    "split_column": "Column with splits",
+    "image_root": "Folder that image paths are relative to",
+    "encoding": "Encoding",
+    "delimiter": "Delimiter",
+    "subset": "Subset",
+    "language": "Language of captions",
+}
+#: Fields to be ticked.
+NO_IDS, INSIDE, PER_LINE = "no_id_column", "captions_inside", "captions_per_line"
+UNCAPTIONED = "uncaptioned"
+TAKE, HIDE = "take_changes", "hide_gone"
+TICKS = {
+    NO_IDS: "No column contains ids",
+    INSIDE: "Captions are embedded in the images",
+    PER_LINE: "Each line of a caption file is a caption",
+    UNCAPTIONED: "Take pictures without a caption, to write one",
+    TAKE: "Take rows that changed since the last import",
+    HIDE: "Hide pairs whose rows are gone",
+}
+FIELDS = (*LABELS, *TICKS)
+
+
+def where_to_state(field: str, value: str = "") -> dict[str, str]:
+    """Where to state something, by interface, as the arguments of an error.
+
+    >>> where_to_state("encoding", "cp1252")["terminal"]
+    'State it with --encoding cp1252.'
+    >>> where_to_state("encoding")["page"]
+    'State it under “Encoding”.'
+    """
+    option = f"--{field.replace('_', '-')}"
+    return {
+        "terminal": f"State it with {f'{option} {value}'.rstrip()}.",
+        "page": f"State it under “{LABELS[field]}”" + (f": {value}." if value else "."),
+    }
 
 
 #: Caption sources other than tables and caption files.

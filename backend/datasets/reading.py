@@ -41,6 +41,7 @@ from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_colu
 from backend.datasets.containers import ImageFile, file_of, proved, relative_name
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
+from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
@@ -50,7 +51,6 @@ from backend.datasets.shards import split_of, tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
     METADATA,
-    SourceTables,
     image_folders,
     not_a_table,
     root_of,
@@ -177,7 +177,11 @@ class DatasetReader:
         if kind == "missing image":
             if len(self.missing) < _MOST_MISSING:
                 self.missing.append(relative_name(pair.image_path, self.root))
-            message += candidate.paths.hint(file_of(pair.image_path))
+            if "://" in candidate.path_text:
+                message = f"'{shown(candidate.path_text)}' is an address: download the picture."
+            else:
+                message = f"There is no file '{shown(candidate.path_text)}'."
+                message += candidate.paths.hint(file_of(pair.image_path))
         self._report(pair.file, pair.row, kind, message, pair.id)
 
     def _report_repeated(self, pair: SourcePair, is_same: bool) -> None:
@@ -224,7 +228,13 @@ class DatasetReader:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
             columns = columns or self._columns_of([row.values], name)
-            yield from self._pairs(row, columns, table, name, paths)
+            try:
+                yield from self._pairs_of(row, columns, table, name, paths)
+            except BadCell as problem:
+                self._report(name, row.number, "unusable row", f"{problem}.")
+            except Exception as problem:  # of any type: the other rows must still be read
+                message = f"This row cannot be read: {problem or type(problem).__name__}."
+                self._report(name, row.number, "unusable row", message)
         if columns is None:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
@@ -283,18 +293,6 @@ class DatasetReader:
             return replace(columns, id=None)
         return columns
 
-    def _pairs(
-        self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
-    ) -> Iterator["_Candidate"]:
-        """The pairs of a row; any error is reported as a problem of this row."""
-        try:
-            yield from self._pairs_of(row, columns, table, name, paths)
-        except BadCell as problem:
-            self._report(name, row.number, "unusable row", f"{problem}.")
-        except Exception as problem:  # of any type: the other rows must still be read
-            message = f"This row cannot be read: {problem or type(problem).__name__}."
-            self._report(name, row.number, "unusable row", message)
-
     def _pairs_of(
         self, row: TableRow, columns: Columns, table: Path, name: str, paths: ImagePaths
     ) -> Iterator["_Candidate"]:
@@ -351,7 +349,7 @@ class DatasetReader:
                 identity, path, text, split[:255] or None, extra, name, row.number or 0
             )
             is_weak = bool(given_id) and guess.strip().lower() in WEAK_IDS
-            yield _Candidate(pair, guess if is_weak else "", paths)
+            yield _Candidate(pair, path_text, guess if is_weak else "", paths)
 
     def _split_of(self, table: Path) -> str:
         """The split of a table: for shards and subfolders with metadata files, inferred from the
@@ -374,10 +372,11 @@ class DatasetReader:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A pair whose image has not been opened yet. `id_is_a_guess`: the detected column of its id if
-    other pairs may share that id; else empty."""
+    """A pair whose image has not been opened yet. `path_text`: the path as its table writes it;
+    `id_is_a_guess`: the detected column of its id if other pairs may share that id; else empty."""
 
     pair: SourcePair
+    path_text: str
     id_is_a_guess: str
     paths: ImagePaths
 
@@ -400,8 +399,12 @@ def read_dataset(
         raise DatasetNotFound(f"There is no file or folder '{path}'.{where_to_get(path)}")
     options.check()
     if options.caption_from is not None:
-        root = _folder_of_captions(path)
-        source = SourceTables([root])
+        if not path.is_dir():
+            raise DatasetFormatError(
+                f"'{path.name}' is not a folder: for captions that are written in the images "
+                "give the folder of the images."
+            )
+        source, root = SourceTables([path]), path
     elif path.is_dir():
         source, root = tables_of(path, options.subset, options.uncaptioned), path
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
@@ -476,15 +479,6 @@ def _exists(pair: SourcePair) -> bool:
         return file_of(pair.image_path).exists()
     except OSError:
         return False
-
-
-def _folder_of_captions(path: Path) -> Path:
-    if not path.is_dir():
-        raise DatasetFormatError(
-            f"'{path.name}' is not a folder: for captions that are written in the images "
-            "give the folder of the images."
-        )
-    return path
 
 
 def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:

@@ -129,9 +129,7 @@ def _is_torn(group: list["_TarMember"], keys: SeenIds) -> bool:
     """Whether a picture or a text is missing, and the sample's name occurred before."""
     stems = {member.stem for member in group}
     occurred = keys.add(stems.pop() if len(stems) == 1 else group[0].key) is not None
-    has_picture = any(member.is_picture for member in group)
-    has_text = any(member.text is not None for member in group)
-    return occurred and not (has_picture and has_text)
+    return occurred and not _has_picture_and_text(group)
 
 
 class _Damaged(ValueError):
@@ -150,7 +148,7 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
             start: int | None = 0
             while start is not None:
                 raw.seek(start)
-                with _opened_tar(raw) as archive:
+                with tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:") as archive:
                     while (entry := archive.next()) is not None:
                         archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
                         if not entry.isfile() or is_hidden(entry.name):
@@ -194,31 +192,27 @@ class _TarMember:
     def is_picture(self) -> bool:
         return self.suffix in PICTURES
 
-    @property
-    def is_caption(self) -> bool:
-        return self.text is not None and self.suffix in CAPTIONS
-
     def continues(self, group: "list[_TarMember]") -> bool:
         """Whether this member may belong to the sample of the members before it. `k.01.jpg` and
         `k.01.txt` are a sample of their own; what follows under another stem begins the next."""
         first = group[0]
         return self.key == first.key and (
-            self.stem == group[-1].stem or first.stem == first.key or not _is_complete(group)
+            self.stem == group[-1].stem
+            or first.stem == first.key
+            or len({member.stem for member in group}) > 1
+            or not _has_picture_and_text(group)
         )
 
 
-def _is_complete(group: list[_TarMember]) -> bool:
-    """Whether the members share a stem and contain a picture and a text."""
-    return (
-        len({member.stem for member in group}) == 1
-        and any(member.is_picture for member in group)
-        and any(member.text is not None for member in group)
-    )
+def _has_picture_and_text(group: list[_TarMember]) -> bool:
+    is_there = any(member.is_picture for member in group)
+    return is_there and any(member.text is not None for member in group)
 
 
 def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
-    key, ending = _key_and_ending(entry.name)
     name = PurePosixPath(entry.name)
+    before, dot, rest = name.name.partition(".")
+    key, ending = str(name.with_name(before)) if before else entry.name, f"{dot}{rest}".lower()
     stem = str(name.with_suffix("")) if name.suffix and ending else key
     inner = tar_member(entry.offset_data, entry.size, entry.name)
     text = None
@@ -268,7 +262,7 @@ def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
     picture = _only([m for m in sample if m.is_picture], "pictures", texts.note)
     if picture is None and (other := [m for m in sample if m.suffix in UNREADABLE_PICTURES]):
         raise DatasetFormatError(unreadable_picture(other[0].name))
-    captions = [m for m in sample if m.is_caption]
+    captions = [m for m in sample if m.text is not None and m.suffix in CAPTIONS]
     if len({member.text for member in captions}) == 1:
         captions = captions[:1]
     caption = _only(captions, "texts", texts.note)
@@ -317,10 +311,6 @@ class _Reads:
         return self._file.read(size)
 
 
-def _opened_tar(raw: IO[bytes]) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:")
-
-
 def _next_archive(raw: IO[bytes], offset: int) -> int | None:
     """Where the next archive begins, if several were joined; None if there is none. Raises
     ValueError unless the tar ends where the library stopped: it treats a damaged header as the end,
@@ -334,12 +324,6 @@ def _next_archive(raw: IO[bytes], offset: int) -> int | None:
                 raise ValueError(f"the header at byte {offset:,} is damaged")
             return start
     return None
-
-
-def _key_and_ending(name: str) -> tuple[str, str]:
-    path = PurePosixPath(name)
-    stem, dot, ending = path.name.partition(".")
-    return str(path.with_name(stem)) if stem else name, f"{dot}{ending}".lower()
 
 
 def split_of(path: PurePath) -> str | None:

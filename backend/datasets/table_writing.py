@@ -7,7 +7,8 @@ next to the table, because other programs cannot read them from there.
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +33,36 @@ _QUESTION = "Describe the image in one sentence."
 
 def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.jsonl`, one object per pair."""
-    count = 0
-    paths = _Paths(target)
-    with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-        for row in rows:
-            line = {"image_path": paths.of(row.image_path), **json_values(row)}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            count += 1
-    paths.report()
-    return count
+
+    def values_of(row: ExportRow, path: str) -> dict[str, Any]:
+        return {"image_path": path, **json_values(row)}
+
+    return _write_lines(rows, target, _Paths(target), values_of)
 
 
 def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.jsonl`: a question about each image and its caption as the answer, as
     trainers of vision-language models read them; the other columns are further fields."""
+
+    def values_of(row: ExportRow, path: str) -> dict[str, Any]:
+        turns = [{"from": "human", "value": f"<image>\n{_QUESTION}"},
+                 {"from": "gpt", "value": row.caption}]  # fmt: skip
+        return {**json_values(row), "image": path, "conversations": turns}
+
+    return _write_lines(rows, target, _Paths(target, "image"), values_of)
+
+
+def _write_lines(
+    rows: Iterable[ExportRow],
+    target: Target,
+    paths: "_Paths",
+    values_of: Callable[[ExportRow, str], dict[str, Any]],
+) -> int:
     count = 0
-    paths = _Paths(target, "image")
     with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
-            turns = [{"from": "human", "value": f"<image>\n{_QUESTION}"},
-                     {"from": "gpt", "value": row.caption}]  # fmt: skip
-            line = {**json_values(row), "image": paths.of(row.image_path), "conversations": turns}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            values = values_of(row, paths.of(row.image_path))
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")
             count += 1
     paths.report()
     return count
@@ -86,7 +95,8 @@ def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
     count = 0
     paths = _Paths(target)
     with pq.ParquetWriter(target.part / "data.parquet", schema) as writer:
-        for group in _groups(rows):
+        waiting = iter(rows)
+        while group := list(islice(waiting, _ROW_GROUP)):
             values = [{"image_path": paths.of(row.image_path), **arrow_values(row)}
                       for row in group]  # fmt: skip
             writer.write_table(pa.Table.from_pylist(values, schema))
@@ -125,14 +135,3 @@ class _Paths:
             )
         if self._written:
             remarks.append("Images that came from archives or tables are written to `images/`.")
-
-
-def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
-    group: list[ExportRow] = []
-    for row in rows:
-        group.append(row)
-        if len(group) == _ROW_GROUP:
-            yield group
-            group = []
-    if group:
-        yield group

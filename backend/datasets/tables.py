@@ -56,14 +56,13 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
                 name: (_Lists if is_list(schema.field(name).type) else _Places)(opened, group, name)
                 for name in images
             }
-            for batch in _batches(opened.file, group, others, about.rows, at_once):
-                for row in range(batch.num_rows):
+            for count, columns in _batches(opened.file, group, others, about.rows, at_once):
+                for row in range(count):
                     paths = {
                         name: _cell(path, number, name, places[name], number - first)
                         for name in images
                     }
-                    columns = zip(batch.schema.names, batch.columns, strict=True)
-                    values = {name: value_of(column[row]) for name, column in columns}
+                    values = {name: value_of(column[row]) for name, column in columns.items()}
                     number += 1
                     yield TableRow(number, {**paths, **values})
         except (pa.ArrowException, OSError, ValueError) as problem:
@@ -75,22 +74,14 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
 
 
 def _batches(
-    file: pq.ParquetFile, group: int, columns: list[str], rows: int, at_once: int
-) -> Iterator[Any]:
-    if columns:
-        yield from file.iter_batches(batch_size=at_once, row_groups=[group], columns=columns)
+    file: pq.ParquetFile, group: int, names: list[str], rows: int, at_once: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of rows and the columns of each batch. Arrow cannot count rows without columns."""
+    if not names:
+        yield rows, {}
         return
-    for start in range(0, rows, at_once):
-        yield _Empty(min(at_once, rows - start))
-
-
-class _Empty:
-    """A batch without columns, whose rows Arrow cannot count."""
-
-    def __init__(self, rows: int) -> None:
-        self.num_rows = rows
-        self.columns: list[Any] = []
-        self.schema = pa.schema([])
+    for batch in file.iter_batches(batch_size=at_once, row_groups=[group], columns=names):
+        yield batch.num_rows, dict(zip(batch.schema.names, batch.columns, strict=True))
 
 
 class _Places:
@@ -272,11 +263,12 @@ def _arrow(path: Path, folders: Sequence[Path]) -> Iterator[TableRow]:
     images = embedded_columns(table.schema, lambda name: table.column(name)[:100])
     others = table.select([name for name in table.schema.names if name not in images])
     for number in range(table.num_rows):
-        cells = {column: _image_cell(table, path, number, column) for column in images}
+        # The address of a cell, or the path in it if the image is external; a list for several.
+        cells = {
+            column: image_cell(
+                table.column(column)[number], f"{path.name}{SEPARATOR}{number}/{column}"
+            )
+            for column in images
+        }
         values = {column: value_of(others.column(column)[number]) for column in others.column_names}
         yield TableRow(number + 1, {**cells, **values})
-
-
-def _image_cell(table: pa.Table, path: Path, row: int, column: str) -> Any:
-    """The address of the cell, or the path in it if the image is external; a list for several."""
-    return image_cell(table.column(column)[row], f"{path.name}{SEPARATOR}{row}/{column}")

@@ -19,7 +19,7 @@ from typing import IO
 
 from charset_normalizer import from_bytes
 
-from backend.datasets.import_fields import where_to_state
+from backend.datasets.read_options import where_to_state
 from backend.datasets.regular_files import open_regular, open_within, read_regular
 from backend.errors import DatasetError, DatasetFormatError
 
@@ -161,23 +161,19 @@ def as_utf8(path: Path, encoding: str, folders: Sequence[Path] = ()) -> Iterator
         yield None
         return
     with tempfile.TemporaryFile() as copy:
-        with opened(path, folders) as file:
-            _write_utf8(file, encoding, path.name, copy)
+        try:
+            with opened(path, folders) as file:
+                for text in _decoded(file, encoding, path.name):
+                    copy.write(text.encode("utf-8"))
+            copy.flush()
+        except UnicodeError as problem:
+            raise DatasetFormatError(_not_decodable(f"'{path.name}'", encoding)) from problem
+        except OSError as problem:
+            raise DatasetFormatError(
+                f"'{path.name}' is read as {encoding} through a temporary copy in UTF-8, which "
+                f"cannot be written: {problem.strerror or problem}. Save it as UTF-8."
+            ) from problem
         yield copy
-
-
-def _write_utf8(file: IO[bytes], encoding: str, name: str, copy: IO[bytes]) -> None:
-    try:
-        for text in _decoded(file, encoding, name):
-            copy.write(text.encode("utf-8"))
-        copy.flush()
-    except UnicodeError as problem:
-        raise DatasetFormatError(_not_decodable(f"'{name}'", encoding)) from problem
-    except OSError as problem:
-        raise DatasetFormatError(
-            f"'{name}' is read as {encoding} through a temporary copy in UTF-8, which cannot be "
-            f"written: {problem.strerror or problem}. Save it as UTF-8."
-        ) from problem
 
 
 def _decoded(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:

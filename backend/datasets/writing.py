@@ -12,6 +12,7 @@ import shutil
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 
 from backend.datasets import export_folder
 from backend.datasets.card import finished_card
@@ -65,7 +66,8 @@ def write_dataset(
         target = Target(part, out, root)
         reserved = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved) for row in rows)
-        written_files = EXPORT_FORMATS[format].load_writer()(clean, target)
+        writer = resolve_name(f"backend.datasets.{EXPORT_FORMATS[format].writer}")
+        number: int = writer(clean, target)
         whole = card if isinstance(card, str) else card()
         text = finished_card(whole, target.files, target.changes)
         (part / "README.md").write_text(text, encoding="utf-8")
@@ -82,7 +84,7 @@ def write_dataset(
         if not is_resumable:
             shutil.rmtree(part, ignore_errors=True)
         raise
-    return written_files
+    return number
 
 
 def _not_written(out: Path, problem: OSError) -> ExportError:

@@ -20,7 +20,7 @@ from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, t
 from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
-from backend.jobs.stored_suggestions import to_save
+from backend.jobs.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -58,16 +58,15 @@ def boost(
     )
     outcomes: Counter[str] = Counter()
     done, struck, stopped = 0, 0, ""
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
-    total = min(total, limit) if limit is not None else total
+    total = store.read(queue_queries.count, filter, limit)
     try:
         for row, context in work.waiting(filter, limit):
-            outcome, taken_out = (
-                (context, 0) if isinstance(context, str) else work.pair(row, context)
-            )
-            outcomes[outcome] += 1
-            struck += taken_out
+            if isinstance(context, str):
+                outcomes[context] += 1
+            else:
+                outcome, taken_out = work.pair(row, context)
+                outcomes[outcome] += 1
+                struck += taken_out
             done += 1
             progress(done, total, "Enriching")
     except BudgetSpent as problem:
@@ -97,8 +96,7 @@ def dry_run(
         questions += [dry_run_question(row, question) for question in previewed]
         if len(questions) >= count:
             break
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
+    total = store.read(queue_queries.count, filter)
     kinds = set(booster.kinds)
     return BoostDryRun(
         work.name, total, tokens_each(questions), tuple(questions[:count]),
@@ -162,10 +160,12 @@ class BoostWork:
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Pairs of the queue, each with its context or with the reason for skipping it."""
         for rows in pages(self.store, filter, limit):
-            with self.store.reading() as session:
-                attempted = suggestion_queries.attempted(
-                    session, [row.pair_id for row in rows], self.name, self.corrector.run.id
-                )
+            attempted = self.store.read(
+                suggestion_queries.attempted,
+                [row.pair_id for row in rows],
+                self.name,
+                self.corrector.run.id,
+            )
             standing = [row for row in rows if row.decision not in _NOT_ENRICHED]
             yield from ((row, "judged wrong") for row in rows if row.decision in _NOT_ENRICHED)
             yield from ((row, "asked before") for row in standing if row.pair_id in attempted)
@@ -180,8 +180,7 @@ class BoostWork:
     def sources(self, row: QueueRow) -> list[tuple[int, str]]:
         """(pair, caption): the human captions of the pair's picture, its own first: with
         corrections applied, and without those that were dropped or look wrong."""
-        with self.store.reading() as session:
-            others = pair_queries.of_picture(session, self.dataset_id, row.image_path)
+        others = self.store.read(pair_queries.of_picture, self.dataset_id, row.image_path)
         of_pair = [other for other in others if other.id == row.pair_id]
         rest = [other for other in others if other.id != row.pair_id and _is_trusted(other)]
         return [(other.id, other.corrected_caption or other.caption) for other in (*of_pair, *rest)]

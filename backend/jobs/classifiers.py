@@ -27,7 +27,7 @@ from PIL import Image
 
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.jobs.stored_trajectories import exploring_of, to_row
+from backend.jobs.stored_rows import exploring_of, to_row
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
@@ -121,15 +121,13 @@ def complete_trajectory(
     if trajectory.whole:
         return trajectory
     (whole,) = engine.trajectories([(state, trajectory.caption.text)], exploring=exploring_of(run))
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run.id, [to_row(pair_id, whole)])
+    store.write(trajectory_queries.save_trajectories, run.id, [to_row(pair_id, whole)])
     return replace(whole, expectation=trajectory.expectation)
 
 
 def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
     """The corrections of a scored pair that have no probability of error yet."""
-    with store.reading() as session:
-        suggestions = suggestion_queries.list_suggestions(session, pair_id, run.id)
+    suggestions = store.read(suggestion_queries.list_suggestions, pair_id, run.id)
     return [row for row in suggestions if row.p_before is not None and row.p_after is None]
 
 
@@ -161,6 +159,5 @@ def judge_suggestions(
         )
         for row, p_after in zip(suggestions, probabilities(classifier, trajectories), strict=True)
     ]  # fmt: skip
-    with store.writing() as session:
-        suggestion_queries.save_suggestions(session, rows)
+    store.write(suggestion_queries.save_suggestions, rows)
     return True

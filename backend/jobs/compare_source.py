@@ -72,8 +72,7 @@ class Comparer:
         """`left_out`: ids of rows that cannot be imported; these are not gone."""
         pairs = list(rows)
         ids = [*(row.external_id for row in pairs), *left_out]
-        with self._store.reading() as session:
-            stored_rows = queries.stored_rows(session, self._dataset_id, ids)
+        stored_rows = self._store.read(queries.stored_rows, self._dataset_id, ids)
         self._present.extend(row.id for row in stored_rows.values())
         for row in pairs:
             stored_row = stored_rows.get(row.external_id)

@@ -38,8 +38,7 @@ from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.image_batches import open_picture
 from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
-from backend.jobs.stored_suggestions import in_order, to_save
-from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.jobs.stored_rows import exploring_of, in_order, to_save, to_trajectory
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -90,7 +89,6 @@ def correct(
     store: Store,
     engine: Engine,
     filter: QueueFilter,
-    corrector: Corrector | None = None,
     rule: Rule | None = None,
     limit: int | None = None,
     at_once: int = 1,
@@ -98,18 +96,17 @@ def correct(
 ) -> CorrectionReport:
     """Ask for a correction of every scored pair that matches the filter, in its order.
 
-    `corrector` None: the proposers without a vision-language model. `limit`: maximum number of
-    pairs. `at_once`: concurrent requests; more than one only for models behind a server. Stops
-    early, and reports it, if the budget is spent. Raises ModelUnavailable if the model is
-    unreachable; finished work is kept.
+    Without a corrector, the engine's proposers that need no vision-language model are used.
+    `limit`: maximum number of pairs. `at_once`: concurrent requests; more than one only for models
+    behind a server. Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if
+    the model is unreachable; finished work is kept.
     """
+    corrector = engine.corrector
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
     counts: Counter[str] = Counter()
     accepted = done = 0
     stopped = ""
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
-    total = min(total, limit) if limit is not None else total
+    total = store.read(queue_queries.count, filter, limit)
     for rows in pages(store, filter, limit):
         try:
             for row, outcome in work.page(rows, at_once):
@@ -130,10 +127,16 @@ def correct(
     )  # fmt: skip
 
 
-def dry_run(
-    store: Store, engine: Engine, filter: QueueFilter, corrector: Corrector, count: int = 3
-) -> DryRun:
-    """The exact requests for the first pairs, without sending them."""
+def dry_run(store: Store, engine: Engine, filter: QueueFilter, count: int = 3) -> DryRun:
+    """The exact requests for the first pairs, without sending them. Raises SettingsError without a
+    corrector."""
+    corrector = engine.corrector
+    if corrector is None:
+        raise SettingsError(
+            "A dry run shows requests to a vision-language model, and none is set up.",
+            terminal="Set one: --vlm NAME.",
+            page="The server's administrator can add one.",
+        )
     work = PairCorrector(store, engine, filter.dataset_id, corrector)
     contexts = (
         (row, context)
@@ -145,8 +148,7 @@ def dry_run(
         dry_run_question(row, prompting.question(context, corrector.mode))
         for row, context in islice(contexts, count)
     )
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
+    total = store.read(queue_queries.count, filter)
     return DryRun(corrector.proposer, total, tokens_each(questions), questions)
 
 
@@ -200,20 +202,18 @@ class PairCorrector:
 
     def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
         """The pairs that this proposer has not yet attempted under this run."""
-        with self.store.reading() as session:
-            attempted = suggestion_queries.attempted(
-                session, [row.pair_id for row in rows], self.proposer, self.run.id
-            )
+        attempted = self.store.read(
+            suggestion_queries.attempted, [row.pair_id for row in rows], self.proposer, self.run.id
+        )
         return [row for row in rows if row.pair_id not in attempted]
 
     def contexts(
         self, rows: Sequence[QueueRow]
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Each pair with its context, or with the reason why it cannot be corrected."""
-        with self.store.reading() as session:
-            trajectories = trajectory_queries.trajectories_of(
-                session, self.run.id, [row.pair_id for row in rows]
-            )
+        trajectories = self.store.read(
+            trajectory_queries.trajectories_of, self.run.id, [row.pair_id for row in rows]
+        )
         for row in rows:
             if row.pair_id not in trajectories:
                 yield row, "not scored"
@@ -236,8 +236,7 @@ class PairCorrector:
         waiting = unjudged(self.store, self.run, row.pair_id)
         if not waiting or isinstance(image := open_picture(self.root, row.image_path), str):
             return
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, row.pair_id)
+        pair = self.store.read(pair_queries.get_pair, row.pair_id)
         with self.engine.lock:
             state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
         judge_suggestions(self.store, self.engine, self.run, pair, image, state, waiting)
@@ -247,13 +246,12 @@ class PairCorrector:
         if proposal is None:
             with self.engine.lock:
                 proposals = judge.proposals_of([context], self.engine.captioner)[0]
-                suggestions = self._judged(context, proposals, keep=False)
+                suggestions = self.judged(context, proposals, keep=False)
             outcome = "offered" if suggestions else "no better"
         elif proposal.caption is None:
             suggestions, outcome = [], proposal.outcome
         else:
-            with self.engine.lock:
-                suggestions = self._judged(context, {proposal.caption: self.proposer}, keep=True)
+            suggestions = self.judged(context, {proposal.caption: self.proposer})
             better = (
                 bool(suggestions)
                 and suggestions[0].s_after > suggestions[0].s_before + SMALLEST_GAIN
@@ -270,19 +268,16 @@ class PairCorrector:
             )
         return outcome
 
-    def judged(self, context: CorrectionContext, proposals: dict[str, str]) -> list[Suggestion]:
-        """Each proposal with its scores, whether or not it improves on the caption."""
-        with self.engine.lock:
-            return self._judged(context, proposals, keep=True)
-
-    def _judged(
-        self, context: CorrectionContext, proposals: dict[str, str], keep: bool
+    def judged(
+        self, context: CorrectionContext, proposals: dict[str, str], keep: bool = True
     ) -> list[Suggestion]:
-        return judge.judge_all(
-            self.engine.scorer, [(context, proposals)], judging(self.classifier),
-            exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
-            classifier_captioner=classifier_captioner(self.engine, self.classifier),
-        )[0]  # fmt: skip
+        """Each proposal with its scores; `keep`: even if it does not improve on the caption."""
+        with self.engine.lock:
+            return judge.judge_all(
+                self.engine.scorer, [(context, proposals)], judging(self.classifier),
+                exploring=steps_needed_by(self.classifier, exploring_of(self.run)), keep=keep,
+                classifier_captioner=classifier_captioner(self.engine, self.classifier),
+            )[0]  # fmt: skip
 
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
         if proposal is None or self.corrector is None:
@@ -317,8 +312,7 @@ def pages(
     after, row_count = None, 0
     while limit is None or row_count < limit:
         most = size if limit is None else min(size, limit - row_count)
-        with store.reading() as session:
-            page = queue_queries.page(session, filter, after, most)
+        page = store.read(queue_queries.page, filter, after, most)
         if page.rows:
             yield page.rows
         row_count += len(page.rows)
@@ -329,8 +323,7 @@ def pages(
 
 def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
     """1 if the best suggestion satisfies the rule and the pair is still undecided."""
-    with store.reading() as session:
-        suggestions = suggestion_queries.list_suggestions(session, row.pair_id, run.id)
+    suggestions = store.read(suggestion_queries.list_suggestions, row.pair_id, run.id)
     best = next(filter(rule.accepts, in_order(row.caption, suggestions)), None)
     if best is None or best.caption == row.caption:
         return 0

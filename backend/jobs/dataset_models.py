@@ -16,7 +16,7 @@ from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
 from backend.errors import NotScored
-from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store
@@ -59,8 +59,7 @@ class DatasetEngines:
 
     def of_pair(self, pair_id: int) -> Engine:
         """Raises NotFound."""
-        with self._store.reading() as session:
-            dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
+        dataset_id = self._store.read(pair_queries.get_pair, pair_id).dataset_id
         return self.of_dataset(dataset_id)
 
 
@@ -179,8 +178,7 @@ def default_model(store: Store) -> str:
 
 
 def set_default_model(store: Store, model: str) -> None:
-    with store.writing() as session:
-        setting_queries.set_setting(session, _DEFAULT, model)
+    store.write(setting_queries.set_setting, _DEFAULT, model)
 
 
 def with_default(store: Store, settings: Settings) -> Settings:

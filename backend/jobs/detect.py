@@ -26,7 +26,7 @@ from backend.jobs.classifiers import probabilities, stored_classifier, suspects_
 from backend.jobs.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_trajectories import (
+from backend.jobs.stored_rows import (
     AT_ONCE,
     exploring_of,
     scored_batches,
@@ -38,14 +38,12 @@ from backend.progress import Progress
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
-from db.queries import pairs as pair_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.classifier_queries import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-from db.queries.statements import chunks
+from db.queries.statements import chunks, lock_dataset, lock_pairs
 
 #: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
 COLD_START_PAIRS = 2000
@@ -85,8 +83,7 @@ class Copies(Stage):
         return 0 if self._has_detector() else copies_of(self.scoring.total)
 
     def _has_detector(self) -> bool:
-        with self.scoring.store.reading() as session:
-            active = classifier_queries.active(session, self.scoring.dataset_id)
+        active = self.scoring.store.read(classifier_queries.active, self.scoring.dataset_id)
         return active is not None and active.report.get("run") == self.scoring.run_id
 
     def seconds(self, sample: Sample) -> float:
@@ -149,10 +146,12 @@ def detect(
         active = classifier_queries.active(session, dataset_id)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
-        lacks_steps = trajectory_queries.has_first_steps(session, run.id)
+        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     if not drawn:
         return {}
-    fits = active is None or not lacks_steps or not _is_outgrown(store, active)
+    fits = True
+    if active is not None and active.basis == "injected" and lacks_steps:
+        fits = not stored_classifier(store, active.id)[1].needs_steps
     if anew and active is not None and active.report.get("requested", "best") != detector:
         fits = False
     if active is not None and fits and (judged or active.report.get("run") == run.id):
@@ -207,11 +206,6 @@ def detect(
     return report
 
 
-def _is_outgrown(store: Store, active: ClassifierRow) -> bool:
-    """Whether the classifier in use needs whole trajectories, and only a cold start chose it."""
-    return active.basis == "injected" and stored_classifier(store, active.id)[1].needs_steps
-
-
 def judge_rest(store: Store, run: RunRow) -> None:
     """Apply the classifier in use to all trajectories of this run that it has not judged yet.
 
@@ -239,7 +233,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
         p_errors = probabilities(used[1], trajectories)
         suspects = _suspects_of(store, pairs, trajectories, p_errors, used[1])
         with store.writing() as session:
-            dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
+            lock_dataset(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
                 judge(session, run, used[0], pairs, trajectories, p_errors, suspects)
@@ -266,8 +260,7 @@ def measure_disagreement(store: Store, dataset_id: int) -> None:
         for pair_id, value in zip(ids.tolist(), between.tolist(), strict=True):
             by_pair[pair_id] = max(value, by_pair.get(pair_id, 0.0))
     for part in chunks(sorted(by_pair), 5000):
-        with store.writing() as session:
-            signal_queries.save_disagreement(session, {pair: by_pair[pair] for pair in part})
+        store.write(signal_queries.save_disagreement, {pair: by_pair[pair] for pair in part})
 
 
 def judge(
@@ -280,7 +273,7 @@ def judge(
     suspects: Sequence[_Suspects],
 ) -> None:
     """Store p_error and suspect words; also s_0 and gain where those of another run were shown."""
-    pair_queries.lock_pairs(session, [pair.id for pair in pairs])
+    lock_pairs(session, [pair.id for pair in pairs])
     rows = [
         to_row(pair.id, t)
         for pair, t in zip(pairs, trajectories, strict=True)
@@ -323,8 +316,8 @@ def renew_suspects(
             (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
             for (pair, p_error, _), words in zip(judged, suspects, strict=True)
         ]
-        for first in range(0, len(rows), _RENEWED_AT_ONCE):
-            if not _renewed(store, run, classifier_id, rows[first : first + _RENEWED_AT_ONCE]):
+        for part in chunks(rows, _RENEWED_AT_ONCE):
+            if not _renewed(store, run, classifier_id, part):
                 return
 
 
@@ -335,11 +328,11 @@ def _renewed(
     judged under another run keep that run: its scoring has nothing left to do for them."""
     dataset_id, ids = run.dataset_id or 0, [pair.id for pair, _ in rows]
     with store.writing() as session:
-        dataset_queries.lock(session, dataset_id)
+        lock_dataset(session, dataset_id)
         active = classifier_queries.active(session, dataset_id)
         if active is None or active.id != classifier_id:
             return False
-        pair_queries.lock_pairs(session, ids)
+        lock_pairs(session, ids)
         detections = detection_queries.detections_of(session, ids)
         renewed_rows = [
             replace(row, run_id=detections.get(pair.id, row).run_id) for pair, row in rows

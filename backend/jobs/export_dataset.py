@@ -289,8 +289,7 @@ def export(
                 pair.image_path for pair, decided in batch if not decided.left_out_because
             ]
             images = _open_images(root, image_paths)
-            with store.reading() as session:
-                own_tags = tag_queries.of_pairs(session, [pair.id for pair, _ in batch])
+            own_tags = store.read(tag_queries.of_pairs, [pair.id for pair, _ in batch])
             for pair, decided in batch:
                 image = images.get(pair.image_path, "")
                 if not decided.left_out_because and isinstance(image, str):

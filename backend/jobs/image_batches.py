@@ -64,16 +64,6 @@ def _opened(
     return batch, {name: result_of(future) for name, future in futures.items()}
 
 
-def encode_images(
-    engine: Engine, root: Path, names: Sequence[str]
-) -> tuple[dict[str, ImageState], dict[str, str]]:
-    """States of the readable images by name, and error messages for the others.
-
-    Equal names are opened and encoded once.
-    """
-    return encode_opened(engine, open_pictures(root, names))
-
-
 def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | str]:
     """Each distinct name with its image, or with the reason why it cannot be read."""
     distinct = list(dict.fromkeys(names))
@@ -85,8 +75,17 @@ def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | s
 def encode_opened(
     engine: Engine, opened: Mapping[str, Image.Image | str]
 ) -> tuple[dict[str, ImageState], dict[str, str]]:
-    """`encode_images` for what `open_ahead` has opened."""
+    """States of the readable images by name, and error messages for the others."""
     images = {n: image for n, image in opened.items() if not isinstance(image, str)}
     problems = {n: message for n, message in opened.items() if isinstance(message, str)}
     states = engine.encode(list(images.values())) if images else []
     return dict(zip(images, states, strict=True)), problems
+
+
+def readable(
+    batch: Sequence[Q], opened: Mapping[str, Image.Image | str]
+) -> list[tuple[Q, Image.Image]]:
+    """Those of the pairs whose picture could be opened, each with it."""
+    return [
+        (pair, image) for pair in batch if isinstance(image := opened[pair.image_path], Image.Image)
+    ]

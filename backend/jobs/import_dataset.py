@@ -15,11 +15,9 @@ from typing import Self, TypeVar
 from sqlalchemy.orm import Session
 
 from backend.datasets import hub_datasets, source_tables
-from backend.datasets.addresses import is_address
 from backend.datasets.cells import shown, split_proof
 from backend.datasets.containers import relative_name
-from backend.datasets.import_fields import where_to_state
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address, where_to_state
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
 from backend.datasets.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
@@ -42,7 +40,7 @@ from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import source_changes as change_queries
 from db.queries.dataset_queries import DatasetRow, ProblemRow
-from db.queries.pairs import AddedPairs, NewPair
+from db.queries.pairs import NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
 BATCH: int = 500
@@ -121,7 +119,7 @@ def import_dataset(
     reader = read_dataset(source, options)
     target = _Target(store, name, source, reader.root)
     comparison = Comparison()
-    first = target.first_import()
+    first = FirstImport(reader.root, target.time)
     if not target.is_new:
         progress(0, 0, f"Comparing {name}")
         rows = read_dataset(source, options, image_check="hash")
@@ -134,13 +132,13 @@ def import_dataset(
         try:
             while batch := list(islice(rows, BATCH)):
                 pairs = [_new_pair(pair, reader.root) for pair in batch]
-                result = target.write(
+                number = target.write(
                     partial(
                         _write_rows, rows=pairs, comparison=comparison, first=first, takes=takes
                     )
                 )
-                added_count += result.added
-                already_there += result.already_there
+                added_count += number
+                already_there += len(pairs) - number
                 done = added_count + already_there
                 # `total` counts lines, and a line may hold several captions.
                 total = max(reader.total, done) if reader.total else 0
@@ -201,8 +199,8 @@ def _write_rows(
     comparison: Comparison,
     first: FirstImport,
     takes: bool,
-) -> AddedPairs:
-    """Add new rows, revise known ones and show those that were hidden."""
+) -> int:
+    """Add new rows, revise known ones and show those that were hidden; how many are new."""
     stored_rows = change_queries.stored_rows(session, dataset_id, [row.external_id for row in rows])
     followed = comparison.followed
     new, revisions = [], []
@@ -215,12 +213,12 @@ def _write_rows(
             new.append(row)
         elif revised := revision(row, stored_row, first, takes):
             revisions.append(revised)
-    result = pair_queries.add_pairs(session, dataset_id, new)
+    number = pair_queries.add_pairs(session, dataset_id, new)
     change_queries.revise_pairs(session, revisions)
     change_queries.set_hidden(
         session, [row.id for row in stored_rows.values() if row.hidden], False
     )
-    return AddedPairs(result.added, len(rows) - result.added)
+    return number
 
 
 def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
@@ -311,17 +309,16 @@ class _Target:
         self._store, self._name, self._source, self._root = store, name, source, root
         self._id: int | None = None
         self.is_new = True
-        self._time = datetime.now(UTC)
+        self.time = datetime.now(UTC)
         with store.reading() as session:
             try:
                 dataset = dataset_queries.get_dataset(session, name)
             except (MissingRow, NotFound):
                 return
-        self._time = dataset.created_at
+        self.time = dataset.created_at
         if Path(dataset.root) != root:
             self._follow(dataset)
-        with store.writing() as session:
-            dataset_queries.clear_problems(session, dataset.id)
+        store.write(dataset_queries.clear_problems, dataset.id)
         self.is_new = False
         self._id = dataset.id
 
@@ -336,16 +333,14 @@ class _Target:
                 f"The name '{self._name}' belongs to a dataset in {dataset.root}, {reason}",
                 **where_to_state("name"),
             )
-        with self._store.writing() as session:
-            dataset_queries.move_dataset(session, dataset.id, str(self._source), str(self._root))
+        self._store.write(
+            dataset_queries.move_dataset, dataset.id, str(self._source), str(self._root)
+        )
 
     @property
     def id(self) -> int:
         assert self._id is not None
         return self._id
-
-    def first_import(self) -> FirstImport:
-        return FirstImport(self._root, self._time)
 
     @property
     def exists(self) -> bool:

@@ -22,9 +22,8 @@ from backend.datasets.cells import split_proof
 from backend.datasets.containers import SEPARATOR, Member, locate
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import check_imported
-from backend.datasets.import_fields import where_to_state
 from backend.datasets.locations import Location, StoredFile
-from backend.datasets.read_options import PICTURES
+from backend.datasets.read_options import PICTURES, where_to_state
 from backend.datasets.regular_files import replacement
 from backend.engine.detection.classifier import Classifier
 from backend.engine.trajectories.trajectory import Trajectory
@@ -37,10 +36,10 @@ from backend.errors import (
 )
 from backend.jobs.classifiers import suspects_by
 from backend.jobs.detect import judge
+from backend.jobs.export_scores import IMPORTED, trajectory_in
 from backend.jobs.import_dataset import BATCH, SHOWN_PROBLEMS
 from backend.jobs.reports import DRAWN, SAMPLED, DrawReport
 from backend.jobs.retrain import adopt
-from backend.jobs.shard_rows import IMPORTED, trajectory_in
 from backend.jobs.shard_scores import (
     RUN_KEY,
     detector_in,
@@ -48,13 +47,13 @@ from backend.jobs.shard_scores import (
     run_in,
     scored_shards,
 )
-from backend.jobs.stored_trajectories import expectation_row, to_row
+from backend.jobs.stored_rows import expectation_row, to_row
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store
 from backend.version import VERSION
 from db.errors import MissingRow
-from db.queries import classifier_queries, dataset_queries, expectation_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
@@ -114,8 +113,7 @@ def import_drawn(
         raise SettingsError(f"None of the {pairs:,} pairs in {results} is drawn.")
     present: dict[str, int] = {}
     if dataset_id is not None:
-        with store.reading() as session:
-            present = pair_queries.ids_by_external_id(session, dataset_id, list(map(_id_of, rows)))
+        present = store.read(pair_queries.ids_by_external_id, dataset_id, list(map(_id_of, rows)))
     new = [row for row in rows if _id_of(row) not in present]
     pictures.check_size(new)
     target = _Target(store, name, dataset_id, results, pictures.root)
@@ -316,7 +314,7 @@ class _Target:
             ids = [id_of[pair.external_id] for pair in pairs]
             by_id = list(zip(ids, trajectories, strict=True))
             trajectory_queries.save_trajectories(session, run.id, [to_row(*pair) for pair in by_id])
-            expectation_queries.save_expectations(
+            trajectory_queries.save_expectations(
                 session, run.id,
                 {i: expectation_row(t.expectation) for i, t in by_id if t.expectation is not None},
             )  # fmt: skip

@@ -42,8 +42,7 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
     SettingsError while a job works on the dataset, or if the file cannot be written; NotFound.
     """
     going = deletion_preview(store, dataset_id)
-    with store.writing() as session:
-        job_queries.fail_stale_jobs(session)
+    store.write(job_queries.fail_stale_jobs)
     target = _free(folder, going.name)
     try:
         with store.writing(large=True) as session:
@@ -74,8 +73,7 @@ def rename_dataset(store: Store, dataset_id: int, name: str) -> None:
     name = name.strip()
     if not name:
         raise SettingsError("A dataset needs a name.")
-    with store.writing() as session:
-        dataset_queries.rename_dataset(session, dataset_id, name)
+    store.write(dataset_queries.rename_dataset, dataset_id, name)
 
 
 def set_guidelines(store: Store, dataset_id: int, text: str) -> None:
@@ -86,8 +84,7 @@ def set_guidelines(store: Store, dataset_id: int, text: str) -> None:
         raise SettingsError(
             f"Guidelines have at most {LONGEST_GUIDELINES:,} characters; these have {len(text):,}."
         )
-    with store.writing() as session:
-        dataset_queries.set_guidelines(session, dataset_id, text)
+    store.write(dataset_queries.set_guidelines, dataset_id, text)
 
 
 def _write(path: Path, acts: Iterable[dict[str, Any]]) -> None:
@@ -120,8 +117,7 @@ def relocate(store: Store, dataset_id: int, path: Path) -> Relocation:
 
     Raises SettingsError, naming one that is not, and NotFound.
     """
-    with store.reading() as session:
-        dataset = dataset_queries.get_dataset(session, dataset_id)
+    dataset = store.read(dataset_queries.get_dataset, dataset_id)
     root = root_of(path) if path.is_file() else path
     checked, missing, example = look_for_pictures(store, dataset, root)
     if missing > _MOST_MISSING * checked:
@@ -129,17 +125,18 @@ def relocate(store: Store, dataset_id: int, path: Path) -> Relocation:
             f"{missing} of {checked} pictures checked are not in {root}: {example} Nothing was "
             "changed. Give the folder that the image paths are relative to."
         )
-    source = path if path.is_file() else _source_in(dataset, root)
-    with store.writing() as session:
-        dataset_queries.move_dataset(session, dataset_id, str(source), str(root))
+    source = path if path.is_file() else Path(dataset.source)
+    if source != path and source.is_relative_to(dataset.root):
+        # A table outside the folder has not moved with it.
+        source = root / source.relative_to(dataset.root)
+    store.write(dataset_queries.move_dataset, dataset_id, str(source), str(root))
     return Relocation(dataset_id, dataset.name, str(root), checked, missing)
 
 
 def look_for_pictures(store: Store, dataset: DatasetRow, root: Path) -> tuple[int, int, str]:
     """How many pictures of the dataset were looked for in `root`, how many of them are not there or
     are others, and what is wrong with the first."""
-    with store.reading() as session:
-        names = pair_queries.sample_images(session, dataset.id, SAMPLE)
+    names = store.read(pair_queries.sample_images, dataset.id, SAMPLE)
     problems = []
     for name in names:
         try:
@@ -147,9 +144,3 @@ def look_for_pictures(store: Store, dataset: DatasetRow, root: Path) -> tuple[in
         except (ImageError, OSError, UnsafePath) as problem:
             problems.append(str(problem))
     return len(names), len(problems), problems[0] if problems else ""
-
-
-def _source_in(dataset: DatasetRow, root: Path) -> Path:
-    """What was imported, at its new place; a table outside the folder has not moved with it."""
-    source, earlier = Path(dataset.source), Path(dataset.root)
-    return root / source.relative_to(earlier) if source.is_relative_to(earlier) else source

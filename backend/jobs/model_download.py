@@ -27,7 +27,6 @@ from backend.progress import Progress, no_progress
 
 #: Suffix of incomplete files.
 PART = ".part"
-_STEP = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -143,13 +142,12 @@ def _listed(name: str, revision: str, for_open_clip: bool) -> tuple[str, list[Re
             f"'{name}' contains no weights in a supported format (model.safetensors, "
             "pytorch_model.bin, or those of open_clip)."
         )
-    return str(info.sha), [_remote(by_name[file]) for file in wanted]
-
-
-def _remote(sibling: Any) -> RemoteFile:
-    large = sibling.lfs
-    checksum = large.sha256 if large is not None else sibling.blob_id
-    return RemoteFile(sibling.rfilename, int(sibling.size), str(checksum), large is not None)
+    files = []
+    for name in wanted:
+        file = by_name[name]
+        checksum = file.lfs.sha256 if file.lfs is not None else file.blob_id
+        files.append(RemoteFile(name, int(file.size or 0), str(checksum), file.lfs is not None))
+    return str(info.sha), files
 
 
 def _fetch(name: str, commit: str, file: RemoteFile, tick: Callable[[int], None]) -> int:
@@ -201,13 +199,11 @@ def _continue(
 
 def checksum_of(path: Path, is_large: bool) -> str:
     """SHA-256, or the git blob digest: SHA-1 of length and content."""
-    digest: Any = hashlib.sha256()
+    digest = hashlib.sha256()
     if not is_large:
         digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())
     with path.open("rb") as file:
-        while piece := file.read(_STEP):
-            digest.update(piece)
-    return str(digest.hexdigest())
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,14 +67,11 @@ def _scorer_in(name: str) -> str:
     has_weights = any((snapshot / file).exists() for file in hub_cache.OPEN_CLIP_WEIGHTS)
     if has_weights and (snapshot / "open_clip_config.json").is_file():
         return hub_cache.OPEN_CLIP_HUB + name
-    return name if _is_scorer(_json(snapshot / "config.json")) else ""
-
-
-def _is_scorer(configuration: dict[str, Any]) -> bool:
-    """Whether this is a scorer: a captioner has the same type but another class."""
+    configuration = _json(snapshot / "config.json")
+    # A captioner has the same type but another class.
     classes = " ".join(map(str, configuration.get("architectures") or ()))
     is_captioner = "ConditionalGeneration" in classes
-    return configuration.get("model_type") in MODEL_TYPES and not is_captioner
+    return name if configuration.get("model_type") in MODEL_TYPES and not is_captioner else ""
 
 
 def path_of(model: str) -> Path | None:
@@ -84,11 +81,6 @@ def path_of(model: str) -> Path | None:
     _, _, file = model.partition("@") if ":" in model else ("", "", "")
     paths = (Path(text).expanduser() for text in (model, file) if text)
     return next((path for path in paths if os.path.exists(path)), None)
-
-
-def is_model(path: Path) -> bool:
-    """Whether a folder has a model's configuration and weights. A file is assumed to be weights."""
-    return hub_cache.is_whole(path) if path.is_dir() else path.is_file()
 
 
 def size_of(path: Path) -> int:
@@ -308,7 +300,7 @@ class Models:
         default or have been downloaded. Read from files; no model is loaded."""
         measured = probes(self._settings.data_directory)
         default = default_model(self._store)
-        views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
+        views = [_view(preset.name, measured, default) for preset in PRESETS]
         named = dict.fromkeys([*measured, *models_by_dataset(self._store).values(), default])
         others = [  # files and folders that still exist, and what can be downloaded
             name
@@ -322,15 +314,11 @@ class Models:
             for name in downloaded_scorers()
             if name not in others and not repositories.intersection(_repositories(name))
         ]
-        return views + [_of_name(name, measured.get(name), default) for name in others]
+        return views + [_view(name, measured, default) for name in others]
 
     def view(self, model: str) -> ModelView:
         """One model, by the name of a preset or in the form accepted by `--model`."""
-        measured, default = probes(self._settings.data_directory), default_model(self._store)
-        preset = preset_of(model)
-        if preset is not None:
-            return _of_preset(preset, measured.get(preset.name), default)
-        return _of_name(model, measured.get(model), default)
+        return _view(model, probes(self._settings.data_directory), default_model(self._store))
 
     def download(self, model: str, progress: Progress = no_progress) -> DownloadReport:
         """See `backend.jobs.model_download.download`."""
@@ -374,10 +362,20 @@ class Models:
     def set_default(self, model: str) -> ModelView:
         """Raises SettingsError for a model that is not on this machine."""
         view = self.view(model)
+        if not view.is_here and (path := path_of(model)) is not None:
+            raise SettingsError(
+                f"The folder '{path}' lacks config.json or weights. Give the folder of a model."
+            )
         if not view.is_here:
-            raise SettingsError(_missing_model_message(model))
+            raise SettingsError(f"'{model}' is not on this machine. Download it first.")
         set_default_model(self._store, view.name)
         return self.view(model)
+
+
+def _view(model: str, measured: Mapping[str, Probe], default: str) -> ModelView:
+    if (preset := preset_of(model)) is not None:
+        return _of_preset(preset, measured.get(preset.name), default)
+    return _of_name(model, measured.get(model), default)
 
 
 def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelView:
@@ -410,12 +408,14 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
     if path is not None:
         licence, on_disk = licence_in(path), size_of(path)
         parameters = parameters_of(path)
+        is_here = hub_cache.is_whole(path) if path.is_dir() else path.is_file()
     else:
         snapshots = [snapshot_of(name) for name in names]
         parameters = sum(parameters_of(folder) or 0 for folder in snapshots) or None
         stated = [licence_in(folder) for folder in snapshots]
         licence = next(filter(None, stated), "see its page" if names else "")
         on_disk = sum(bytes_of(name) for name in names)
+        is_here = bool(names) and all(commits)
     return ModelView(
         name=model,
         model=model,
@@ -426,18 +426,11 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         memory=memory_of(parameters) if parameters else None,
         licence=licence,
         revision=(commits[0] or "main") if commits else "",
-        is_here=is_model(path) if path is not None else bool(names) and all(commits),
+        is_here=is_here,
         is_default=model == default,
         probe=measured,
         on_disk=on_disk,
     )
-
-
-def _missing_model_message(model: str) -> str:
-    path = path_of(model)
-    if path is not None:
-        return f"The folder '{path}' lacks config.json or weights. Give the folder of a model."
-    return f"'{model}' is not on this machine. Download it first."
 
 
 def _repositories(model: str) -> tuple[str, ...]:

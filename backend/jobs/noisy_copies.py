@@ -10,19 +10,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from PIL import Image
-
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError
-from backend.jobs.image_batches import encode_opened
-from backend.jobs.stored_trajectories import expectation_row, to_row, to_trajectory
+from backend.jobs.image_batches import encode_opened, readable
+from backend.jobs.stored_rows import expectation_row, to_row, to_trajectory
 from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import expectation_queries
 from db.queries import trajectories as copy_queries
 from db.queries.trajectories import Copy
 
@@ -107,27 +104,21 @@ class TrajectoryCache:
                 if copy not in earlier_copies
             }
             earlier_copies |= positions.keys()
-            with self._store.reading() as session:
-                stored_copies = copy_queries.copies_of(session, self._run_id, list(positions))
+            stored_copies = self._store.read(copy_queries.copies_of, self._run_id, list(positions))
             trajectory_of |= {
                 copy: to_trajectory(copy[1], row)
                 for copy, row in stored_copies.items()
                 if row.whole or not self._exploring.whole
             }
-            candidates = [
-                _Request(
-                    copy,
-                    self._names[at],
-                    copy not in trajectory_of,
-                    captioner is not None
-                    and (
-                        copy not in trajectory_of
-                        or _reader_of(trajectory_of[copy]) != captioner.identity
-                    ),
-                )
-                for copy, at in positions.items()
-            ]
-            batch = [copy for copy in candidates if copy.lacks_trajectory or copy.lacks_expectation]
+            batch = []
+            for copy, at in positions.items():
+                trajectory = trajectory_of.get(copy)
+                expectation = trajectory.expectation if trajectory is not None else None
+                reader = expectation.captioner if expectation is not None else ""
+                lacks_expectation = captioner is not None and reader != captioner.identity
+                if trajectory is None or lacks_expectation:
+                    name = self._names[at]
+                    batch.append(_Request(copy, name, trajectory is None, lacks_expectation))
             if batch:
                 yield batch
 
@@ -142,7 +133,7 @@ class TrajectoryCache:
         }
         with self._store.writing() as session:
             copy_queries.save_copies(session, self._run_id, texts, rows)
-            expectation_queries.save_copy_expectations(session, self._run_id, expectation_rows)
+            copy_queries.save_copy_expectations(session, self._run_id, expectation_rows)
 
 
 def score_copies(
@@ -163,9 +154,8 @@ def score_copies(
     )
     unread = [
         (request.copy, image)
-        for request in batch
+        for request, image in readable(batch, opened)
         if request.lacks_expectation
-        and isinstance(image := opened[request.image_path], Image.Image)
     ]
     expectations = engine.expectations([(image, text) for (_, text), image in unread])
     return _Made(
@@ -175,7 +165,3 @@ def score_copies(
         },
         {copy: expectation for (copy, _), expectation in zip(unread, expectations, strict=True)},
     )
-
-
-def _reader_of(trajectory: Trajectory) -> str:
-    return trajectory.expectation.captioner if trajectory.expectation is not None else ""

@@ -34,7 +34,7 @@ from backend.jobs.classifiers import (
     suspects_by,
 )
 from backend.jobs.correct_queue import PairCorrector
-from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.stored_rows import exploring_of
 from backend.jobs.support import nonce_pools
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -126,8 +126,7 @@ class PictureDoubts:
         """Captions that neither curators nor the detector consider wrong, always the same ones."""
         likely_right = (Range("p_error", maximum=WRONG_FROM),)
         filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")
-        with self._store.reading() as session:
-            page = queue_queries.page(session, filter, None, 2 * CAPTIONS)
+        page = self._store.read(queue_queries.page, filter, None, 2 * CAPTIONS)
         right = [row for row in page.rows if not is_wrong(judgement(row.decision, row.enriches))]
         return right[:CAPTIONS]
 

@@ -62,14 +62,12 @@ def measure_pictures(
             for pair in batch
             if pair.image_path in signals
         ]
-        with store.writing() as session:
-            queries.save_signals(session, rows)
+        store.write(queries.save_signals, rows)
         measured += len(rows)
         unreadable += len(batch) - len(rows)
         memory.release()
         progress(done + measured + unreadable, total, "Looking at pictures")
-    with store.reading() as session:
-        signals_and_names = queries.signals_of(session, dataset_id)
+    signals_and_names = store.read(queries.signals_of, dataset_id)
     issues = issues_of(signals_and_names)
     with store.writing(large=True) as session:
         queries.replace_issues(session, dataset_id, issues)

@@ -107,7 +107,15 @@ def find_near_duplicates(
             f"The near-duplicate threshold must be {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."
         )
     pictures = pictures_of(store, engine, dataset_id)
-    groups = near_duplicates(_reported(pictures, progress), threshold)
+    total = len(pictures.pairs)
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
+        for number, block in enumerate(pictures.blocks()):
+            progress(min(number * BLOCK, total), total, "Comparing pictures")
+            yield block
+        progress(total, total, "Comparing pictures")
+
+    groups = near_duplicates(blocks(), threshold)
     rows = [
         DuplicateRow(pair, pictures.pairs[group.members[0]][0], cosine)
         for group in groups
@@ -120,19 +128,11 @@ def find_near_duplicates(
     return DuplicatesReport(
         dataset_id,
         threshold,
-        len(pictures.pairs),
+        total,
         pictures.without,
         len(groups),
         sum(len(group.members) for group in groups),
     )
-
-
-def _reported(pictures: Pictures, progress: Progress) -> Iterator[NDArray[np.float32]]:
-    total = len(pictures.pairs)
-    for number, block in enumerate(pictures.blocks()):
-        progress(min(number * BLOCK, total), total, "Comparing pictures")
-        yield block
-    progress(total, total, "Comparing pictures")
 
 
 def draw_map(

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
 from backend.jobs.classifiers import probabilities
-from backend.jobs.stored_trajectories import scored_batches
+from backend.jobs.stored_rows import scored_batches
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import rankings as ranking_queries
@@ -74,8 +74,7 @@ def use_ranking(
 
     After a kill the earlier ranking is still in use, and running it again writes what is missing.
     """
-    with store.writing() as session:
-        token = ranking_queries.begin(session, dataset_id)
+    token = store.write(ranking_queries.begin, dataset_id)
     changed, values = _changes(store, dataset_id, ids, p_errors)
     # In order of the probability: neighbours in the indexes are written together.
     order = np.argsort(values, kind="stable")

@@ -11,6 +11,14 @@ if TYPE_CHECKING:  # `--help` needs no database
     from db.queries.dataset_queries import ProblemRow
 
 
+def count_of(number: int, noun: str) -> str:
+    """
+    >>> count_of(1, "pair"), count_of(1200, "pair")
+    ('1 pair', '1,200 pairs')
+    """
+    return f"{number:,} {noun}" + ("s" if number != 1 else "")
+
+
 @dataclass(frozen=True)
 class SourceChanges:
     """Rows of a source compared with its last import. `changed`: another caption or split;
@@ -140,6 +148,7 @@ class ScoreReport:
     unknown: int = 0
     trajectories: str = "all"
     completed: int = 0
+    first_unreadable: "tuple[ProblemRow, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -491,12 +500,6 @@ class ExportReport:
     #: imported, and the first of them with the reason.
     unreadable: int = 0
     first_unreadable: "tuple[ProblemRow, ...]" = ()
-
-
-@dataclass(frozen=True)
-class BackupReport:
-    path: str
-    bytes: int
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,16 @@ from backend.engine.trajectories.depth import ALL, parse_depth
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import TrainingError
+from backend.jobs.captioner_stages import Expectations
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
-from backend.jobs.expectations import Expectations
 from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
 from backend.jobs.stage import Scoring
-from backend.jobs.stored_trajectories import exploring_of, scored_pairs
+from backend.jobs.stored_rows import exploring_of, scored_pairs
 from backend.jobs.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -41,6 +41,7 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+from db.queries.statements import lock_dataset
 
 #: Labels from verdicts: 1 wrong, 0 right. *Abstract* captions describe no image, so they are
 #: neither; *unsure* gives no label.
@@ -70,7 +71,7 @@ def train_candidate(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
-        lacks_steps = trajectory_queries.has_first_steps(session, run.id)
+        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     whole = reads_later_steps(engine.settings.detector) and not lacks_steps
     workers = Workers(engine, root)
     # Scored without a captioner or with another one: compute the missing evidence for training.
@@ -105,7 +106,7 @@ def train_candidate(
     moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
     report = {**result.report, **moved, "run": run.id, "verdicts": verdicts, "seed": seed}
     with store.writing() as session:
-        dataset_queries.lock(session, dataset_id)  # so that no two get the same number
+        lock_dataset(session, dataset_id)  # so that no two get the same number
         number = len(classifier_queries.list_classifiers(session, dataset_id))
         row = classifier_queries.add_classifier(
             session,
@@ -139,7 +140,7 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
         return 0
     run = _run_of(store, row)
     with store.reading() as session:
-        if classifier.needs_steps and trajectory_queries.has_first_steps(session, run.id):
+        if classifier.needs_steps and trajectory_queries.count_first_steps(session, run.id):
             raise TrainingError(
                 f"'{row.name}' needs whole trajectories, and only the first step of some is known. "
                 "Compute the whole trajectories of all pairs first, or train a new classifier."
@@ -160,17 +161,14 @@ def _follow(store: Store, run: RunRow, classifier_id: int) -> None:
     """Update what depends on the classifier in use: suspect words, and the pairs that were scored
     while it was adopted."""
     renew_suspects(store, run, classifier_id)
-    with store.reading() as session:
-        newest = run_queries.latest_run(session, run.dataset_id or 0, "score")
+    newest = store.read(run_queries.latest_run, run.dataset_id or 0, "score")
     if newest is None or newest.id == run.id:
         judge_rest(store, run)
-    with store.writing() as session:
-        classifier_queries.amend_report(session, classifier_id, suspects=RENEWED)
+    store.write(classifier_queries.amend_report, classifier_id, suspects=RENEWED)
 
 
 def _run_of(store: Store, row: ClassifierRow) -> RunRow:
-    with store.reading() as session:
-        return run_queries.get_run(session, int(row.report["run"]))
+    return store.read(run_queries.get_run, int(row.report["run"]))
 
 
 def _decided_by_people(

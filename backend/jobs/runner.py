@@ -72,10 +72,9 @@ class JobRunner:
         """Queue `work`; returns the job's id at once. `arguments`: its JSON-serialisable
         arguments and the number of earlier starts, for `interrupted` and for a retry.
         `uses`: names of exclusive resources, such as the models."""
-        with self._store.writing() as session:
-            job = queries.create_job(
-                session, kind, dataset_id, arguments=arguments, attempts=attempts
-            )
+        job = self._store.write(
+            queries.create_job, kind, dataset_id, arguments=arguments, attempts=attempts
+        )
         with self._changed:
             self._waiting.append(_Job(job.id, work, uses))
             self._start_what_can()
@@ -198,8 +197,7 @@ class JobRunner:
         return update
 
     def _update(self, job_id: int, **changes: Any) -> queries.JobRow:
-        with self._store.writing() as session:
-            return queries.update_job(session, job_id, **changes)
+        return self._store.write(queries.update_job, job_id, **changes)
 
 
 def _cancelled_at(job: queries.JobRow) -> str:

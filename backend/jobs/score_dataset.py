@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from backend.engine.detection.types import detector_for
-from backend.errors import ImageError
+from backend.errors import ImageError, ModelUnavailable
+from backend.jobs.captioner_stages import Descriptions, Expectations
 from backend.jobs.dataset_models import depth_for, remember
-from backend.jobs.describe_pictures import Descriptions
 from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
-from backend.jobs.expectations import Expectations
 from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
 from backend.jobs.reports import ScoreReport
 from backend.jobs.stage import (
@@ -57,8 +56,7 @@ class Concreteness(TextStage):
     name = "Concreteness"
 
     def remaining(self) -> int:
-        with self.scoring.store.reading() as session:
-            return signal_queries.count_without_icc(session, self.scoring.dataset_id)
+        return self.scoring.store.read(signal_queries.count_without_icc, self.scoring.dataset_id)
 
     def seconds(self, sample: Sample) -> float:
         return sample.seconds(lambda: self.scoring.engine.concreteness(sample.captions))
@@ -105,14 +103,14 @@ def score_dataset(
     ModelUnavailable, UnknownPictures, NotFound, SettingsError.
     """
     started = time.monotonic()
-    captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
+    if engine.captioner is None and engine.captioner_problem:  # not in an hour, nor in silence
+        raise ModelUnavailable(engine.captioner_problem)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         total = pair_queries.count_captions(session, dataset_id)
     root = Path(dataset.root)
     if not anyway:
-        with store.reading() as session:
-            earlier = run_queries.find_run(session, **run_key(engine, dataset_id))
+        earlier = store.read(run_queries.find_run, **run_key(engine, dataset_id))
         check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
     prepare_scorer(store, engine, dataset_id, progress)
     depth = depth_for(store, engine, dataset_id)
@@ -140,11 +138,9 @@ def score_dataset(
     with Workers(engine, root, devices, reported.repeat) as scoring.workers:
         for stage in stages:
             stage.run(progress)
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
-    with store.reading() as session:
-        truncated = pair_queries.count_truncated(session, dataset_id)
+    truncated = store.read(pair_queries.count_truncated, dataset_id)
     completed = stage_in(stages, Completion).scored + stage_in(stages, Whole).scored
     return ScoreReport(
         dataset_id=dataset_id,
@@ -160,6 +156,7 @@ def score_dataset(
         unknown=first.unknown,
         trajectories=depth.name,
         completed=completed,
+        first_unreadable=tuple(first.first_unreadable),
     )
 
 
@@ -208,5 +205,4 @@ def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 def run_of(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run of this model and these settings on this dataset: an earlier one, or a new one."""
-    with store.writing() as session:
-        return run_queries.find_or_start(session, **run_key(engine, dataset_id))
+    return store.write(run_queries.find_or_start, **run_key(engine, dataset_id))

@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -180,8 +179,7 @@ def ask(
     if asking.error is not None and not isinstance(asking.error, BudgetSpent):
         raise asking.error
     opinions = _take_effect(store, dataset_id, run, scored)
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     answers = [row.p_yes for row in opinions.values() if row.p_yes is not None]
     agrees = sum(p >= 0.5 for p in answers)
     spending = endpoint.spending
@@ -224,8 +222,7 @@ class _Asking:
 
     def keep(self, answer: OpinionRow | TracedError | None) -> None:
         if isinstance(answer, OpinionRow):
-            with self.store.writing() as session:
-                queries.save_opinion(session, self.run_id, answer)
+            self.store.write(queries.save_opinion, self.run_id, answer)
             self.answers, self.refused_in_a_row = self.answers + 1, 0
         elif isinstance(answer, QuestionRefused | ImageError):
             self.left_out, self.problem = self.left_out + 1, str(answer)
@@ -243,8 +240,7 @@ class _Asking:
         opinion = self._p_yes(image, pair.caption)
         if opinion is None or opinion >= 0.5:  # a deletion explains doubts only
             return OpinionRow(pair.pair_id, opinion)
-        with self.store.reading() as session:
-            detection = detection_queries.get_detection(session, pair.pair_id)
+        detection = self.store.read(detection_queries.get_detection, pair.pair_id)
         deletions = []
         for start, end, caption in shortened(pair.caption, detection.suspects if detection else ()):
             without = self._p_yes(image, caption)
@@ -258,14 +254,12 @@ class _Asking:
 
 def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
     """The run of this model on this dataset: an earlier one, or a new one."""
-    what: dict[str, Any] = {
-        "kind": KIND, "dataset_id": dataset_id, "scorer_kind": "server", "model": endpoint.name,
-        "revision": "", "explorer": "none",
-        "parameters": {"url": endpoint.base_url, "prompt": read_prompt().text},
-        "code_version": VERSION,
-    }  # fmt: skip
     with store.writing() as session:
-        return run_queries.find_or_start(session, **what)
+        return run_queries.find_or_start(
+            session, kind=KIND, dataset_id=dataset_id, scorer_kind="server", model=endpoint.name,
+            revision="", explorer="none", code_version=VERSION,
+            parameters={"url": endpoint.base_url, "prompt": read_prompt().text},
+        )  # fmt: skip
 
 
 def _take_effect(

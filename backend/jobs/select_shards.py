@@ -23,7 +23,7 @@ from backend.datasets.shard_writing import write_samples
 from backend.datasets.tables import rows_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.reports import ShardSelection
-from backend.jobs.shard_scores import check_places, result_of, run_in, scored_shards
+from backend.jobs.shard_scores import check_places, claim, result_of, run_in, scored_shards
 from backend.progress import Progress, no_progress
 
 #: In the destination: what made it.
@@ -99,7 +99,9 @@ def select_shards(
         sorted(files[result_of(name)].version for name in shards),
         sorted((*key, decision.keep, decision.caption) for key, decision in decisions.items()),
     ]
-    _claim(target, {"results": str(scores), "drop_above": drop_above, "content": _digest(content)})
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    identity = {"results": str(scores), "drop_above": drop_above, "content": digest}
+    claim(target, _MADE_BY, identity, "selection")
     present = {file.name for file in target.files()}
     counts: Counter[str] = Counter()
     for number, (name, shard) in enumerate(shards.items(), 1):
@@ -113,24 +115,6 @@ def select_shards(
         len(shards), counts["shards"], counts["kept"], counts["corrected"], counts["left out"],
         counts["decided"], len(decisions), str(target),
     )  # fmt: skip
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def _claim(target: Location, identity: dict[str, Any]) -> None:
-    """Write what makes the selection, or compare with what did."""
-    before = target.read(_MADE_BY)
-    if before is None:
-        if not target.is_empty():
-            raise SettingsError(f"{target} is not empty. Name another destination.")
-        target.write(_MADE_BY, json.dumps(identity).encode())
-    elif json.loads(before) != identity:
-        raise SettingsError(
-            f"{target} holds a selection by other scores, decisions or thresholds. Name another "
-            "destination, or remove it."
-        )
 
 
 def _write(

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.regular_files import replacement
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.features import NAMES
+from backend.engine.detection.features import NAMES, without_expectation
 from backend.errors import SettingsError
 from backend.jobs.classifiers import stored_classifier
 from backend.jobs.reports import ShardsReport
@@ -67,7 +68,9 @@ def rank_shards(
             f"'{file}' is no detector.", terminal="Write one: python app.py train NAME --save FILE"
         ) from problem
     earlier = Classifier.from_bytes(detector_in(results).payload)
-    if classifier.needs_steps or classifier.captioner != earlier.captioner:
+    # A detector that was trained on few pairs knows no captioner; the results may hold its signs.
+    captioners = {classifier.captioner, earlier.captioner} - {""}
+    if classifier.needs_steps or len(captioners) > 1:
         raise SettingsError(
             f"'{file}' reads whole trajectories, or another captioner's signs than {results} holds."
         )
@@ -89,6 +92,9 @@ def _rank(
     with tempfile.TemporaryDirectory() as folder:
         table = pq.read_table(out.copy(result, Path(folder)))
         features = np.column_stack([table[name].to_numpy() for name in NAMES]).astype(np.float64)
+        captioner = pc.struct_field(table["trajectory"], "captioner").to_numpy()
+        unread = captioner != classifier.captioner
+        features[unread] = without_expectation(features[unread])
         place = table.schema.get_field_index("p_error")
         p_error = pa.array(classifier.predict(features), pa.float32())
         table = table.set_column(place, table.schema.field(place), p_error)

@@ -12,7 +12,7 @@ the detector, `manifest.json` lists the shards that are done and the state they 
 that is missing in the manifest, because the program was killed, is read for its own facts. A task
 that runs twice writes the same file twice.
 
-The columns of a result: `shard_rows`.
+The columns of a result: `export_scores`.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from backend.datasets.cells import shown
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.locations import Location, StoredFile
-from backend.datasets.parquet_footer import read_footer
+from backend.datasets.parquet_groups import read_footer
 from backend.datasets.read_options import TABLES, is_hidden
 from backend.datasets.tables import rows_of
 from backend.datasets.text_files import opened
@@ -48,12 +48,11 @@ from backend.errors import (
     TrainingError,
 )
 from backend.jobs.dataset_models import models_of
-from backend.jobs.export_scores import write_parquet
+from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
 from backend.jobs.ray_workers import Cluster, RayWorkers
 from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
-from backend.jobs.shard_rows import SCHEMA, result_rows
 from backend.jobs.workers import (
     AUTOMATIC,
     WORTH_A_PROCESS,
@@ -161,9 +160,19 @@ def score_shards(
     place, results = Location(source), Location(out)
     check_places(place, results)
     shards = shards_in(place)
-    _check_scorer(engine)
+    if engine.scorer.info.compares_pairs:
+        raise SettingsError(
+            f"'{engine.scorer.info.kind}' compares the pairs of a whole dataset, and shards are "
+            "scored one by one.",
+            terminal="Choose another --scorer.",
+        )
     _check_columns(place, shards)
-    _claim(results, engine, {"source": str(place), "version": VERSION, "seed": seed})
+    key = run_key(engine, 0)
+    identity = {name: key[name] for name in RUN_KEY} | {
+        "source": str(place), "version": VERSION, "seed": seed,
+        "detector": engine.settings.detector, "captioner": engine.settings.captioner_model,
+    }  # fmt: skip
+    claim(results, RUN, identity, "results", models=models_of(engine.settings, FIRST_STEP))
     failed: dict[str, str] = {}
     reported = LastReport(progress)
     work = engine.settings.data_directory / "shards" / _digest(str(results))
@@ -300,33 +309,19 @@ def _columns_of(source: Location, table: StoredFile) -> frozenset[str]:
             return frozenset()
 
 
-def _check_scorer(engine: Engine) -> None:
-    if engine.scorer.info.compares_pairs:
-        raise SettingsError(
-            f"'{engine.scorer.info.kind}' compares the pairs of a whole dataset, and shards are "
-            "scored one by one.",
-            terminal="Choose another --scorer.",
-        )
-
-
-def _claim(out: Location, engine: Engine, identity: dict[str, Any]) -> None:
-    """Write what computes the results, or compare with what did."""
-    key = run_key(engine, 0)
-    identity |= {name: key[name] for name in RUN_KEY}
-    identity |= {
-        "detector": engine.settings.detector, "captioner": engine.settings.captioner_model,
-    }  # fmt: skip
-    content = out.read(RUN)
+def claim(out: Location, name: str, identity: dict[str, Any], what: str, **further: Any) -> None:
+    """Write to the file `name` what makes the content of a destination (`what`, in a word), or
+    compare with what did. `further`: written, not compared. Raises SettingsError."""
+    content = out.read(name)
     if content is None:
         if not out.is_empty():
-            raise SettingsError(f"{out} is not empty and holds no results. Name another one.")
-        run = identity | {"models": models_of(engine.settings, FIRST_STEP)}
-        out.write(RUN, json.dumps(run, indent=1, sort_keys=True).encode())
+            raise SettingsError(f"{out} is not empty and holds no {what}. Name another one.")
+        out.write(name, json.dumps(identity | further, indent=1, sort_keys=True).encode())
         return
     before = json.loads(content)
-    if differences := sorted(name for name in identity if before.get(name) != identity[name]):
+    if differences := sorted(key for key in identity if before.get(key) != identity[key]):
         raise SettingsError(
-            f"{out} holds the results of another run (other {', '.join(differences)}). Name "
+            f"{out} holds {what} of another run (other {', '.join(differences)}). Name "
             "another one, or remove it."
         )
 
@@ -366,16 +361,12 @@ def facts_in(out: Location) -> dict[str, Facts]:
         fact = in_manifest.get(shard)
         if fact is None or fact["result"] != file.version:
             with tempfile.TemporaryDirectory() as folder:
-                fact = _facts_of(out.copy(file, Path(folder)), file)
+                metadata = pq.read_schema(out.copy(file, Path(folder))).metadata or {}
+            if FACTS not in metadata:
+                raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
+            fact = dict(json.loads(metadata[FACTS]), result=file.version)
         facts[shard] = fact
     return facts
-
-
-def _facts_of(path: Path, file: StoredFile) -> Facts:
-    facts = (pq.read_schema(path).metadata or {}).get(FACTS)
-    if facts is None:
-        raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
-    return dict(json.loads(facts), result=file.version)
 
 
 def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
@@ -458,17 +449,16 @@ def _score(engine: Engine, shard: StoredFile, task: Task, work: Path) -> Facts:
             anyway=task.anyway,
         )  # fmt: skip
         detector = task.detector or _detector_of(store, source_rows.dataset_id, shard.name)
-        with store.reading() as session:
-            problems = dataset_queries.list_problems(
-                session, source_rows.dataset_id, limit=SHOWN_PROBLEMS
-            )
+        problems = store.read(
+            dataset_queries.list_problems, source_rows.dataset_id, limit=SHOWN_PROBLEMS
+        )
         facts = {
             "version": shard.version, "detector": detector.digest, "pairs": report.pairs,
             "left_out": source_rows.problems + report.unreadable + report.unknown,
             "problems": [asdict(problem) for problem in problems],
         }  # fmt: skip
         facts = json.loads(json.dumps(facts, default=str))
-        schema = SCHEMA.with_metadata({FACTS: json.dumps(facts)})
+        schema = RESULT_SCHEMA.with_metadata({FACTS: json.dumps(facts)})
         file = work / "result.parquet"
         rows = result_rows(store, source_rows.dataset_id, engine.scorer.info.model)
         write_parquet(rows, schema, file)

@@ -65,13 +65,11 @@ def measure_specificity(
         attrgetter("pair_id"),
     ):
         rows = judge.measured(batch, run.id)
-        with store.writing() as session:
-            queries.save_retrievals(session, rows)
+        store.write(queries.save_retrievals, rows)
         memory.release()
         measured_count += len(batch)
         progress(min(measured_count, total), total, "Specificity")
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     with store.reading() as session:
         measured, retrieved, likeness, most = queries.summary(session, run.id)
     return SpecificityReport(
@@ -104,24 +102,24 @@ def _run(judge: "Judge") -> RunRow:
     """The run with exactly the judge's parameters: an existing one, or a new one, which clears the
     values of others."""
     info = judge.engine.scorer.info
-    what: dict[str, Any] = {
-        "kind": KIND,
-        "dataset_id": judge.dataset_id,
-        "scorer_kind": info.kind,
-        "model": info.model,
-        "revision": info.revision,
-        "explorer": "none",
-        "code_version": VERSION,
-        "parameters": {
-            "neighbours": NEIGHBOURS,
-            "scale": round(judge.scale, 4),
-            "pool": judge.pool_size,
-            "pictures": judge.pictures,
-            "by": judge.by,
-        },
-    }
     with judge.store.writing() as session:
-        run = run_queries.find_or_start(session, **what)
+        run = run_queries.find_or_start(
+            session,
+            kind=KIND,
+            dataset_id=judge.dataset_id,
+            scorer_kind=info.kind,
+            model=info.model,
+            revision=info.revision,
+            explorer="none",
+            code_version=VERSION,
+            parameters={
+                "neighbours": NEIGHBOURS,
+                "scale": round(judge.scale, 4),
+                "pool": judge.pool_size,
+                "pictures": judge.pictures,
+                "by": judge.by,
+            },
+        )
         queries.keep_only(session, judge.dataset_id, run.id)
     return run
 
@@ -154,8 +152,7 @@ class Judge:
 
     @cached_property
     def _pool(self) -> _Pool:
-        with self.store.reading() as session:
-            sampled = queries.pictures(session, self.dataset_id, self._most)
+        sampled = self.store.read(queries.pictures, self.dataset_id, self._most)
         has_vector = self._vectors.has([pair for pair, _ in sampled])
         sampled = [caption for caption, is_kept in zip(sampled, has_vector, strict=True) if is_kept]
         pairs = np.array([pair for pair, _ in sampled], np.int64)
@@ -198,8 +195,7 @@ class Judge:
         vector."""
         if not self._vectors.has([pair_id])[0]:
             return []
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, pair_id)
+        pair = self.store.read(pair_queries.get_pair, pair_id)
         image = unit(self._vectors.of([pair_id]))
         ((near, _),) = self._neighbours([PairCaption(pair_id, pair.image_path, "")], image)
         results = [

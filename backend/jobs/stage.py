@@ -25,7 +25,7 @@ from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import suspects_by
 from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.jobs.known_pictures import UNKNOWN
-from backend.jobs.stored_trajectories import to_row
+from backend.jobs.stored_rows import to_row
 from backend.jobs.workers import Task, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, StageMessage

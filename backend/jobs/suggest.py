@@ -21,9 +21,9 @@ from backend.jobs.classifiers import (
     steps_needed_by,
     suspects_by,
 )
+from backend.jobs.image_batches import readable
 from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_suggestions import to_save
-from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_pairs
+from backend.jobs.stored_rows import AT_ONCE, exploring_of, scored_pairs, to_save
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.store import Store
@@ -56,8 +56,7 @@ def likely_wrong(store: Store, dataset_id: int) -> list[int]:
 
 
 def _likely_pairs(store: Store, dataset_id: int) -> list[PairRow]:
-    with store.reading() as session:
-        return pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
+    return store.read(pair_queries.most_likely_wrong, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
 
 
 class _Suspected(NamedTuple):
@@ -90,7 +89,13 @@ class Corrections(Stage):
 
     @cached_property
     def _proposer(self) -> str:
-        return _prepared_by(self.scoring.engine, self._classifier)
+        """The name of attempts; it depends on captioner and classifier, whose proposals may
+        differ."""
+        captioner, classifier = self.scoring.engine.captioner, self._classifier
+        name = str(captioner.name if captioner is not None else "")
+        digest = blake2b(name.encode(), digest_size=8)
+        digest.update(classifier.to_bytes() if classifier is not None else b"")
+        return f"prepared {digest.hexdigest()}"
 
     @cached_property
     def _waiting(self) -> list[PairRow]:
@@ -130,8 +135,7 @@ def share_of(pairs: int) -> int:
 
 def corrections_expected(scoring: Scoring) -> int:
     """Pairs that will usually get corrections."""
-    with scoring.store.reading() as session:
-        unscored = pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+    unscored = scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
     return min(SUGGEST_AT_MOST, share_of(unscored)) if scoring.suggestions else 0
 
 
@@ -158,10 +162,8 @@ def _suspected(
     size: int,
 ) -> Iterator[list[_Suspected]]:
     """Batches of these pairs, `size` each."""
-    for first in range(0, len(pairs), size):
-        batch, trajectories = scored_pairs(
-            store, run, [pair.id for pair in pairs[first : first + size]]
-        )
+    for part in chunks(pairs, size):
+        batch, trajectories = scored_pairs(store, run, [pair.id for pair in part])
         yield [
             _Suspected(
                 pair.id,
@@ -182,11 +184,9 @@ def _suggest_together(
     exploring: Exploring,
 ) -> dict[int, list[Suggestion]]:
     """Suggestions by pair, of pairs whose picture can be read."""
-    readable = [
-        (pair, image) for pair in batch if isinstance(image := opened[pair.image_path], Image.Image)
-    ]
+    pairs = readable(batch, opened)
     with engine.lock:
-        states = engine.encode([image for _, image in readable])
+        states = engine.encode([image for _, image in pairs])
         contexts = {
             pair.pair_id: CorrectionContext(
                 image,
@@ -195,7 +195,7 @@ def _suggest_together(
                 pair.suspects,
                 pair.p_error,
             )
-            for (pair, image), state in zip(readable, states, strict=True)
+            for (pair, image), state in zip(pairs, states, strict=True)
         }
         return _suggest(engine, contexts, classifier, exploring, judged_ahead(engine))
 
@@ -270,11 +270,3 @@ def _save(
                         session, Attempt(pair_id, proposer, run_id, "no better")
                     )
     return len(rows)
-
-
-def _prepared_by(engine: Engine, classifier: Classifier | None) -> str:
-    """The name of attempts; it depends on captioner and classifier, whose proposals may differ."""
-    captioner = engine.captioner
-    digest = blake2b(str(captioner.name if captioner is not None else "").encode(), digest_size=8)
-    digest.update(classifier.to_bytes() if classifier is not None else b"")
-    return f"prepared {digest.hexdigest()}"

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,7 @@ def measure_support(
     )
     progress(0, 0, "Normalising support")
     untested = write_support(store, dataset_id, run.id)
-    with store.writing() as session:
-        run_queries.finish_run(session, run.id)
+    store.write(run_queries.finish_run, run.id)
     return SupportReport(
         dataset_id=dataset_id, pairs=total, computed=computed, untested=untested,
         phrases=phrases, covered=covered, seconds=time.monotonic() - started, run_id=run.id,
@@ -160,25 +159,25 @@ def _run(
     store: Store, engine: Engine, dataset_id: int, pools: NoncePools, other_languages: float
 ) -> RunRow:
     info = engine.scorer.info
-    what: dict[str, Any] = {
-        "kind": KIND,
-        "dataset_id": dataset_id,
-        "scorer_kind": info.kind,
-        "model": info.model,
-        "revision": info.revision,
-        "explorer": "",
-        "code_version": VERSION,
-        "parameters": {
-            "nonces": pools.digest,
-            "per_phrase": pools.per_phrase,
-            "basis": info.auxiliary or "s",
-            "limits": info.limits,
-            "version": nonce.VERSION,
-            **({"precision": info.precision} if info.precision != "float32" else {}),
-        },
-    }
     with store.writing() as session:
-        run = run_queries.find_or_start(session, **what)
+        run = run_queries.find_or_start(
+            session,
+            kind=KIND,
+            dataset_id=dataset_id,
+            scorer_kind=info.kind,
+            model=info.model,
+            revision=info.revision,
+            explorer="",
+            code_version=VERSION,
+            parameters={
+                "nonces": pools.digest,
+                "per_phrase": pools.per_phrase,
+                "basis": info.auxiliary or "s",
+                "limits": info.limits,
+                "version": nonce.VERSION,
+                **({"precision": info.precision} if info.precision != "float32" else {}),
+            },
+        )
         return run_queries.record_observed(session, run.id, other_languages=other_languages)
 
 
@@ -232,8 +231,7 @@ def _attribute(
 def write_support(store: Store, dataset_id: int, run_id: int) -> int:
     """Support and weakest phrase of every pair, normalised over the pool of stage one; returns the
     number of pairs without a testable phrase."""
-    with store.reading() as session:
-        columns = phrase_queries.selection_columns(session, dataset_id, None)
+    columns = store.read(phrase_queries.selection_columns, dataset_id, None)
     ids = columns.ids
     pool = pool_of(columns.s_0, ~np.isnan(columns.s_0), ALIGN_SHARE)
     scale = normalisation_over(store, run_id, ids, pool)
@@ -251,8 +249,7 @@ def write_support(store: Store, dataset_id: int, run_id: int) -> int:
                     )
                 },
             )  # fmt: skip
-    with store.writing() as session:
-        run_queries.record_observed(session, run_id, means=list(scale.means))
+    store.write(run_queries.record_observed, run_id, means=list(scale.means))
     return int(np.isnan(support).sum())
 
 
@@ -261,11 +258,9 @@ def normalisation_over(
 ) -> Normalisation:
     """The normalisation over `pool`, a mask of the pairs `ids` (ascending), both [pairs]."""
     moments = PoolMoments()
-    with store.reading() as session:
-        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
-            row = int(np.searchsorted(ids, pair_id))
-            if row < len(ids) and ids[row] == pair_id and pool[row]:
-                moments.add(kinds, values)
+    for row, kinds, values in _phrases_of(store, run_id, ids):
+        if pool[row]:
+            moments.add(kinds, values)
     return moments.normalisation()
 
 
@@ -275,25 +270,30 @@ def support_of(
     """(support, weakest) of the pairs `ids` (ascending), both [pairs]; NaN if there is no testable
     phrase."""
     support, weakest = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
-    with store.reading() as session:
-        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
-            row = int(np.searchsorted(ids, pair_id))
-            if row < len(ids) and ids[row] == pair_id:
-                mean, least = scale.support(kinds, values)
-                if mean is not None and least is not None:
-                    support[row], weakest[row] = mean, least
+    for row, kinds, values in _phrases_of(store, run_id, ids):
+        mean, least = scale.support(kinds, values)
+        if mean is not None and least is not None:
+            support[row], weakest[row] = mean, least
     return support, weakest
 
 
 def phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of testable phrases of each pair, [pairs]."""
     counts = np.zeros(len(ids), np.int64)
+    for row, kinds, _ in _phrases_of(store, run_id, ids):
+        counts[row] = len(kinds)
+    return counts
+
+
+def _phrases_of(
+    store: Store, run_id: int, ids: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.float32]]]:
+    """(row in `ids`, kinds, attributions) of those of the pairs `ids` that the run has."""
     with store.reading() as session:
-        for pair_id, kinds, _ in phrase_queries.iterate(session, run_id):
+        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
             row = int(np.searchsorted(ids, pair_id))
             if row < len(ids) and ids[row] == pair_id:
-                counts[row] = len(kinds)
-    return counts
+                yield row, kinds, values
 
 
 log = logging.getLogger(f"traced.{__name__}")

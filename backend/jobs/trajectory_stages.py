@@ -7,13 +7,15 @@ from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
+from backend.datasets.cells import split_proof
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.import_dataset import SHOWN_PROBLEMS
 from backend.jobs.known_pictures import UNKNOWN, encode_known
 from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
+from backend.jobs.stored_rows import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
 from backend.jobs.vectors import image_file, remember_images
 from backend.jobs.workers import Opened, Task
@@ -49,7 +51,7 @@ class Scored:
 
 class TrajectoryStage(Stage):
     """Computes trajectories. `scored`, `unreadable`, `unknown`: pairs so far; `left_out`: reasons
-    by picture that the model does not know."""
+    by picture that the model does not know; `first_unreadable`: pictures."""
 
     #: Whether the image vectors are stored already, and the model was found to know the pictures.
     has_vectors = False
@@ -58,6 +60,7 @@ class TrajectoryStage(Stage):
         super().__init__(scoring)
         self.scored = self.unreadable = self.unknown = 0
         self.left_out: dict[str, str] = {}
+        self.first_unreadable: list[ProblemRow] = []
 
     @property
     def lacking(self) -> Iterable[tuple[int, str]]:
@@ -67,10 +70,6 @@ class TrajectoryStage(Stage):
     def exploring(self) -> Exploring:
         return exploring_of(self.scoring.this_run)
 
-    @property
-    def _familiarity(self) -> Familiarity | None:
-        return None if self.has_vectors else self.scoring.familiarity
-
     def batches(self) -> Iterator[list[PairCaption]]:
         """All captions of an image are in one batch, so that it is decoded and encoded once."""
         on_cpu = self.scoring.workers.device.startswith("cpu")
@@ -79,8 +78,9 @@ class TrajectoryStage(Stage):
         for end in ends:
             batch: list[PairCaption] = []
             for part in range(first, end, AT_ONCE):
-                with self.scoring.store.reading() as session:
-                    pairs = pair_queries.pairs_of(session, ids[part : min(end, part + AT_ONCE)])
+                pairs = self.scoring.store.read(
+                    pair_queries.pairs_of, ids[part : min(end, part + AT_ONCE)]
+                )
                 batch += [PairCaption(pair.id, pair.image_path, pair.caption) for pair in pairs]
             if batch:  # pairs may have been removed meanwhile
                 yield batch
@@ -90,7 +90,7 @@ class TrajectoryStage(Stage):
         return partial(
             _score,
             exploring=self.exploring(),
-            familiarity=self._familiarity,
+            familiarity=None if self.has_vectors else self.scoring.familiarity,
             has_vectors=self.has_vectors,
         )
 
@@ -98,8 +98,9 @@ class TrajectoryStage(Stage):
     def _reported(self) -> set[str]:
         """Pictures that are listed as unknown. They stay listed during scoring, so that a process
         that is killed does not refuse the rest of the dataset because of them."""
-        with self.scoring.store.reading() as session:
-            return dataset_queries.files_with_problem(session, self.scoring.dataset_id, UNKNOWN)
+        return self.scoring.store.read(
+            dataset_queries.files_with_problem, self.scoring.dataset_id, UNKNOWN
+        )
 
     def save(self, batch: Sequence[PairCaption], result: Scored) -> None:
         """Trajectories, vectors and problems; each picture's problem is stored once, however many
@@ -116,6 +117,12 @@ class TrajectoryStage(Stage):
             if name not in self._reported
         ]
         self._reported.update(result.broken, result.unknown)
+        unreadable = [
+            replace(problem, file=split_proof(problem.file)[0])
+            for problem in problems
+            if problem.kind == UNREADABLE
+        ]
+        self.first_unreadable = [*self.first_unreadable, *unreadable][:SHOWN_PROBLEMS]
         with scoring.store.writing() as session:
             trajectory_queries.save_trajectories(session, scoring.run_id, rows)
             dataset_queries.add_problems(session, scoring.dataset_id, problems)
@@ -133,8 +140,7 @@ class Trajectories(TrajectoryStage):
 
     def remaining(self) -> int:
         scoring = self.scoring
-        with scoring.store.reading() as session:
-            return pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+        return scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
 
     def seconds(self, sample: Sample) -> float:
         return sample.trajectories(self.scoring.depth.is_whole).seconds
@@ -150,11 +156,7 @@ class Trajectories(TrajectoryStage):
 
     def run(self, progress: Progress) -> int:
         done = super().run(progress)
-        self._list_left_out()
-        return done
-
-    def _list_left_out(self) -> None:
-        """List exactly these pictures as unknown: another model may have had a different list."""
+        # Exactly these pictures are listed as unknown: another model may have had other ones.
         dataset_id = self.scoring.dataset_id
         with self.scoring.store.writing() as session:
             unknown_files = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
@@ -163,6 +165,7 @@ class Trajectories(TrajectoryStage):
                 reasons = self.left_out.items()
                 problems = [ProblemRow(name, None, UNKNOWN, reason) for name, reason in reasons]
                 dataset_queries.add_problems(session, dataset_id, problems)
+        return done
 
 
 class Completion(TrajectoryStage):

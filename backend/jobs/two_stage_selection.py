@@ -37,7 +37,6 @@ from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries.phrase_scores import EDITED, SelectionColumns
-from db.queries.runs import RunRow
 
 #: The column for each criterion of the second stage.
 COLUMN_OF = {
@@ -99,7 +98,8 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         in_splits = np.isin(columns.splits, numbers)
     # An edited caption stays: what was measured is the text that it replaces.
     takes_part, edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
-    by_support = choice.by in ("support", "worst") and not choice.scores
+    by_criterion = choice.by in ("support", "worst")
+    by_support = by_criterion and not choice.scores
     needs_phrases = by_support or choice.least_phrases > 0
     if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
         raise _not_measured(name, needs_phrases)
@@ -121,7 +121,12 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     if np.isnan(values[takes_part]).all() and choice.scores:
         raise SettingsError(f"No undecided pair has a score in '{choice.scores}'.")
     if np.isnan(values[takes_part]).all():
-        raise _no_value(choice, run, name, needs_phrases)
+        if not by_criterion or (run is not None and run.status == "running"):
+            raise _not_measured(name, needs_phrases)
+        raise SettingsError(
+            f"None of the pairs has a value to select by ({choice.by}): no caption has a phrase "
+            "that could be tested."
+        )
     if choice.least_phrases and run is not None:
         few = phrase_counts(store, run.id, columns.ids) < choice.least_phrases
         values = np.where(few, np.nan, values)
@@ -147,8 +152,7 @@ def _scores_of(
 ) -> NDArray[np.float64]:
     """The user's scores of these pairs, higher is better; NaN where the file has none."""
     scores = read_scores(path)
-    with store.reading() as session:
-        names = pair_queries.ids_by_external_id(session, dataset_id, list(scores.by_id))
+    names = store.read(pair_queries.ids_by_external_id, dataset_id, list(scores.by_id))
     if missing := [name for name in scores.by_id if name not in names]:
         raise SettingsError(
             f"{len(missing)} of {len(scores.by_id)} ids in '{path.name}' are not in the dataset: "
@@ -169,18 +173,6 @@ def _not_measured(name: str, needs_phrases: bool) -> SettingsError:
         terminal=f"Score it first: python app.py score {name}" + " --support" * needs_phrases,
         page="Score it under Add data"
         + (", then click “Measure the support of its phrases” there." if needs_phrases else "."),
-    )
-
-
-def _no_value(
-    choice: TwoStage, run: RunRow | None, name: str, needs_phrases: bool
-) -> SettingsError:
-    """Why no participating pair has a value for the second stage, and what to do."""
-    if choice.by not in ("support", "worst") or (run is not None and run.status == "running"):
-        return _not_measured(name, needs_phrases)
-    return SettingsError(
-        f"None of the pairs has a value to select by ({choice.by}): "
-        "no caption has a phrase that could be tested."
     )
 
 
@@ -247,20 +239,20 @@ def _queues(
     goes: dict[str, dict[str, str]] = {}
     if align_line is not None:
         stays["s_0_from"] = repr(align_line)
-        goes["lowest match"] = {
-            **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(align_line, -np.inf))),
-        }  # fmt: skip
+        goes["lowest match"] = {**where, "order": "s_0", "s_0_to": _below(align_line)}
     if keep_line is not None and column != "s_0":
-        goes["generic" if column == "specificity" else "hollow"] = {
-            **stays, **order, f"{column}_to": repr(float(np.nextafter(keep_line, -np.inf))),
-        }  # fmt: skip
+        what = "generic" if column == "specificity" else "hollow"
+        goes[what] = {**stays, **order, f"{column}_to": _below(keep_line)}
         stays |= {f"{column}_from": repr(keep_line), **order}
     elif keep_line is not None:
         stays["s_0_from"] = repr(keep_line)
-        goes["lowest match"] = {
-            **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(keep_line, -np.inf))),
-        }  # fmt: skip
+        goes["lowest match"] = {**where, "order": "s_0", "s_0_to": _below(keep_line)}
     return stays, goes
+
+
+def _below(line: float) -> str:
+    """The largest number below a threshold."""
+    return repr(float(np.nextafter(line, -np.inf)))
 
 
 _WORD = re.compile(r"[^\W\d_]+")

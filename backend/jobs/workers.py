@@ -88,10 +88,6 @@ def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices |
     return replace(AUTOMATIC, names=("cpu",) * (1 + max(0, further)))
 
 
-def _nothing() -> None:
-    pass
-
-
 class _Starting(SpawnContext):
     """Starts processes, not as forks: CUDA cannot be used in one, and threads of this process hold
     locks. Knows those it has started."""
@@ -120,7 +116,7 @@ class Workers:
         engine: Engine,
         root: Path | None,
         devices: Devices | None = None,
-        while_waiting: Callable[[], None] = _nothing,
+        while_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         """`root`: the folder of the pictures, None: tasks open none; `devices`: None for the
         calling process alone; `while_waiting`: called every second; may raise, to end the job. The
@@ -142,12 +138,14 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end()
-
-    @property
-    def processes(self) -> int:
-        """How many compute."""
-        return len(self._names) + self._takes_part
+        """End the processes now; their unfinished batches are computed again on resuming."""
+        if self._alive is not None:
+            self._alive.close()
+        for process in self._context.started:
+            process.kill()  # also those that are stopped, and cannot notice
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = self._alive = None
 
     @property
     def device(self) -> str:
@@ -164,7 +162,12 @@ class Workers:
         WorkerEnded. The work of automatic ones is done by the calling process instead.
         """
         if not self._names:
-            yield from self._alone(task, batches)
+            ahead: Any = ((batch, {}) for batch in batches)
+            if self.root is not None:
+                every: Any = batches
+                ahead = open_ahead(self.root, every)
+            for batch, opened in ahead:
+                yield batch, task(self.engine, batch, opened)
             return
         waiting: dict[Future[R], Sequence[Q]] = {}
         for batch in batches:
@@ -183,15 +186,6 @@ class Workers:
                 last.cancel()
                 batch = waiting.pop(last)
                 yield batch, self._compute(task, batch)
-
-    def _alone(
-        self, task: Task[Q, R], batches: Iterable[Sequence[Any]]
-    ) -> Iterator[tuple[Sequence[Q], R]]:
-        if self.root is None:
-            yield from ((batch, task(self.engine, batch, {})) for batch in batches)
-            return
-        for batch, opened in open_ahead(self.root, batches):
-            yield batch, task(self.engine, batch, opened)
 
     def _compute(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
         return task(self.engine, batch, _opened(self.root, batch))
@@ -282,16 +276,6 @@ class Workers:
             ended, free, engine.settings, self.root, engine.scorer.prepared, self._takes_part,
         )  # fmt: skip
         return ProcessPoolExecutor(len(self._names), context, _begin, arguments)
-
-    def _end(self) -> None:
-        """End the processes now; their unfinished batches are computed again on resuming."""
-        if self._alive is not None:
-            self._alive.close()
-        for process in self._context.started:
-            process.kill()  # also those that are stopped, and cannot notice
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = self._alive = None
 
 
 def _is_stopped(process: SpawnProcess) -> bool:

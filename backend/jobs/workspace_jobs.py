@@ -8,16 +8,13 @@ from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from backend.datasets.addresses import is_address
-from backend.datasets.read_options import DETECTED, ReadOptions
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
-from backend.engine.correction.boosting import Booster
 from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError, TracedError, explain
 from backend.jobs import (
     boost_captions,
-    correct_queue,
     estimate,
     export_dataset,
     import_dataset,
@@ -34,10 +31,6 @@ from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import (
-    BoostDryRun,
-    BoostReport,
-    CorrectionReport,
-    DryRun,
     ExportChoice,
     ExportCounts,
     ExportReport,
@@ -213,79 +206,24 @@ class Jobs:
         it cannot be loaded, which scoring reports."""
         engine = self.engines.of_dataset(dataset_id)
         try:
-            recognition = known_pictures.recognise(self.store, engine, dataset_id)
+            return known_pictures.recognise(self.store, engine, dataset_id).refusal
         except TracedError:
             return ""
-        return known_pictures.refusal(recognition) if recognition.is_refused else ""
-
-    def correct(
-        self,
-        filter: QueueFilter,
-        rule: correct_queue.Rule | None = None,
-        limit: int | None = None,
-        at_once: int = 1,
-        progress: Progress = no_progress,
-    ) -> CorrectionReport:
-        """See `backend.jobs.correct_queue.correct`; with the session's corrector, if it has one."""
-        engine = self.engines.of_dataset(filter.dataset_id)
-        return correct_queue.correct(
-            self.store,
-            engine,
-            filter,
-            engine.corrector,
-            rule,
-            limit,
-            at_once,
-            progress,
-        )
-
-    def boost(
-        self,
-        filter: QueueFilter,
-        booster: Booster,
-        limit: int | None = None,
-        progress: Progress = no_progress,
-        calibrate: bool = True,
-    ) -> BoostReport:
-        """See `backend.jobs.boost_captions.boost`."""
-        engine = self.engines.of_dataset(filter.dataset_id)
-        return boost_captions.boost(self.store, engine, filter, booster, limit, progress, calibrate)
-
-    def boost_dry_run(self, filter: QueueFilter, booster: Booster) -> BoostDryRun:
-        """See `backend.jobs.boost_captions.dry_run`."""
-        engine = self.engines.of_dataset(filter.dataset_id)
-        return boost_captions.dry_run(self.store, engine, filter, booster)
-
-    def booster(
-        self, kinds: Sequence[str], llm: str | None = None, llm_url: str | None = None
-    ) -> Booster:
-        """See `backend.jobs.boost_captions.booster`."""
-        return boost_captions.booster(self.engines.of_session, kinds, llm, llm_url)
-
-    def dry_run(self, filter: QueueFilter, count: int = 3) -> DryRun:
-        """A preview of the requests to the session's corrector."""
-        engine = self.engines.of_dataset(filter.dataset_id)
-        if engine.corrector is None:
-            raise SettingsError(
-                "A dry run shows requests to a vision-language model, and none is set up.",
-                terminal="Set one: --vlm NAME.",
-                page="The server's administrator can add one.",
-            )
-        return correct_queue.dry_run(self.store, engine, filter, engine.corrector, count)
 
     def enrich(self, pair_id: int) -> str:
         """Ask the session's model for richer captions of one pair; returns the outcome in a few
         words."""
-        with self.store.reading() as session:
-            dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
+        dataset_id = self.store.read(pair_queries.get_pair, pair_id).dataset_id
+        engine = self.engines.of_dataset(dataset_id)
         queue = QueueFilter(dataset_id, among=(pair_id,))
-        report = self.boost(queue, self.booster(boosting.KINDS), calibrate=False)  # someone waits
+        booster = boost_captions.booster(self.engines.of_session, boosting.KINDS)
+        # Someone waits.
+        report = boost_captions.boost(self.store, engine, queue, booster, calibrate=False)
         return report.stopped or next(iter(report.outcomes), "nothing to enrich")
 
     def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""
-        with self.store.reading() as session:
-            return classifier_queries.list_classifiers(session, dataset_id)
+        return self.store.read(classifier_queries.list_classifiers, dataset_id)
 
     def adopt(self, classifier_id: int, progress: Progress = no_progress) -> int:
         """See `backend.jobs.retrain.adopt`."""
@@ -379,7 +317,15 @@ class Jobs:
         names = dataset_queries.names_of(session, ids) if ids else {}
         views = []
         for job in jobs:
-            view = _view(job, names)
+            subject = str(job.arguments.get("path", "") or job.arguments.get("model", ""))
+            if job.dataset_id is not None:
+                subject = names.get(job.dataset_id, "")
+            elif job.status == "done":
+                subject = str(job.result.get("name", ""))
+            view = JobView(
+                job.id, job.kind, subject, job.dataset_id, job.status, job.is_cancelling, job.done,
+                job.total, job.message, job.result, job.created_at, job.updated_at,
+            )  # fmt: skip
             if job.kind == "export" and self._reader not in (None, _starter(job)):
                 view = replace(view, message="", result={}, done=0, total=0)
             views.append(view)
@@ -392,8 +338,7 @@ class Jobs:
     def retry(self, job_id: int) -> int:
         """Restart a failed or cancelled job with the same arguments; returns the new job's id.
         Raises NotFound, and SettingsError for a job that succeeded or is still running."""
-        with self.store.reading() as session:
-            job = job_queries.get_job(session, job_id)
+        job = self.store.read(job_queries.get_job, job_id)
         if job.status not in ("failed", "cancelled"):
             raise SettingsError(f"Job {job_id} is {job.status}: there is nothing to retry.")
         by = self._start(job.kind, job.dataset_id, _restored(job.arguments), 0, self._reader)
@@ -525,19 +470,6 @@ def _starter(job: JobRow) -> str | None:
     """The curator who started the job; None: an operator."""
     name = job.result.get(_STARTER) or job.arguments.get(_STARTER)
     return None if name is None else str(name)
-
-
-def _view(job: JobRow, names: Mapping[int, str]) -> JobView:
-    """A stored job as pages see it."""
-    subject = str(job.arguments.get("path", "") or job.arguments.get("model", ""))
-    if job.dataset_id is not None:
-        subject = names.get(job.dataset_id, "")
-    elif job.status == "done":
-        subject = str(job.result.get("name", ""))
-    return JobView(
-        job.id, job.kind, subject, job.dataset_id, job.status, job.is_cancelling, job.done,
-        job.total, job.message, job.result, job.created_at, job.updated_at,
-    )  # fmt: skip
 
 
 def _figures(result: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from backend.jobs.classifiers import (
     unjudged,
 )
 from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
-from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.jobs.stored_rows import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
 from backend.jobs.support import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
@@ -57,11 +57,9 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
     those of a vision-language model, if this session has one. Raises UnknownPictures for a picture
     without a caption that the model does not know."""
     view = view_of(store, pair_id)
-    with store.reading() as session:
-        run = run_queries.latest_run(session, view.dataset_id, "score")
+    run = store.read(run_queries.latest_run, view.dataset_id, "score")
     if not view.caption and not view.suggestions:
-        with store.reading() as session:
-            pair = pair_queries.get_pair(session, pair_id)
+        pair = store.read(pair_queries.get_pair, pair_id)
         check_picture_of(store, engine, pair, _opened(store, pair_id))
     if run is None or view.trajectory is None:
         return view.suggestions
@@ -84,9 +82,8 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
             classifier_in_use(store, view.dataset_id),
             exploring_of(run),
         )
-    if (corrector := engine.corrector) is not None:
-        only = QueueFilter(view.dataset_id, among=(pair_id,))
-        correct_queue.correct(store, engine, only, corrector)
+    if engine.corrector is not None:
+        correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
     return view_of(store, pair_id).suggestions
 
 
@@ -148,8 +145,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
 def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | None:
     """How each word affects the concreteness of a pair's caption; None while the models are
     busy, because a page should not wait for this."""
-    with store.reading() as session:
-        caption = pair_queries.get_pair(session, pair_id).caption
+    caption = store.read(pair_queries.get_pair, pair_id).caption
     if not engine.text_lock.acquire(timeout=PATIENCE):
         return None
     try:

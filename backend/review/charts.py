@@ -38,11 +38,10 @@ from backend.review.views import (
 )
 from backend.store import Store
 from backend.verdict_texts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
-from db.queries import classifier_queries, dataset_queries, progress_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as word_mark_queries
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
-from db.queries import plots as plane_queries
 from db.queries import plots as queries
 from db.queries import runs as run_queries
 from db.queries.pair_queue import QueueFilter, Range
@@ -52,15 +51,16 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
     """Statistics of the verdicts so far, about the dataset and the detector."""
     with store.reading() as session:
         counts = pair_queries.counts(session, dataset_id)
-        pace = progress_queries.pace(session, dataset_id)
+        pace = queries.pace(session, dataset_id)
         remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
         decided = [
             Decided(p_error, is_wrong(decision))
-            for p_error, decision in progress_queries.decided(session, dataset_id)
+            for p_error, _, _, decision in queries.decided(session, dataset_id)
             if decision in RIGHT_OR_WRONG
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
-        chances = progress_queries.chances(session, dataset_id)
+        # Verdicts say more than the chances: from then on `remaining` does.
+        chances = [] if counts.reviewed else queries.chances(session, dataset_id)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(decided)
@@ -69,7 +69,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         reviewed=counts.reviewed,
         errors_found=counts.errors_found,
         by_decision=counts.by_decision,
-        pace=tuple((day.author, day.day, day.verdicts) for day in pace),
+        pace=tuple(pace),
         precision_of_flagged=precision,
         flagged=flagged,
         remaining=remaining,
@@ -101,9 +101,9 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
     wrong_ids: set[str] = set()
     for dataset in dataset_queries.list_datasets(session):
         if dataset.source == source:
-            wrong_ids |= progress_queries.wrong_ids(session, dataset.id)
+            wrong_ids |= queries.wrong_ids(session, dataset.id)
     pairs = int(sampling_run.parameters["pairs"])
-    audit = progress_queries.reached(session, dataset_id, whole=True)
+    audit = queries.reached(session, dataset_id, whole=True)
     remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
     return Whole(source, pairs, remaining)
 
@@ -111,7 +111,7 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
 def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:
     """The errors that remain in a dataset of which `undecided` pairs have no verdict; None without
     pairs decided at random."""
-    reached = progress_queries.reached(session, dataset_id)
+    reached = queries.reached(session, dataset_id)
     return remaining_errors(
         reached.point, reached.below, reached.sample, reached.wrong_in_sample,
         reached.errors_found, undecided=undecided,
@@ -120,7 +120,7 @@ def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining
 
 def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft:
     """What to tell a curator who wonders whether to go on."""
-    expected = progress_queries.expected_among_undecided(session, dataset_id)
+    expected = queries.expected_among_undecided(session, dataset_id)
     remaining = remaining_in(session, dataset_id, undecided)
     if remaining is None:
         return ErrorsLeft(expected, 0, None)
@@ -131,7 +131,7 @@ def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft
 _INTERVAL = 1.96
 
 
-def expected_errors(chances: Sequence[progress_queries.Chances]) -> tuple[ExpectedErrors, ...]:
+def expected_errors(chances: Sequence[queries.Chances]) -> tuple[ExpectedErrors, ...]:
     """What the chances of error add up to, by split. The interval takes pairs as independent: it
     holds as far as the chances are calibrated."""
     splits = []
@@ -188,8 +188,7 @@ def check_region(store: Store, dataset_id: int, text: str) -> None:
         run_id = parse_region(text).run_id
     except ValueError:
         return  # the fields are checked where they are read
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "map")
+    run = store.read(run_queries.latest_run, dataset_id, "map")
     if run is None or run.id != run_id:
         raise SettingsError(
             "This region belongs to another map: the map has been drawn again, or it is another "
@@ -209,9 +208,9 @@ GENERIC_BELOW = math.log(0.5)
 def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
     """The plane of a dataset. `up`: the y axis, icc or specificity."""
     with store.reading() as session:
-        cells = plane_queries.grid(session, dataset_id, CELLS, up)
-        points = plane_queries.sample(session, dataset_id, POINTS)
-        decided = list(plane_queries.decided(session, dataset_id))
+        cells = queries.grid(session, dataset_id, CELLS, up)
+        points = queries.sample(session, dataset_id, POINTS)
+        decided = list(queries.decided(session, dataset_id))
         wrong = [
             (p, is_wrong(decision))
             for p, _, _, decision in decided

@@ -190,8 +190,9 @@ class _Labels:
         elif caption:
             self._list("problems", label, "Its caption is not the one of the pair.")
             return
-        if decision == "correction" and not caption:
-            decision = "wrong"
+        elif decision == "correction":
+            self._list("problems", label, "It has no corrected caption.")
+            return
         if len(caption) > LONGEST_EDIT or len(label.note) > LONGEST_NOTE:
             self._list("problems", label, "Its caption or its note is too long.")
         elif pair.id in self._rows:

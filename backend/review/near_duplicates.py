@@ -94,9 +94,7 @@ class NearDuplicates:
         )
         return self._drop(waiting, 1 if waiting else 0, left_alone, author)
 
-    def keep_in_all(
-        self, dataset_id: int, way: str, dry_run: bool = False, author: str | None = None
-    ) -> KeptView:
+    def keep_in_all(self, dataset_id: int, way: str, dry_run: bool = False) -> KeptView:
         """Keep one picture of every open group and drop the undecided pairs of the others, as one
         action. If curators have called captions correct, one of their pictures stays. `way`: one of
         WAYS. Raises SettingsError for any other value, and for *sharpest* if pictures have not been
@@ -116,7 +114,7 @@ class NearDuplicates:
         groups = len(view.groups) if view is not None else 0
         if dry_run:
             return KeptView(groups, len(waiting), left_alone, 0)
-        return self._drop(waiting, groups, left_alone, author)
+        return self._drop(waiting, groups, left_alone, None)
 
     def _drop(
         self,

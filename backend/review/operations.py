@@ -9,8 +9,7 @@ from backend.datasets import images
 from backend.datasets.containers import ImageFile
 from backend.engine.detection.types import SuspectWord
 from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.stored_suggestions import in_order
-from backend.jobs.stored_trajectories import to_suspects
+from backend.jobs.stored_rows import in_order, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates
@@ -82,13 +81,11 @@ class Review(Queue, Verdicts, NearDuplicates):
 
     def tags(self, dataset_id: int) -> dict[str, int]:
         """The tags of a dataset with their numbers of pairs."""
-        with self._store.reading() as session:
-            return tag_queries.counts(session, dataset_id)
+        return self._store.read(tag_queries.counts, dataset_id)
 
     def tags_of(self, pair_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """The tags of each of these pairs that has some."""
-        with self._store.reading() as session:
-            return tag_queries.of_pairs(session, pair_ids)
+        return self._store.read(tag_queries.of_pairs, pair_ids)
 
     def tag(
         self, pair_ids: Sequence[int], name: str, author: str, remove: bool = False
@@ -150,14 +147,12 @@ class Review(Queue, Verdicts, NearDuplicates):
 
     def suspects_of(self, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
         """The suspect words of these pairs; pairs that have not been scored are omitted."""
-        with self._store.reading() as session:
-            detections = detection_queries.detections_of(session, pair_ids)
+        detections = self._store.read(detection_queries.detections_of, pair_ids)
         return {pair: to_suspects(detection) for pair, detection in detections.items()}
 
     def extras_of(self, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The columns of the source of these pairs."""
-        with self._store.reading() as session:
-            return pair_queries.extras_of(session, pair_ids)
+        return self._store.read(pair_queries.extras_of, pair_ids)
 
     def suggestions(self, pair_id: int, kind: str = "correction") -> list[SuggestionRow]:
         """The stored suggestions for a pair, in the order in which pages show them; `kind`:

@@ -15,12 +15,13 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.stored_suggestions import in_order
-from backend.jobs.stored_trajectories import to_suspects, to_trajectory
+from backend.jobs.reports import count_of
+from backend.jobs.stored_rows import in_order, to_suspects, to_trajectory
 from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView, shown
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries, specificity_queries, verdict_queries
 from db.queries import detections as detection_queries
+from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import pictures as quality_queries
 from db.queries import runs as run_queries
@@ -29,9 +30,9 @@ from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import DatasetRow
+from db.queries.pairs import CaptionRow
 from db.queries.phrase_scores import PhraseRow
 from db.queries.runs import RunRow
-from db.queries.sibling_captions import CaptionRow, captions_of_picture
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.suggestions import SuggestionRow
 
@@ -65,7 +66,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         has_retrieval = pair.specificity is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
-        captions = captions_of_picture(session, pair.dataset_id, pair.image_path)
+        captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
     trajectory = None
     if trajectory_row is not None:
         trajectory = to_trajectory(pair.caption, trajectory_row, pair.second_opinion)
@@ -81,7 +82,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         image_size=image_size,
         picture_problem=picture_problem,
         image_path=pair.image_path,
-        captions_of_picture=captions,
+        captions_of_picture=tuple(captions),
         contradictions=_contradictions(pair_id, captions),
         version=pair.verdict_version,
         decision=pair.decision,
@@ -220,5 +221,5 @@ def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:
         return "not scored yet"
     verdicts = int(classifier.report.get("verdicts", 0))
     if verdicts:
-        return f"{verdicts} verdicts and injected noise"
+        return f"{count_of(verdicts, 'verdict')} and injected noise"
     return str(classifier.report.get("basis_note") or "injected noise, no verdicts yet")

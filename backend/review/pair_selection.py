@@ -6,7 +6,6 @@ index each; names are listed only for a refusal.
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -34,9 +33,22 @@ def check_values(store: Store, dataset_id: int, fields: Mapping[str, str]) -> No
     if split := fields.get("split"):
         check_split(store, dataset_id, split)
     if tag := fields.get("tag"):
-        _check_tag(store, dataset_id, tag)
+        with store.reading() as session:
+            tags = list(tag_queries.counts(session, dataset_id))
+        if tag not in tags:
+            missing = f"There is no tag '{tag[:80]}'"
+            if not tags:
+                raise SettingsError(f"{missing}: no pair has one yet.")
+            raise SettingsError(f"{missing}.{_those('There are', tag, tags)}")
     if curator := fields.get("decided_by"):
-        _check_curator(store, curator)
+        with store.reading() as session:
+            if verdict_queries.has_decided(session, curator):
+                return
+            curators = verdict_queries.first_deciders(session, _SHOWN_VALUES + 1)
+        missing = f"There is no verdict by '{curator[:80]}'"
+        if not curators:
+            raise SettingsError(f"{missing}: none has been given yet.")
+        raise SettingsError(f"{missing}.{_those('There are verdicts by', curator, curators)}")
 
 
 def check_split(store: Store, dataset_id: int, name: str) -> None:
@@ -53,40 +65,11 @@ def check_split(store: Store, dataset_id: int, name: str) -> None:
     raise SettingsError(f"{missing}.{_those('There are', name, splits)}")
 
 
-def _check_tag(store: Store, dataset_id: int, name: str) -> None:
-    with store.reading() as session:
-        tags = list(tag_queries.counts(session, dataset_id))
-    if name not in tags:
-        missing = f"There is no tag '{name[:80]}'"
-        if not tags:
-            raise SettingsError(f"{missing}: no pair has one yet.")
-        raise SettingsError(f"{missing}.{_those('There are', name, tags)}")
-
-
-def _check_curator(store: Store, name: str) -> None:
-    with store.reading() as session:
-        if verdict_queries.has_decided(session, name):
-            return
-        curators = verdict_queries.first_deciders(session, _SHOWN_VALUES + 1)
-    missing = f"There is no verdict by '{name[:80]}'"
-    if not curators:
-        raise SettingsError(f"{missing}: none has been given yet.")
-    raise SettingsError(f"{missing}.{_those('There are verdicts by', name, curators)}")
-
-
 def _those(start: str, value: str, names: Sequence[str]) -> str:
     first_names = [*names[:_SHOWN_VALUES], "…"] if len(names) > _SHOWN_VALUES else names
     near = difflib.get_close_matches(value, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return f" {start}: {', '.join(first_names)}.{hint}"
-
-
-@dataclass(frozen=True)
-class TagReport:
-    """Number of pairs that a command has `changed`, and the dataset's tags afterwards."""
-
-    changed: int
-    tags: dict[str, int]
 
 
 def tag_pairs(
@@ -112,8 +95,7 @@ def rename_tag(
     """Rename a tag, or merge it into another, `AT_ONCE` pairs in a transaction; returns its pairs,
     and those of them that did not have the other. Raises SettingsError."""
     new = tag_name(new)
-    with store.reading() as session:
-        ids = tag_queries.ids_of(session, dataset_id, name)
+    ids = store.read(tag_queries.ids_of, dataset_id, name)
     if not ids:
         raise SettingsError(f"There is no tag '{name[:LONGEST]}'.")
     moved_ids: list[int] = []
@@ -141,18 +123,19 @@ _PAGE = 1000
 _SHOWN = 5
 
 
+def read_text(path: Path) -> str:
+    """The text of a file that a user names. Raises SettingsError."""
+    try:
+        return read_regular(path.expanduser()).decode("utf-8-sig")
+    except OSError as problem:
+        raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
+    except UnicodeDecodeError as problem:
+        raise SettingsError(f"'{path}' is not UTF-8. Save it as UTF-8.") from problem
+
+
 def read_ids(path: Path) -> list[str]:
     """Ids from a file, one per line; empty lines are skipped. Raises SettingsError."""
-    try:
-        text = read_regular(path.expanduser()).decode("utf-8-sig")
-    except OSError as problem:
-        raise SettingsError(
-            f"The ids in '{path}' cannot be read: {problem.strerror or problem}."
-        ) from problem
-    except UnicodeDecodeError as problem:
-        raise SettingsError(
-            f"The ids in '{path}' are not UTF-8. Save the file as UTF-8."
-        ) from problem
+    text = read_text(path)
     ids = [line for line in text.replace("\r\n", "\n").split("\n") if line]
     if not ids:
         raise SettingsError(f"There is no id in '{path}'. Write one per line.")
@@ -176,7 +159,11 @@ def select(
         rows = chain.from_iterable(pages(store, filter, size=_PAGE))
         selections.append(({row.pair_id for row in rows}, f"the queue {query}"))
     if splits:
-        selections.append((_splits(store, dataset_id, splits), f"the split {', '.join(splits)}"))
+        for split in splits:
+            check_split(store, dataset_id, split)
+        with store.reading() as session:
+            of_splits = set(pair_queries.ids_of_splits(session, dataset_id, splits))
+        selections.append((of_splits, f"the split {', '.join(splits)}"))
     if ids is not None:
         selections.append((_listed(store, dataset_id, ids), f"a list of {len(set(ids))} ids"))
     if not selections:
@@ -185,17 +172,9 @@ def select(
     return Selection(pair_ids, "; ".join(words for _, words in selections))
 
 
-def _splits(store: Store, dataset_id: int, splits: Sequence[str]) -> set[int]:
-    for split in splits:
-        check_split(store, dataset_id, split)
-    with store.reading() as session:
-        return set(pair_queries.ids_of_splits(session, dataset_id, splits))
-
-
 def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
     wanted = list(dict.fromkeys(ids))
-    with store.reading() as session:
-        id_of = pair_queries.ids_by_external_id(session, dataset_id, wanted)
+    id_of = store.read(pair_queries.ids_by_external_id, dataset_id, wanted)
     if missing := [name for name in wanted if name not in id_of]:
         names = ", ".join(f"'{name[:80]}'" for name in missing[:_SHOWN])
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""

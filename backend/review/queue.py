@@ -74,8 +74,7 @@ class Queue:
 
     def queue_count(self, filter: QueueFilter, at_most: int | None = None) -> int:
         """The number of pairs in the queue; counting stops at `at_most`."""
-        with self._store.reading() as session:
-            return queue_queries.count(session, filter, at_most)
+        return self._store.read(queue_queries.count, filter, at_most)
 
     def queue_values(self, filter: QueueFilter) -> QueueValues:
         """Histograms of the queue's numbers, and its words with their counts."""
@@ -164,26 +163,24 @@ class Queue:
 
     def next_pair(self, filter: QueueFilter, pair_id: int) -> int | None:
         """The next pair in the queue; `pair_id` itself may no longer match. None at the end."""
-        with self._store.reading() as session:
-            return queue_queries.next_pair(session, filter, pair_id)
+        return self._store.read(queue_queries.next_pair, filter, pair_id)
 
     def following(self, filter: QueueFilter, pair_id: int, limit: int) -> tuple[QueueRow, ...]:
         """At most `limit` following pairs of the queue, in the order of `next_pair`."""
-        with self._store.reading() as session:
-            return queue_queries.following(session, filter, pair_id, limit)
+        return self._store.read(queue_queries.following, filter, pair_id, limit)
 
     def previous_pair(self, filter: QueueFilter, pair_id: int) -> int | None:
         """The previous pair in the queue, see `next_pair`; None at the start."""
-        with self._store.reading() as session:
-            return queue_queries.previous_pair(session, filter, pair_id)
+        return self._store.read(queue_queries.previous_pair, filter, pair_id)
 
     def counts(self, dataset_id: int) -> ReviewCounts:
         """How far the review of a dataset has come. Verdicts are always recounted; the number of
         pairs of a large dataset may be a few seconds old, because every key press needs it."""
         counted_at, total = self._caches.totals.get(dataset_id, (0.0, 0))
         is_known = total >= LARGE and time.monotonic() - counted_at <= TOTALS_HOLD
-        with self._store.reading() as session:
-            counts = pair_queries.review_counts(session, dataset_id, total if is_known else None)
+        counts = self._store.read(
+            pair_queries.review_counts, dataset_id, total if is_known else None
+        )
         if not is_known:
             self._caches.totals[dataset_id] = (time.monotonic(), counts.total)
         return counts
@@ -203,17 +200,14 @@ class Queue:
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:
         """Named queues, shared by everyone who works on the dataset."""
-        with self._store.reading() as session:
-            return view_queries.list_views(session, dataset_id)
+        return self._store.read(view_queries.list_views, dataset_id)
 
     def save_view(self, dataset_id: int, name: str, fields: dict[str, str]) -> None:
         """Save a queue under a name, replacing an existing view of that name."""
         name = " ".join(name.split())
         if not name or len(name) > LONGEST_NAME:
             raise SettingsError(f"A view's name has 1 to {LONGEST_NAME} characters.")
-        with self._store.writing() as session:
-            view_queries.save_view(session, dataset_id, name, fields, self._settings.author)
+        self._store.write(view_queries.save_view, dataset_id, name, fields, self._settings.author)
 
     def delete_view(self, dataset_id: int, name: str) -> None:
-        with self._store.writing() as session:
-            view_queries.delete_view(session, dataset_id, name)
+        self._store.write(view_queries.delete_view, dataset_id, name)

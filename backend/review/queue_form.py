@@ -92,6 +92,11 @@ def from_fields(
     name = order.removeprefix(REVERSED)
     if fields.get("captioned") == "no" and name in (*RANGES, "uncertainty"):
         order = name = "position"  # they have no numbers, and their own index is in this order
+    where = None
+    if fields.get("where"):
+        where = groups_of(fields).translate(
+            lambda part: from_fields(dataset_id, {"review": "all", **part.fields})
+        )
     values: dict[str, Any] = {key: fields.get(key) or None for key in _TEXTS}
     values |= {key: _YES_NO.get(fields.get(key, "")) for key in _FLAGS}
     return QueueFilter(
@@ -100,7 +105,7 @@ def from_fields(
         ranges=tuple(ranges.values()),
         region=_region(fields.get("map", "")),
         extra=_extra(fields.get("extra", "")),
-        where=_where(dataset_id, fields),
+        where=where,
         **values,
         among=among,
         order=name,
@@ -147,13 +152,6 @@ def with_value(fields: Mapping[str, str], key: str, old: str, new: str) -> dict[
         groups = groups_of(fields).translate(lambda c: Condition(key, new) if c == before else c)
         changed["where"] = text_of(groups)
     return changed
-
-
-def _where(dataset_id: int, fields: Mapping[str, str]) -> Group[QueueFilter] | None:
-    def leaf(condition: Condition) -> QueueFilter:
-        return from_fields(dataset_id, {"review": "all", **condition.fields})
-
-    return groups_of(fields).translate(leaf) if fields.get("where") else None
 
 
 def _check_condition(fields: Mapping[str, str]) -> None:

@@ -88,8 +88,7 @@ def decide_all(
     after = None
     while True:
         sleep(PAUSE)
-        with store.reading() as session:
-            page = queue_queries.page(session, covered, after, AT_ONCE)
+        page = store.read(queue_queries.page, covered, after, AT_ONCE)
         ids = [row.pair_id for row in page.rows]
         with store.writing() as session:
             before = verdict_queries.pairs_of_batch(session, ids, author, batch)

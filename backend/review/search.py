@@ -103,18 +103,14 @@ class PairSearch:
         """Pairs whose captions are similar in meaning to the text, nearest first."""
         index = self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
         if not len(index):
-            raise SettingsError(self._why_nothing(dataset_id))
+            run = self._store.read(run_queries.latest_run, dataset_id, "score")
+            raise SettingsError(
+                "Captions cannot be searched by meaning until they are scored."
+                if run is None
+                else "The index of caption meanings is missing. Score the dataset again: existing "
+                "scores stay, and only the index is rebuilt."
+            )
         return self._answer(dataset_id, "meaning", text, index)
-
-    def _why_nothing(self, dataset_id: int) -> str:
-        with self._store.reading() as session:
-            run = run_queries.latest_run(session, dataset_id, "score")
-        if run is None:
-            return "Captions cannot be searched by meaning until they are scored."
-        return (
-            "The index of caption meanings is missing. Score the dataset again: existing scores "
-            "stay, and only the index is rebuilt."
-        )
 
     def like(self, dataset_id: int, like: str) -> tuple[int, ...]:
         """`like`: 'image:12', 'duplicate:12', 'caption:12', or 'confused:12' for pictures that
@@ -170,8 +166,7 @@ class PairSearch:
         return pair_ids
 
     def _images(self, dataset_id: int) -> Nearest:
-        with self._store.reading() as session:
-            run = run_queries.latest_run(session, dataset_id, "score")
+        run = self._store.read(run_queries.latest_run, dataset_id, "score")
         file = stored_images(self._store, self._engine, run)
         return self._index(file.path, file.width)
 

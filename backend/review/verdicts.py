@@ -23,7 +23,7 @@ from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
 
@@ -32,6 +32,8 @@ _PAGE = 5000
 #: Time limit for all captions of an edit, without the database's time. A typical expression takes
 #: a few seconds for 100,000 captions.
 MOST_SECONDS = 60.0
+#: Number of changed captions that a report lists.
+_MOST_EXAMPLES = 20
 #: Verdicts under which the text can be edited; with the others there is no text to keep.
 _EDITABLE = (None, "correct", "correction")
 
@@ -41,7 +43,6 @@ def edit_captions(
     filter: QueueFilter,
     edit: BulkEdit,
     author: str | None = None,
-    most_examples: int = 20,
     progress: Progress = no_progress,
     seconds: float | None = None,
 ) -> EditView:
@@ -70,13 +71,14 @@ def edit_captions(
         looked_at += len(page.rows)
         left_alone += len(page.rows) - len(rows)
         for row, old, new in zip(rows, before, after_edit, strict=True):
+            is_correction = row.decision == "correction" and not row.enriches
             if new == old:
                 unchanged += 1
-            elif not new.strip() or _was_called_wrong(row, new):
+            elif not new.strip() or (is_correction and new == row.caption):
                 refused += 1
             else:
                 rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
-                if len(examples) < most_examples:
+                if len(examples) < _MOST_EXAMPLES:
                     examples.append(EditedCaption(row.pair_id, row.external_id, old, new))
         progress(looked_at, 0, "Editing")
         after = page.next_cursor
@@ -94,17 +96,12 @@ def edit_captions(
 
 
 def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> SettingsError:
-    with store.reading() as session:
-        total = queue_queries.count(session, filter)
+    total = store.read(queue_queries.count, filter)
     return SettingsError(
         f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
         "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
         "as (a+)+), or narrow the queue with filters and edit it in several steps."
     )
-
-
-def _was_called_wrong(row: QueueRow, text: str) -> bool:
-    return text == row.caption and row.decision == "correction" and not row.enriches
 
 
 #: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
@@ -175,8 +172,7 @@ class Verdicts:
     ) -> VerdictRow:
         """Repeat the current verdict with this note ("" removes the note). Raises
         VerdictConflict as `decide` does, and SettingsError if there is no verdict yet."""
-        with self._store.reading() as session:
-            acts = verdict_queries.history(session, pair_id)
+        acts = self._store.read(verdict_queries.history, pair_id)
         last = acts[-1] if acts else None
         if last is None or last.decision is None:
             raise SettingsError("A note is saved with a verdict: give a verdict now.")
@@ -239,8 +235,7 @@ class Verdicts:
         )
         if undone is None or undone.batch is None:
             return undone
-        with self._store.reading() as session:
-            left = verdict_queries.count_batch(session, undone.author, undone.batch, True)
+        left = self._store.read(verdict_queries.count_batch, undone.author, undone.batch, True)
         return replace(undone, left_alone=left)
 
     def undo_edit(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:

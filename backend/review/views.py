@@ -17,9 +17,9 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
-from db.queries.sibling_captions import CaptionRow
 from db.queries.suggestions import SuggestionRow
 
 
@@ -280,9 +280,9 @@ class ErrorsLeft:
 
 @dataclass(frozen=True)
 class ExpectedErrors:
-    """Errors expected among the scored pairs of a split (`name`; "" without one), if the chances of
-    error are right: `errors`, with a 95 % interval `low` to `high`. `tenths`: pairs by tenth of the
-    chance of error."""
+    """Errors expected among the scored pairs of a split (`name`; "" without one) before the first
+    verdict, if the chances of error are right: `errors`, with a 95 % interval `low` to `high`.
+    `tenths`: pairs by tenth of the chance of error."""
 
     name: str
     pairs: int
@@ -419,13 +419,6 @@ class PlaygroundResult:
     abstractness: Abstractness
     #: None with a scorer that compares pairs.
     phrases: tuple[PhraseView, ...] | None = None
-
-
-@dataclass(frozen=True)
-class DatasetsView:
-    """All datasets, oldest first."""
-
-    datasets: tuple[DatasetSummary, ...]
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
+from db.authors import DUPLICATE, RULE
+from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
 from db.models import Dataset, Opinion, Pair
-from db.queries.probabilities import P_ERROR
+from db.queries.rankings import P_ERROR
+from db.queries.statements import chunks
 
 #: A reader who has judged nothing: sees only what everybody may.
 NOBODY = ""
@@ -106,11 +109,11 @@ def hidden_pairs(session: Session, pair_ids: Sequence[int]) -> set[int]:
     hidden = _hidden(session)
     if hidden is None:
         return set()
-    secret: set[int] = set()
-    for start in range(0, len(pair_ids), _AT_ONCE):
-        part = pair_ids[start : start + _AT_ONCE]
-        secret.update(session.execute(select(Pair.id).where(Pair.id.in_(part), hidden)).scalars())
-    return secret
+    return {
+        pair_id
+        for part in chunks(pair_ids, _AT_ONCE)
+        for pair_id in session.scalars(select(Pair.id).where(Pair.id.in_(part), hidden))
+    }
 
 
 def _hidden(session: Session, dataset_id: int | None = None) -> ColumnElement[bool] | None:
@@ -129,15 +132,15 @@ def _hidden(session: Session, dataset_id: int | None = None) -> ColumnElement[bo
         .scalar_subquery()
     )
     awaited = (
-        and_(Pair.dataset_id == number, _in_overlap(share), opinions < people)
+        # The product exceeds an INTEGER from pair 271,177 on.
+        and_(
+            Pair.dataset_id == number,
+            cast(Pair.id, BigInteger) * 7919 % 10_000 < round(share * 10_000),
+            opinions < people,
+        )
         for number, share, people in overlaps
     )
     return and_(or_(*awaited), ~judged)
-
-
-def _in_overlap(share: float) -> ColumnElement[bool]:
-    # The product exceeds an INTEGER from pair 271,177 on.
-    return cast(Pair.id, BigInteger) * 7919 % 10_000 < round(share * 10_000)
 
 
 def _overlaps(session: Session) -> list[tuple[int, float, int]]:
@@ -147,3 +150,19 @@ def _overlaps(session: Session) -> list[tuple[int, float, int]]:
         rows = session.execute(query.where(Dataset.overlap_share > 0)).tuples()
         session.info[_OVERLAPS] = list(rows)
     return session.info[_OVERLAPS]
+
+
+def by_a_person(verdict: VerdictSeen) -> ColumnElement[bool]:
+    """Condition: the pair was not decided by a rule (see `db.authors`)."""
+    return or_(verdict.decided_by.is_(None), ~verdict.decided_by.startswith(RULE, autoescape=True))
+
+
+def judged(verdict: VerdictSeen) -> ColumnElement[str | None]:
+    """The `judgement` of a pair's verdict in effect, as an SQL expression."""
+    is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
+    return case(
+        (verdict.decision.is_not(None) & (Pair.caption == ""), NEW_CAPTION),
+        (verdict.enriches & (verdict.decision == "correction"), ENRICHED),
+        ((verdict.decision == "drop") & is_copy, DUPLICATE_DROPPED),
+        else_=verdict.decision,
+    )

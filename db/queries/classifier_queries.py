@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
 from db.models import Classifier
-from db.queries.dataset_queries import lock
-from db.queries.statements import columns_of, record
+from db.queries.statements import columns_of, find_record, get_record, lock_dataset, read_records
 
 
 @dataclass(frozen=True)
@@ -53,16 +52,14 @@ def add_classifier(
 
 def get_classifier(session: Session, classifier_id: int) -> ClassifierRow:
     """Raises `MissingRow`."""
-    row = session.execute(select(*_COLUMNS).where(Classifier.id == classifier_id)).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no classifier {classifier_id}.")
-    return record(ClassifierRow, row)
+    query = select(*_COLUMNS).where(Classifier.id == classifier_id)
+    return get_record(session, ClassifierRow, query, f"There is no classifier {classifier_id}.")
 
 
 def activate(session: Session, classifier_id: int) -> ClassifierRow:
     """Make a classifier the active one of its dataset, replacing the previous one."""
     dataset_id = get_classifier(session, classifier_id).dataset_id
-    lock(session, dataset_id)  # serialises concurrent adoptions
+    lock_dataset(session, dataset_id)  # serialises concurrent adoptions
     session.execute(
         update(Classifier)
         .where(Classifier.dataset_id == dataset_id, Classifier.active)
@@ -74,10 +71,8 @@ def activate(session: Session, classifier_id: int) -> ClassifierRow:
 
 def active(session: Session, dataset_id: int) -> ClassifierRow | None:
     """The active classifier of a dataset, None if there is none yet."""
-    row = session.execute(
-        select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
-    ).one_or_none()
-    return None if row is None else record(ClassifierRow, row)
+    query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
+    return find_record(session, ClassifierRow, query)
 
 
 def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:
@@ -89,15 +84,12 @@ def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:
 def list_classifiers(session: Session, dataset_id: int) -> list[ClassifierRow]:
     """All classifiers of a dataset, newest first."""
     query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id)
-    rows = session.execute(query.order_by(Classifier.id.desc()))
-    return [record(ClassifierRow, row) for row in rows]
+    return read_records(session, ClassifierRow, query.order_by(Classifier.id.desc()))
 
 
 def get_payload(session: Session, classifier_id: int) -> bytes:
     """The serialised classifier. Raises `MissingRow`."""
-    payload = session.execute(
-        select(Classifier.payload).where(Classifier.id == classifier_id)
-    ).scalar_one_or_none()
+    payload = session.scalar(select(Classifier.payload).where(Classifier.id == classifier_id))
     if payload is None:
         raise MissingRow(f"There is no classifier {classifier_id}.")
     return payload

@@ -1,4 +1,4 @@
-"""Accounts and logins."""
+"""Accounts, logins, and keys of programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,14 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow, UnstorableText
 from db.models import ROLES, ApiKey, Curator, Login
-from db.queries.statements import check_text, columns_of, record
+from db.queries.statements import (
+    check_text,
+    columns_of,
+    find_record,
+    get_record,
+    read_records,
+    record,
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,7 @@ def add_curator(session: Session, name: str, password_hash: str, role: str) -> C
 
 def list_curators(session: Session) -> list[CuratorRow]:
     """All accounts by name, inactive ones included."""
-    rows = session.execute(select(*_COLUMNS).order_by(Curator.name))
-    return [record(CuratorRow, row) for row in rows]
+    return read_records(session, CuratorRow, select(*_COLUMNS).order_by(Curator.name))
 
 
 def get_curator(session: Session, name: str) -> CuratorRow:
@@ -56,10 +62,8 @@ def get_curator(session: Session, name: str) -> CuratorRow:
         check_text(name, "The name")
     except UnstorableText:
         raise MissingRow(f"There is no account named {name!r}.") from None
-    row = session.execute(select(*_COLUMNS).where(Curator.name == name)).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no account named '{name}'.")
-    return record(CuratorRow, row)
+    query = select(*_COLUMNS).where(Curator.name == name)
+    return get_record(session, CuratorRow, query, f"There is no account named '{name}'.")
 
 
 def is_adjudicator(session: Session, name: str) -> bool:
@@ -104,13 +108,56 @@ def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at
 
 def logged_in(session: Session, token_digest: bytes) -> CuratorRow | None:
     """The account of a login, None if it has expired or the account is inactive."""
-    row = session.execute(
-        select(*_COLUMNS)
-        .join(Login, Login.curator_id == Curator.id)
-        .where(Login.token_digest == token_digest, Login.expires_at > now(), Curator.active)
-    ).one_or_none()
-    return None if row is None else record(CuratorRow, row)
+    query = select(*_COLUMNS).join(Login, Login.curator_id == Curator.id)
+    is_valid = (Login.token_digest == token_digest, Login.expires_at > now(), Curator.active)
+    return find_record(session, CuratorRow, query.where(*is_valid))
 
 
 def end_login(session: Session, token_digests: Sequence[bytes]) -> None:
     session.execute(delete(Login).where(Login.token_digest.in_(token_digests)))
+
+
+@dataclass(frozen=True)
+class ApiKeyRow:
+    """`name`: the account for which the key acts; `may_review`: whether it may write."""
+
+    id: int
+    name: str
+    label: str
+    may_review: bool
+    created_at: datetime
+
+
+_ROWS = select(ApiKey.id, Curator.name, ApiKey.label, ApiKey.may_review, ApiKey.created_at).join(
+    Curator, ApiKey.curator_id == Curator.id
+)
+
+
+def add_key(
+    session: Session, curator_id: int, label: str, digest: bytes, may_review: bool
+) -> ApiKeyRow:
+    check_text(label, "The key's label", 80)
+    session.execute(
+        insert(ApiKey).values(
+            curator_id=curator_id, label=label, digest=digest, may_review=may_review
+        )
+    )
+    return record(ApiKeyRow, session.execute(_ROWS.where(ApiKey.digest == digest)).one())
+
+
+def list_keys(session: Session, name: str | None = None) -> list[ApiKeyRow]:
+    """The keys of an account (None: of all), oldest first."""
+    query = _ROWS if name is None else _ROWS.where(Curator.name == name)
+    return read_records(session, ApiKeyRow, query.order_by(ApiKey.id))
+
+
+def find_key(session: Session, digest: bytes) -> ApiKeyRow | None:
+    """The key with this digest; None if there is none, or its account is inactive."""
+    return find_record(session, ApiKeyRow, _ROWS.where(ApiKey.digest == digest, Curator.active))
+
+
+def remove_key(session: Session, key_id: int, name: str | None = None) -> None:
+    """Remove a key, if `name` is given only of this account. Raises MissingRow."""
+    if key_id not in {key.id for key in list_keys(session, name)}:
+        raise MissingRow(f"There is no key {key_id}.")
+    session.execute(delete(ApiKey).where(ApiKey.id == key_id))

@@ -15,7 +15,14 @@ from db.errors import AlreadyExists, MissingRow
 from db.models import Base, Dataset, ImportProblem, Pair, Setting, Verdict
 from db.queries.blind_review import pair_columns
 from db.queries.pairs import PAIR_FIELDS, PairRow
-from db.queries.statements import check_text, columns_of, insert_for, record, save_rows
+from db.queries.statements import (
+    check_text,
+    columns_of,
+    find_record,
+    insert_for,
+    read_records,
+    save_rows,
+)
 
 _IDENTITY = "identity"
 _DEVICE_SECRET = "device_secret"
@@ -104,9 +111,7 @@ def create_dataset(
 
 def list_datasets(session: Session) -> list[DatasetRow]:
     """All datasets, oldest first."""
-    return [
-        record(DatasetRow, row) for row in session.execute(select(*_COLUMNS).order_by(Dataset.id))
-    ]
+    return read_records(session, DatasetRow, select(*_COLUMNS).order_by(Dataset.id))
 
 
 def last_used(session: Session) -> int | None:
@@ -121,14 +126,14 @@ def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:
     matches = (
         Dataset.id == name_or_id if isinstance(name_or_id, int) else Dataset.name == name_or_id
     )
-    row = session.execute(select(*_COLUMNS).where(matches)).one_or_none()
-    if row is None:
-        names = ", ".join(f"'{dataset.name}'" for dataset in list_datasets(session)[:10])
+    dataset = find_record(session, DatasetRow, select(*_COLUMNS).where(matches))
+    if dataset is None:
+        names = ", ".join(f"'{row.name}'" for row in list_datasets(session)[:10])
         raise MissingRow(
             f"There is no dataset '{name_or_id}' in this database. "
             + (f"It has {names}." if names else "It has none yet: import one first.")
         )
-    return record(DatasetRow, row)
+    return dataset
 
 
 def names_of(session: Session, dataset_ids: Collection[int]) -> dict[int, str]:
@@ -154,11 +159,6 @@ def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRo
 def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]) -> None:
     """Store the models of a dataset for future scoring, by the names of the settings."""
     session.execute(update(Dataset).where(Dataset.id == dataset_id).values(models=dict(models)))
-
-
-def lock(session: Session, dataset_id: int) -> None:
-    """Lock the dataset until this transaction ends; others that lock it wait."""
-    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
 
 
 def set_overlap(session: Session, dataset_id: int, share: float, people: int) -> None:
@@ -235,14 +235,9 @@ def list_problems(
     session: Session, dataset_id: int, offset: int = 0, limit: int = 100
 ) -> list[ProblemRow]:
     """Problems of a dataset in the order in which they were found."""
-    rows = session.execute(
-        select(*columns_of(ImportProblem, ProblemRow))
-        .where(ImportProblem.dataset_id == dataset_id)
-        .order_by(ImportProblem.id)
-        .offset(offset)
-        .limit(limit)
-    )
-    return [record(ProblemRow, row) for row in rows]
+    query = select(*columns_of(ImportProblem, ProblemRow))
+    query = query.where(ImportProblem.dataset_id == dataset_id).order_by(ImportProblem.id)
+    return read_records(session, ProblemRow, query.offset(offset).limit(limit))
 
 
 def count_problems(session: Session, dataset_id: int) -> int:

@@ -1,6 +1,6 @@
 """Detections: probability of error and suspect words; and words that curators marked as wrong."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import delete, exists, select
@@ -10,7 +10,7 @@ from db.blobs import decode_suspects, encode_suspects
 from db.column_types import now
 from db.models import Detection, Pair, Trajectory, WordMark
 from db.queries.blind_review import may_know
-from db.queries.probabilities import check_probability, p_error_of
+from db.queries.rankings import check_probability, p_error_of
 from db.queries.statements import (
     columns_of,
     in_dataset,
@@ -77,7 +77,14 @@ class DetectionRow:
 def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
     """Save the newest detections, one per pair, and set p_error of their pairs."""
     save_suspects(session, batch)
-    _set_on_pairs(session, {detection.pair_id: detection.p_error for detection in batch})
+    probabilities = {detection.pair_id: detection.p_error for detection in batch}
+    rows = session.execute(
+        select(Pair.id, Pair.dataset_id).where(Pair.id.in_(probabilities)).order_by(Pair.id)
+    ).all()
+    for dataset_id in {row.dataset_id for row in rows}:
+        name = p_error_of(session, dataset_id).key
+        ids = [row.id for row in rows if row.dataset_id == dataset_id]
+        set_columns(session, {pair_id: {name: probabilities[pair_id]} for pair_id in ids})
 
 
 def save_suspects(session: Session, batch: Sequence[DetectionRow]) -> None:
@@ -130,16 +137,3 @@ def unjudged(
         .limit(limit)
     ).scalars()
     return list(rows)
-
-
-def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:
-    rows = session.execute(
-        select(Pair.id, Pair.dataset_id).where(Pair.id.in_(probabilities)).order_by(Pair.id)
-    ).all()
-    for dataset_id in {row.dataset_id for row in rows}:
-        column = p_error_of(session, dataset_id)
-        set_columns(
-            session,
-            {row.id: {column.key: probabilities[row.id]} for row in rows
-             if row.dataset_id == dataset_id},
-        )  # fmt: skip

@@ -12,10 +12,9 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from db.column_types import now
-from db.errors import MissingRow
 from db.models import Job
 from db.processes import is_running
-from db.queries.statements import columns_of, record
+from db.queries.statements import columns_of, find_record, get_record, read_records
 
 UNFINISHED = ("queued", "running")
 
@@ -105,23 +104,20 @@ def update_job(session: Session, job_id: int, **fields: Any) -> JobRow:
 
 def get_job(session: Session, job_id: int) -> JobRow:
     """Raises `MissingRow`."""
-    row = session.execute(select(*_COLUMNS).where(Job.id == job_id)).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no job {job_id}.")
-    return record(JobRow, row)
+    query = select(*_COLUMNS).where(Job.id == job_id)
+    return get_record(session, JobRow, query, f"There is no job {job_id}.")
 
 
 def latest_job(session: Session, kind: str, dataset_id: int) -> JobRow | None:
     """The newest job of this kind for the dataset, whatever its status."""
     query = select(*_COLUMNS).where(Job.kind == kind, Job.dataset_id == dataset_id)
-    row = session.execute(query.order_by(Job.id.desc()).limit(1)).one_or_none()
-    return record(JobRow, row) if row is not None else None
+    return find_record(session, JobRow, query.order_by(Job.id.desc()).limit(1))
 
 
 def running_jobs(session: Session) -> list[JobRow]:
     """Jobs that are queued or running, oldest first."""
     query = select(*_COLUMNS).where(Job.status.in_(UNFINISHED)).order_by(Job.id)
-    return [record(JobRow, row) for row in session.execute(query)]
+    return read_records(session, JobRow, query)
 
 
 def recent_jobs(session: Session, limit: int) -> list[JobRow]:
@@ -131,7 +127,7 @@ def recent_jobs(session: Session, limit: int) -> list[JobRow]:
     query = (
         select(*_COLUMNS).where(Job.id.in_(unfinished) | Job.id.in_(newest)).order_by(Job.id.desc())
     )
-    return [record(JobRow, row) for row in session.execute(query)]
+    return read_records(session, JobRow, query)
 
 
 def request_cancel(session: Session, job_id: int) -> JobRow:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.blind_review import may_know
-from db.queries.statements import columns_of, in_dataset, record, save_rows
+from db.queries.statements import columns_of, in_dataset, read_records, record, save_rows
 
 #: What is kept of a verdict, an undo or a redo when its dataset is deleted, in this order.
 _OF_ACT = (
@@ -40,15 +40,15 @@ def count_acts(session: Session, dataset_id: int) -> int:
     return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
 
 
-def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[dict[str, Any]]:
-    """All acts in chronological order, each with its pair, `batch` at a time in memory."""
+def iterate_acts(session: Session, dataset_id: int) -> Iterator[dict[str, Any]]:
+    """All acts in chronological order, each with its pair; a thousand at a time in memory."""
     after = 0
     while rows := session.execute(
         select(Verdict.id, *_OF_ACT)
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(Pair.dataset_id == dataset_id, Verdict.id > after)
         .order_by(Verdict.id)
-        .limit(batch)
+        .limit(1000)
     ).all():
         for row in rows:
             yield {name: value for name, value in row._asdict().items() if name != "id"}
@@ -75,6 +75,8 @@ class OpinionRow:
 
 @dataclass(frozen=True)
 class DisputedPair:
+    """A pair on which curators disagree."""
+
     pair_id: int
     external_id: str
     caption: str
@@ -120,7 +122,7 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
 def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:
     """All opinions on a pair, oldest first."""
     query = select(*_COLUMNS).where(Opinion.pair_id == pair_id).order_by(Opinion.decided_at)
-    return [record(OpinionRow, row) for row in session.execute(query)]
+    return read_records(session, OpinionRow, query)
 
 
 def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
@@ -170,9 +172,9 @@ def count_disputed(session: Session, dataset_id: int) -> int:
     return session.execute(select(func.count()).select_from(disputed)).scalar_one()
 
 
-def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[DisputedPair]:
-    """Unsettled disagreements for an adjudicator, in import order."""
-    ids = disputed_ids(session, dataset_id).order_by(Opinion.pair_id).limit(limit).subquery()
+def disputed(session: Session, dataset_id: int) -> list[DisputedPair]:
+    """The first hundred unsettled disagreements for an adjudicator, in import order."""
+    ids = disputed_ids(session, dataset_id).order_by(Opinion.pair_id).limit(100).subquery()
     rows = session.execute(
         select(*_COLUMNS, Pair.external_id, Pair.caption)
         .join(ids, ids.c.pair_id == Opinion.pair_id)

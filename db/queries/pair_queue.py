@@ -56,7 +56,7 @@ from db.queries.opinions import disputed_ids
 from db.queries.pair_tags import first_tag, has_tag
 from db.queries.pictures import is_duplicate
 from db.queries.plots import Corners, is_inside
-from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
+from db.queries.rankings import P_ERROR, RANKING, column_of, ranking_of
 from db.queries.statements import check_text
 
 #: Columns that a filter may restrict to a range.
@@ -229,12 +229,14 @@ class QueuePage:
 
 def _columns(session: Session, filter: QueueFilter) -> tuple[ColumnElement[Any], ...]:
     columns = pair_columns(session, QueueRow.__dataclass_fields__, filter.dataset_id)
-    place = _column(session, filter)
-    return (
-        *columns,
-        (null() if place is None else place).label("place"),
-        RANKING.label("ranking"),
-    )
+    return *columns, *_place_columns(session, filter)
+
+
+def _place_columns(session: Session, filter: QueueFilter) -> tuple[ColumnElement[Any], ...]:
+    """The value by which the queue is ordered, and the ranking in use."""
+    is_by_probability = filter.order in _BY_PROBABILITY
+    value: Any = P_ERROR if is_by_probability else _column(session, filter)
+    return (null() if value is None else value).label("place"), RANKING.label("ranking")
 
 
 #: The number of the ranking last seen in use, by database and dataset.
@@ -491,9 +493,9 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
             Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == filter.picture))
         )
     if filter.captioned is not None:
-        conditions.append(
-            has_caption(verdict) if filter.captioned else and_(*_lacks_caption(verdict))
-        )
+        # So written that the index of captions serves it.
+        lacks = and_(CAPTION_START == "", verdict.decision.is_distinct_from("correction"))
+        conditions.append(has_caption(verdict) if filter.captioned else lacks)
     if filter.tag is not None:
         conditions.append(has_tag(filter.tag))
     if filter.duplicates is not None:
@@ -516,11 +518,6 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
 def has_caption(verdict: VerdictSeen) -> ColumnElement[bool]:
     """Condition: the source has a caption, or somebody has accepted one."""
     return or_(Pair.caption != "", verdict.decision.is_not_distinct_from("correction"))
-
-
-def _lacks_caption(verdict: VerdictSeen) -> tuple[ColumnElement[bool], ...]:
-    """The opposite, so that the index of captions serves it."""
-    return CAPTION_START == "", verdict.decision.is_distinct_from("correction")
 
 
 def _holds(session: Session, text: str) -> ColumnElement[bool]:
@@ -585,7 +582,11 @@ def _rows_by(
         streams.append(rows)
     if len(streams) == 1:
         return streams[0]
-    merged = heapq.merge(*streams, key=_by_distance, reverse=backwards)
+
+    def distance(row: Row[Any]) -> tuple[float, int]:
+        return math.inf if row.p_error is None else abs(row.p_error - 0.5), row.pair_id
+
+    merged = heapq.merge(*streams, key=distance, reverse=backwards)
     return list(islice(merged, limit))
 
 
@@ -607,11 +608,6 @@ def _listed_rows(
             if (rank[row.pair_id] < edge if backwards else rank[row.pair_id] > edge)
         ]
     return ordered[:limit]
-
-
-def _by_distance(row: Row[Any]) -> tuple[float, int]:
-    distance = math.inf if row.p_error is None else abs(row.p_error - 0.5)
-    return distance, row.pair_id
 
 
 def _streams(
@@ -651,17 +647,11 @@ def _streams(
 
 
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
-    is_by_probability = filter.order in _BY_PROBABILITY
-    value: Any = P_ERROR if is_by_probability else _column(session, filter)
-    if value is None:
-        value = null()
-    row = session.execute(
-        select(value.label("value"), RANKING.label("ranking")).where(
-            Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
-        )
-    ).one_or_none()
+    of_pair = (Pair.id == pair_id, Pair.dataset_id == filter.dataset_id)
+    query: Any = select(*_place_columns(session, filter)).where(*of_pair)
+    row = session.execute(query).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id} in this dataset.")
     # Every key press runs this: one statement for the place and the column.
     session.info["ranking", filter.dataset_id] = row.ranking
-    return Cursor(row.value, pair_id)
+    return Cursor(row.place, pair_id)

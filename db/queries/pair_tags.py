@@ -10,8 +10,15 @@ from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import Pair, PairTag, View
-from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, chunks, insert_for, record, save_rows
+from db.queries.statements import (
+    check_text,
+    chunks,
+    columns_of,
+    insert_for,
+    lock_pairs,
+    read_records,
+    save_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -23,12 +30,8 @@ class ViewRow:
 
 def list_views(session: Session, dataset_id: int) -> list[ViewRow]:
     """All views of a dataset, by name."""
-    rows = session.execute(
-        select(View.name, View.fields, View.author)
-        .where(View.dataset_id == dataset_id)
-        .order_by(View.name)
-    )
-    return [record(ViewRow, row) for row in rows]
+    query = select(*columns_of(View, ViewRow)).where(View.dataset_id == dataset_id)
+    return read_records(session, ViewRow, query.order_by(View.name))
 
 
 def save_view(

@@ -10,11 +10,24 @@ from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_,
 from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
-from db.errors import MissingRow
-from db.models import CAPTION_START, Pair, Suggestion, Trajectory
-from db.queries.blind_review import pair_columns, verdict_seen
-from db.queries.probabilities import p_error_of
-from db.queries.statements import check_text, chunks, in_dataset, insert_for, judged, record
+from db.models import (
+    CAPTION_START,
+    PICTURE,
+    PICTURE_CHARACTERS,
+    Pair,
+    Suggestion,
+    Trajectory,
+)
+from db.queries.blind_review import judged, pair_columns, verdict_seen
+from db.queries.rankings import p_error_of
+from db.queries.statements import (
+    check_text,
+    chunks,
+    get_record,
+    in_dataset,
+    insert_for,
+    read_records,
+)
 
 
 class PairCaption(NamedTuple):
@@ -37,12 +50,6 @@ class NewPair:
     source_file: str = ""
     source_row: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class AddedPairs:
-    added: int
-    already_there: int
 
 
 @dataclass(frozen=True)
@@ -118,8 +125,8 @@ PAIR_FIELDS = tuple(PairRow.__dataclass_fields__)
 _INSERT_AT_ONCE = 5000
 
 
-def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> AddedPairs:
-    """Add pairs; those whose external id exists already are not changed.
+def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> int:
+    """Add pairs; those whose external id exists already are not changed. Returns how many are new.
 
     An interrupted import can therefore simply be run again. All rows are checked before any is
     written: raises `UnstorableText` naming the first that cannot be stored byte for byte.
@@ -153,7 +160,7 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
             ],
         )
         row_count += len(result.all())
-    return AddedPairs(row_count, len(rows) - row_count)
+    return row_count
 
 
 def random_key(dataset_id: int, external_id: str) -> float:
@@ -165,12 +172,9 @@ def random_key(dataset_id: int, external_id: str) -> float:
 
 def get_pair(session: Session, pair_id: int) -> PairRow:
     """Raises `MissingRow`."""
-    row = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id == pair_id)
-    ).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
-    return record(PairRow, row)
+    query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id == pair_id)
+    missing = f"There is no pair {pair_id}; its dataset may have been deleted."
+    return get_record(session, PairRow, query, missing)
 
 
 def pairs_after(
@@ -187,8 +191,7 @@ def pairs_after(
     columns = pair_columns(session, PAIR_FIELDS, dataset_id)
     of_dataset = Pair.dataset_id == dataset_id if with_hidden else in_dataset(dataset_id)
     query = select(*columns).where(of_dataset, Pair.id > after_id)
-    rows = session.execute(query.order_by(Pair.id).limit(limit))
-    return [record(PairRow, row) for row in rows]
+    return read_records(session, PairRow, query.order_by(Pair.id).limit(limit))
 
 
 def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:
@@ -217,13 +220,19 @@ def count_unscored(session: Session, dataset_id: int, run_id: int) -> int:
 
 def without_description(session: Session, dataset_id: int) -> list[tuple[int, str]]:
     """(id, image's path) of the pairs without a caption that have no suggestion and no verdict."""
+    query = select(Pair.id, Pair.image_path).where(*_lacks_description(dataset_id))
+    return [row.tuple() for row in session.execute(query.order_by(Pair.image_path, Pair.id))]
+
+
+def count_without_description(session: Session, dataset_id: int) -> int:
+    """How many pairs `without_description` would return."""
+    query = select(func.count(Pair.id)).where(*_lacks_description(dataset_id))
+    return session.execute(query).scalar_one()
+
+
+def _lacks_description(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
     is_described = exists().where(Suggestion.pair_id == Pair.id)
-    rows = session.execute(
-        select(Pair.id, Pair.image_path)
-        .where(in_dataset(dataset_id), CAPTION_START == "", Pair.decision.is_(None), ~is_described)
-        .order_by(Pair.image_path, Pair.id)
-    )
-    return [row.tuple() for row in rows]
+    return in_dataset(dataset_id), CAPTION_START == "", Pair.decision.is_(None), ~is_described
 
 
 def count_captions(session: Session, dataset_id: int) -> int:
@@ -253,32 +262,40 @@ def captions_after(
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     """The pairs with these ids, in import order."""
     query = select(*pair_columns(session, PAIR_FIELDS)).where(Pair.id.in_(pair_ids))
-    rows = session.execute(query.order_by(Pair.id))
-    return [record(PairRow, row) for row in rows]
+    return read_records(session, PairRow, query.order_by(Pair.id))
 
 
 def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
     """All pairs of a picture, in import order."""
-    rows = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-        .where(in_dataset(dataset_id), Pair.image_path == image_path)
-        .order_by(Pair.id)
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    query = query.where(in_dataset(dataset_id), Pair.image_path == image_path)
+    return read_records(session, PairRow, query.order_by(Pair.id))
+
+
+#: A picture with more captions than this shows the first ones.
+MOST_CAPTIONS = 50
+
+
+@dataclass(frozen=True)
+class CaptionRow:
+    """A caption of a picture: its probability of error, and its verdict as the reader sees it."""
+
+    pair_id: int
+    caption: str
+    corrected_caption: str | None
+    p_error: float | None
+    decision: str | None
+    enriches: bool
+
+
+def captions_of_picture(session: Session, dataset_id: int, image_path: str) -> list[CaptionRow]:
+    """The captions of the picture with this address, in import order."""
+    query = select(*pair_columns(session, CaptionRow.__dataclass_fields__, dataset_id)).where(
+        in_dataset(dataset_id),
+        PICTURE.in_([image_path[:PICTURE_CHARACTERS]]),
+        Pair.image_path == image_path,
     )
-    return [record(PairRow, row) for row in rows]
-
-
-def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
-    """Lock these pairs until this transaction ends; other writers wait.
-
-    For transactions that write several pairs in an order other than that of their ids, or more than
-    once: without it two of them can deadlock, and PostgreSQL aborts one. A no-op on SQLite, which
-    has a single writer.
-    """
-    if session.get_bind().dialect.name != "postgresql":
-        return
-    for part in chunks(sorted(set(pair_ids)), 1000):
-        query = select(Pair.id).where(Pair.id.in_(part)).order_by(Pair.id)
-        session.execute(query.with_for_update()).all()
+    return read_records(session, CaptionRow, query.order_by(Pair.id).limit(MOST_CAPTIONS))
 
 
 def decisions_of(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
@@ -296,13 +313,9 @@ def most_likely_wrong(
 ) -> list[PairRow]:
     """At most `at_most` pairs with a p_error of at least `above`, most likely wrong first."""
     p_error = p_error_of(session, dataset_id)
-    rows = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-        .where(in_dataset(dataset_id), p_error >= above)
-        .order_by(p_error.desc(), Pair.id)
-        .limit(at_most)
-    )
-    return [record(PairRow, row) for row in rows]
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    query = query.where(in_dataset(dataset_id), p_error >= above)
+    return read_records(session, PairRow, query.order_by(p_error.desc(), Pair.id).limit(at_most))
 
 
 def decided_pairs(session: Session, dataset_id: int, decisions: Sequence[str]) -> list[int]:

@@ -22,14 +22,14 @@ from sqlalchemy.orm import Session, aliased
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue, PictureSignals, WordMark
 from db.queries.blind_review import may_know_pair, pair_columns, reader_of, verdict_seen
 from db.queries.pairs import PAIR_FIELDS, PairRow
-from db.queries.probabilities import P_ERROR
+from db.queries.rankings import P_ERROR
 from db.queries.statements import (
     check_number,
     chunks,
     columns_of,
     in_dataset,
     insert_for,
-    record,
+    read_records,
     replace_rows,
 )
 
@@ -106,7 +106,9 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
     verdict = verdict_seen(session)
     member_rows: list[MemberRow] = []
     for part in chunks(groups, 500):
-        rows = session.execute(
+        member_rows += read_records(
+            session,
+            MemberRow,
             select(
                 NearDuplicate.group_id,
                 NearDuplicate.pair_id,
@@ -126,9 +128,8 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
             .join(Pair, Pair.id == NearDuplicate.pair_id)
             .outerjoin(signals, signals.pair_id == Pair.id)
             .outerjoin(first, first.pair_id == NearDuplicate.group_id)
-            .where(NearDuplicate.group_id.in_(part), Pair.hidden.is_(False))
+            .where(NearDuplicate.group_id.in_(part), Pair.hidden.is_(False)),
         )
-        member_rows += [record(MemberRow, row) for row in rows]
     places: dict[tuple[int, str], tuple[float, int]] = {}
     for row in member_rows:
         key = (row.group_id, row.image_path)
@@ -204,17 +205,10 @@ _COLUMNS = columns_of(PictureSignals, SignalsRow)
 
 def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
     """The next pairs after `after_id`, in import order, whose picture has no signals yet."""
-    rows = session.execute(
-        select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-        .where(
-            in_dataset(dataset_id),
-            Pair.id > after_id,
-            ~exists().where(PictureSignals.pair_id == Pair.id),
-        )
-        .order_by(Pair.id)
-        .limit(limit)
-    )
-    return [record(PairRow, row) for row in rows]
+    is_measured = exists().where(PictureSignals.pair_id == Pair.id)
+    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
+    query = query.where(in_dataset(dataset_id), Pair.id > after_id, ~is_measured)
+    return read_records(session, PairRow, query.order_by(Pair.id).limit(limit))
 
 
 def save_signals(session: Session, rows: Sequence[SignalsRow]) -> None:

@@ -1,6 +1,5 @@
-"""Pairs by two scores at once (probability of error, and concreteness or specificity), and
-positions of pictures on the map of their dataset.
-"""
+"""What charts show: pairs by two scores at once, positions of pictures on the map of their dataset,
+and the progress of its review: by curator, by day, and along the queue."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,24 +7,26 @@ from dataclasses import dataclass
 
 from sqlalchemy import (
     ColumnElement,
+    Date,
     Integer,
     and_,
     case,
     cast,
     func,
     literal_column,
+    or_,
     select,
+    true,
 )
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from db.models import MapPlace, Pair
-from db.queries.blind_review import verdict_seen
-from db.queries.probabilities import p_error_of
+from db.decisions import NOT_ABOUT_CAPTION, WRONG
+from db.models import MapPlace, Pair, Verdict
+from db.queries.blind_review import by_a_person, judged, verdict_seen
+from db.queries.rankings import p_error_of
 from db.queries.statements import (
-    by_a_person,
     check_number,
     in_dataset,
-    judged,
     replace_rows,
 )
 
@@ -152,12 +153,127 @@ def sample(
 def decided(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[float | None, float | None, float | None, str]]:
-    """(p_error, icc, specificity, judgement) of every pair that a person has decided."""
+    """(p_error, icc, specificity, judgement) of every pair that a person has decided, in the order
+    of the decisions. Rules are excluded: one that decides by the probability is no evidence about
+    it."""
     verdict = verdict_seen(session, dataset_id)
     rows = session.execute(
         select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judged(verdict))
         .where(in_dataset(dataset_id), ~verdict.is_undecided, by_a_person(verdict))
+        .order_by(Pair.decided_at, Pair.id)
         .execution_options(yield_per=2000)
     )
     for p_error, icc, specificity, decision in rows:
         yield p_error, icc, specificity, str(decision)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """`point`: the highest p_error of an undecided pair (None: no such pair); `below`: number of
+    pairs at or below it or without a p_error; `errors_found`: known errors among those; `sample`:
+    those decided without a gap in random-audit order, of which `wrong_in_sample` are errors. Pairs
+    decided *unsure* are excluded from the sample: they carry no information."""
+
+    point: float | None
+    below: int
+    errors_found: int
+    sample: int
+    wrong_in_sample: int
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Pairs of one split whose chance of error is in the same tenth (0 to 9): their number, the sum
+    of their chances p, and the sum of p (1 - p)."""
+
+    split: str
+    tenth: int
+    pairs: int
+    expected: float
+    variance: float
+
+
+def chances(session: Session, dataset_id: int) -> list[Chances]:
+    """The chances of error of all scored pairs, by split and tenth; empty tenths are missing."""
+    p = p_error_of(session, dataset_id)
+    # A cast truncates on SQLite and rounds on PostgreSQL.
+    tenth = case(*((p < n / 10, n - 1) for n in range(1, 10)), else_=9)
+    split = func.coalesce(Pair.split, "")
+    rows = session.execute(
+        select(split, tenth, func.count(Pair.id), func.sum(p), func.sum(p * (1 - p)))
+        .where(in_dataset(dataset_id), p.is_not(None))
+        .group_by(literal_column("1"), literal_column("2"))
+        .order_by(literal_column("1"), literal_column("2"))
+    )
+    return [
+        Chances(name, at, pairs, total or 0.0, variance)
+        for name, at, pairs, total, variance in rows
+    ]
+
+
+def expected_among_undecided(session: Session, dataset_id: int) -> float:
+    """The sum of the chances of error of the pairs without a verdict."""
+    is_open = verdict_seen(session, dataset_id).is_undecided
+    total = func.sum(p_error_of(session, dataset_id))
+    return session.scalar(select(total).where(in_dataset(dataset_id), is_open)) or 0.0
+
+
+def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
+    """(curator, ISO 8601 day, number of verdicts without undone ones), in order of days, in UTC."""
+    if session.get_bind().dialect.name == "sqlite":
+        day: ColumnElement[str] = func.date(Verdict.created_at)
+    else:
+        day = func.to_char(cast(func.timezone("UTC", Verdict.created_at), Date), "YYYY-MM-DD")
+    later = aliased(Verdict)
+    # Undos and redos of an act alternate: it is in effect if there are as many redos as undos.
+    taken_back, given_again = (
+        select(func.count(later.id))
+        .where(later.pair_id == Verdict.pair_id, act == Verdict.version)
+        .scalar_subquery()
+        for act in (later.undoes, later.redoes)
+    )
+    rows = session.execute(
+        select(Verdict.author, day.label("day"), func.count(Verdict.id))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Pair.dataset_id == dataset_id,
+            Verdict.decision.is_not(None),
+            Verdict.undoes.is_(None),
+            Verdict.redoes.is_(None),
+            taken_back <= given_again,
+        )
+        .group_by(Verdict.author, day)
+        .order_by(day, Verdict.author)
+    )
+    return [(author, str(when), int(count)) for author, when, count in rows]
+
+
+def wrong_ids(session: Session, dataset_id: int) -> set[str]:
+    """The external ids of the pairs that are decided to be wrong."""
+    is_error = judged(verdict_seen(session, dataset_id)).in_(WRONG)
+    query = select(Pair.external_id).where(in_dataset(dataset_id), is_error)
+    return set(session.scalars(query))
+
+
+def reached(session: Session, dataset_id: int, whole: bool = False) -> Reached:
+    """How far the queue and the random audit are decided without a gap; `whole`: only the random
+    audit counts, among all pairs."""
+    is_shown = in_dataset(dataset_id)
+    verdict = verdict_seen(session, dataset_id)
+    open_pairs = (is_shown, verdict.is_undecided)
+    p_error = p_error_of(session, dataset_id)
+    point = None if whole else session.scalar(select(func.max(p_error)).where(*open_pairs))
+    gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
+    unknown = p_error.is_(None)
+    below = true() if whole else unknown if point is None else or_(unknown, p_error <= point)
+    is_error = judged(verdict).in_(WRONG)
+
+    def count(*conditions: ColumnElement[bool]) -> int:
+        return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
+
+    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))]
+    if gap is not None:
+        drawn.append(Pair.random_key < gap)
+    return Reached(
+        point, count(below), count(below, is_error), count(*drawn), count(*drawn, is_error)
+    )

@@ -6,6 +6,9 @@ transactions between which others can write, and takes effect when that number i
 waits, however many pairs there are, and every snapshot shows one complete ranking. A program that
 is killed meanwhile leaves the ranking in use unchanged.
 
+Queries that filter or order by the probability take the column itself, so that they can use its
+indexes.
+
 One job at a time writes a ranking: it claims the dataset with a token, and each of its transactions
 checks, under the dataset's lock, that no later one has claimed it.
 """
@@ -13,20 +16,49 @@ checks, under the dataset's lock, that no later one has claimed it.
 import uuid
 from collections.abc import Iterator, Mapping
 
-from sqlalchemy import select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import case, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.models import Dataset, Pair, Suggestion
-from db.queries.dataset_queries import lock
-from db.queries.pairs import lock_pairs
-from db.queries.probabilities import check_probability, p_error_of
-from db.queries.statements import set_columns
+from db.queries.statements import lock_dataset, lock_pairs, set_columns
+
+_COLUMNS = (Pair.p_error_even, Pair.p_error_odd)
+#: The number of the ranking in use, for pairs of any datasets.
+RANKING = (
+    select(Dataset.ranking).where(Dataset.id == Pair.dataset_id).correlate(Pair).scalar_subquery()
+)
+#: The probability in use as a column of a result, for pairs of any datasets.
+P_ERROR = case((RANKING % 2 == 1, Pair.p_error_odd), else_=Pair.p_error_even).label("p_error")
+
+
+def column_of(ranking: int) -> InstrumentedAttribute[float | None]:
+    """The column that holds the ranking of this number."""
+    return _COLUMNS[ranking % 2]
+
+
+def ranking_of(session: Session, dataset_id: int) -> int:
+    """The number of the ranking in use; 0 for a dataset that does not exist: it has no pairs."""
+    query = select(Dataset.ranking).where(Dataset.id == dataset_id)
+    return session.execute(query).scalar_one_or_none() or 0
+
+
+def p_error_of(
+    session: Session, dataset_id: int, following: bool = False
+) -> InstrumentedAttribute[float | None]:
+    """The column of the dataset's probabilities in use, or of the ranking that will follow."""
+    return column_of(ranking_of(session, dataset_id) + following)
+
+
+def check_probability(pair_id: int, p_error: float | None) -> None:
+    """Raise ValueError for a value that is not a probability."""
+    if p_error is not None and not 0.0 <= p_error <= 1.0:
+        raise ValueError(f"p_error of pair {pair_id} must lie in [0, 1], not {p_error}")
 
 
 def begin(session: Session, dataset_id: int) -> str:
     """Claim the dataset's next ranking; returns the token to write it with. An earlier claim ends:
     its job must not write any more."""
-    lock(session, dataset_id)
+    lock_dataset(session, dataset_id)
     token = uuid.uuid4().hex
     session.execute(update(Dataset).where(Dataset.id == dataset_id).values(ranking_claim=token))
     return token
@@ -34,7 +66,7 @@ def begin(session: Session, dataset_id: int) -> str:
 
 def is_current(session: Session, dataset_id: int, token: str) -> bool:
     """Whether the claim still holds. The dataset stays locked until this transaction ends."""
-    lock(session, dataset_id)
+    lock_dataset(session, dataset_id)
     claim = select(Dataset.ranking_claim).where(Dataset.id == dataset_id)
     return session.execute(claim).scalar_one_or_none() == token
 

@@ -9,9 +9,8 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from db.column_types import now
-from db.errors import MissingRow
 from db.models import Run
-from db.queries.statements import columns_of, record
+from db.queries.statements import columns_of, find_record, get_record, read_records
 
 #: Key of the parameters under which a run stores what it observed in its data.
 OBSERVED = "observed"
@@ -53,10 +52,8 @@ def start_run(session: Session, **key: Any) -> RunRow:
 
 def get_run(session: Session, run_id: int) -> RunRow:
     """Raises `MissingRow`."""
-    row = session.execute(select(*_COLUMNS).where(Run.id == run_id)).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no run {run_id}.")
-    return record(RunRow, row)
+    query = select(*_COLUMNS).where(Run.id == run_id)
+    return get_record(session, RunRow, query, f"There is no run {run_id}.")
 
 
 #: Order of runs by when they were last worked on.
@@ -87,8 +84,7 @@ def find_run(session: Session, **key: Any) -> RunRow | None:
     its status, so that work resumes."""
     others = key.keys() - {"parameters", "code_version"}
     query = select(*_COLUMNS).where(*(getattr(Run, name) == key[name] for name in others))
-    for row in session.execute(query.order_by(Run.id.desc())):
-        run = record(RunRow, row)
+    for run in read_records(session, RunRow, query.order_by(Run.id.desc())):
         if {n: value for n, value in run.parameters.items() if n != OBSERVED} == key["parameters"]:
             return run
     return None
@@ -103,14 +99,13 @@ def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:
     """The run of this kind on a dataset that was worked on last: an old run that was resumed counts
     as new."""
     query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind == kind)
-    row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
-    return None if row is None else record(RunRow, row)
+    return find_record(session, RunRow, query.order_by(*NEWEST_FIRST).limit(1))
 
 
 def latest_runs(session: Session, dataset_id: int, kinds: Sequence[str]) -> dict[str, RunRow]:
     """`latest_run` of each kind that has one, in a single statement."""
     query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind.in_(kinds))
     latest: dict[str, RunRow] = {}
-    for row in session.execute(query.order_by(*NEWEST_FIRST)):
-        latest.setdefault(row.kind, record(RunRow, row))
+    for run in read_records(session, RunRow, query.order_by(*NEWEST_FIRST)):
+        latest.setdefault(run.kind, run)
     return latest

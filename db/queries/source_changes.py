@@ -8,8 +8,8 @@ from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.models import Base, Pair, Suggestion, Verdict
-from db.queries.pairs import NewPair, lock_pairs
-from db.queries.statements import chunks, columns_of, record
+from db.queries.pairs import NewPair
+from db.queries.statements import chunks, columns_of, lock_pairs, read_records
 from db.queries.suggestions import OUTDATED
 from db.queries.verdict_queries import reopen
 
@@ -62,15 +62,14 @@ def stored_rows(
     rows: dict[str, StoredRow] = {}
     for part in chunks(external_ids, _AT_ONCE):
         query = select(*_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.external_id.in_(part))
-        rows |= {row.external_id: record(StoredRow, row) for row in session.execute(query)}
+        rows |= {row.external_id: row for row in read_records(session, StoredRow, query)}
     return rows
 
 
 def rows_of(session: Session, pair_ids: Sequence[int]) -> Iterator[StoredRow]:
     """The stored rows of these pairs."""
     for part in chunks(pair_ids, _AT_ONCE):
-        for row in session.execute(select(*_COLUMNS).where(Pair.id.in_(part))):
-            yield record(StoredRow, row)
+        yield from read_records(session, StoredRow, select(*_COLUMNS).where(Pair.id.in_(part)))
 
 
 def shown_ids(session: Session, dataset_id: int) -> Iterator[int]:

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from db.blobs import decode_integers, encode_integers
 from db.models import Pair, Retrieval
-from db.queries.pairs import PairCaption, lock_pairs
-from db.queries.statements import check_number, in_dataset, save_rows, set_columns
+from db.queries.pairs import PairCaption
+from db.queries.statements import check_number, in_dataset, lock_pairs, save_rows, set_columns
 
 
 @dataclass(frozen=True)

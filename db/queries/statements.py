@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 from sqlalchemy import (
     ColumnElement,
     Row,
+    Select,
     Table,
     and_,
     bindparam,
-    case,
     delete,
     insert,
-    or_,
     select,
     update,
 )
@@ -24,11 +23,8 @@ from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
-from db.authors import DUPLICATE, RULE
-from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
-from db.errors import UnstorableText
-from db.models import Pair
-from db.queries.blind_review import VerdictSeen
+from db.errors import MissingRow, UnstorableText
+from db.models import Dataset, Pair
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -101,6 +97,25 @@ def replace_rows(
         session.connection().execute(insert(table_of(model)), list(part))
 
 
+def lock_dataset(session: Session, dataset_id: int) -> None:
+    """Lock the dataset until this transaction ends; others that lock it wait."""
+    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
+
+
+def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
+    """Lock these pairs until this transaction ends; other writers wait.
+
+    For transactions that write several pairs in an order other than that of their ids, or more than
+    once: without it two of them can deadlock, and PostgreSQL aborts one. A no-op on SQLite, which
+    has a single writer.
+    """
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    for part in chunks(sorted(set(pair_ids)), 1000):
+        query = select(Pair.id).where(Pair.id.in_(part)).order_by(Pair.id)
+        session.execute(query.with_for_update()).all()
+
+
 def in_dataset(dataset_id: int) -> ColumnElement[bool]:
     """Condition: a pair of the dataset that is not hidden. Hidden pairs take part in nothing but
     imports, the history and what is asked for by id."""
@@ -121,6 +136,31 @@ def columns_of(model: type[DeclarativeBase], kind: type[Any]) -> tuple[Any, ...]
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
     """An instance of `kind` from a row whose columns are named like its fields."""
     return kind(**row._asdict())
+
+
+def read_records(
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]]
+) -> list[Record]:
+    """All rows of the query, as `record` has them."""
+    return [record(kind, row) for row in session.execute(query)]
+
+
+def find_record(
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]]
+) -> Record | None:
+    """The only row of the query; None if there is none."""
+    row = session.execute(query).one_or_none()
+    return None if row is None else record(kind, row)
+
+
+def get_record(
+    session: Session, kind: type[Record], query: Select[*tuple[Any, ...]], missing: str
+) -> Record:
+    """The only row of the query. Raises `MissingRow` with the message `missing`."""
+    only = find_record(session, kind, query)
+    if only is None:
+        raise MissingRow(missing)
+    return only
 
 
 def check_text(value: str, what: str, longest: int | None = None) -> None:
@@ -145,19 +185,3 @@ def check_number(value: float | None, what: str) -> None:
     """Raise ValueError for NaN and infinities, which would break the orders of the queue."""
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{what} must be a finite number, not {value}")
-
-
-def by_a_person(verdict: VerdictSeen) -> ColumnElement[bool]:
-    """Condition: the pair was not decided by a rule (see `db.authors`)."""
-    return or_(verdict.decided_by.is_(None), ~verdict.decided_by.startswith(RULE, autoescape=True))
-
-
-def judged(verdict: VerdictSeen) -> ColumnElement[str | None]:
-    """The `judgement` of a pair's verdict in effect, as an SQL expression."""
-    is_copy = verdict.decided_by.startswith(DUPLICATE, autoescape=True)
-    return case(
-        (verdict.decision.is_not(None) & (Pair.caption == ""), NEW_CAPTION),
-        (verdict.enriches & (verdict.decision == "correction"), ENRICHED),
-        ((verdict.decision == "drop") & is_copy, DUPLICATE_DROPPED),
-        else_=verdict.decision,
-    )

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.models import CorrectionAttempt, Pair, Suggestion, Verdict
 from db.queries.blind_review import verdict_seen
-from db.queries.statements import check_number, check_text, columns_of, record, save_rows
+from db.queries.statements import check_number, check_text, columns_of, read_records, save_rows
 
 #: The kind of a suggestion about a picture that was replaced, kept for the verdict that took it.
 OUTDATED = "outdated"
@@ -82,10 +82,8 @@ def list_suggestions(
     comparable.
     """
     of_kind = [Suggestion.kind == kind if kind is not None else Suggestion.kind != OUTDATED]
-    rows = session.execute(
-        select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
-    )
-    suggestions = [record(SuggestionRow, row) for row in rows]
+    query = select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
+    suggestions = read_records(session, SuggestionRow, query)
     return sorted(suggestions, key=lambda row: (row.kind == "boost", *_by_worth(row)))
 
 
@@ -111,13 +109,11 @@ def open_enrichments(
 ) -> dict[int, SuggestionRow]:
     """The best suggested enrichment of each pair, which its page shows first, by pair.
     `run_id`: as in `list_suggestions`."""
-    rows = session.execute(
-        select(*_COLUMNS).where(
-            Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost", *_of_run(run_id)
-        )
+    query = select(*_COLUMNS).where(
+        Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost", *_of_run(run_id)
     )
     enrichments: dict[int, SuggestionRow] = {}
-    for row in sorted((record(SuggestionRow, row) for row in rows), key=_by_worth):
+    for row in sorted(read_records(session, SuggestionRow, query), key=_by_worth):
         enrichments.setdefault(row.pair_id, row)
     return enrichments
 

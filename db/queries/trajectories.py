@@ -1,17 +1,22 @@
 """Trajectories, stored packed: of captions, and of their noisy copies so that training resumes.
+In the same row, a captioner's expectations of the caption's words: a word takes 8 bytes, and its
+alternatives about as much again, compressed.
 
 A copy is identified by its pair and its text: noise with the same seed gives the same copies.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, and_, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Row, and_, bindparam, exists, func, or_, select, update
+from sqlalchemy.orm import DeclarativeBase, Session
 
 from db.blobs import (
     decode_floats,
@@ -22,12 +27,24 @@ from db.blobs import (
     encode_texts,
 )
 from db.models import CopyTrajectory, Detection, Pair, Run, Trajectory
-from db.queries.expectation_queries import ExpectationRow, unpack
-from db.queries.probabilities import p_error_of
+from db.queries.rankings import p_error_of
 from db.queries.runs import NEWEST_FIRST
-from db.queries.statements import chunks, in_dataset, save_rows, set_columns
+from db.queries.statements import chunks, in_dataset, save_rows, set_columns, table_of
 
 FloatArray = NDArray[np.float32]
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class ExpectationRow:
+    """`log_p`, `distance`: of each word that was read, shape [words], float32; `alternatives`: for
+    each word the most probable words with their probabilities, rounded to three digits, or empty;
+    `captioner`: identity of the captioner."""
+
+    log_p: FloatArray
+    distance: FloatArray
+    alternatives: tuple[tuple[tuple[str, float], ...], ...]
+    captioner: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,7 @@ class TrajectoryRow:
     * `captions`: x_1 … x_T if they do not follow from `removed`.
     * `auxiliary`: the auxiliary score, if any, of x_0 … x_T and of x_0 without word i.
     * `expectation`: a captioner's expectations of the words of x_0; read with the trajectory, saved
-      by `queries/expectations.py`.
+      by `save_expectations`.
     * `whole`: False if only the first step is known.
     """
 
@@ -156,12 +173,6 @@ def is_all_judged(session: Session, run_id: int) -> bool:
         ~exists().where(Detection.pair_id == Trajectory.pair_id, Detection.run_id == run_id),
     )
     return not session.execute(select(waiting)).scalar_one()
-
-
-def has_first_steps(session: Session, run_id: int) -> bool:
-    """Whether only the first step of some trajectory of the run is known."""
-    lacking = exists().where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
-    return bool(session.execute(select(lacking)).scalar_one())
 
 
 def count_first_steps(session: Session, run_id: int) -> int:
@@ -303,3 +314,91 @@ def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Cop
 def digest(caption: str) -> bytes:
     """The digest that identifies a copy's caption."""
     return hashlib.sha256(caption.encode("utf-8", "surrogatepass")).digest()
+
+
+def count_unexpected(session: Session, run_id: int, captioner: str) -> int:
+    """How many pairs `unexpected` would return in total."""
+    query = select(func.count()).where(*_unread(run_id, captioner))
+    return int(session.execute(query).scalar_one())
+
+
+def unexpected(session: Session, run_id: int, captioner: str, after: int, limit: int) -> list[int]:
+    """The next pairs after `after` whose trajectory under the run has no expectations of this
+    captioner, in import order."""
+    unread = session.execute(
+        select(Trajectory.pair_id)
+        .where(*_unread(run_id, captioner), Trajectory.pair_id > after)
+        .order_by(Trajectory.pair_id)
+        .limit(limit)
+    )
+    return list(unread.scalars())
+
+
+def _unread(run_id: int, captioner: str) -> tuple[ColumnElement[bool], ...]:
+    unread = Trajectory.captioner.is_(None) | (Trajectory.captioner != captioner)
+    return Trajectory.run_id == run_id, unread
+
+
+def save_expectations(session: Session, run_id: int, rows: Mapping[int, ExpectationRow]) -> None:
+    """Save expectations with the trajectories of a run, by pair; replaces those of another
+    captioner. Raises ValueError, with nothing written, if a number is not finite."""
+    by_key = {(pair_id,): row for pair_id, row in rows.items()}
+    _save_expectations(session, Trajectory, run_id, ("pair_id",), by_key)
+
+
+def save_copy_expectations(
+    session: Session, run_id: int, rows: Mapping[tuple[int, bytes], ExpectationRow]
+) -> None:
+    """Like `save_expectations`, for noisy copies, by pair and digest of the caption."""
+    _save_expectations(session, CopyTrajectory, run_id, ("pair_id", "caption"), rows)
+
+
+def _save_expectations(
+    session: Session,
+    model: type[DeclarativeBase],
+    run_id: int,
+    key_names: tuple[str, ...],
+    rows: Mapping[Any, ExpectationRow],
+) -> None:
+    """`rows`: by the values of these columns."""
+    for key, row in rows.items():
+        if len(row.log_p) != len(row.distance):
+            raise ValueError(f"expectations of {key} differ in length")
+        if not (np.isfinite(row.log_p).all() and np.isfinite(row.distance).all()):
+            raise ValueError(f"the expectations of {key} are not finite")
+    if not rows:
+        return
+    table = table_of(model)
+    of_key = [table.c[name] == bindparam(f"its_{name}") for name in key_names]
+    session.connection().execute(
+        update(table)
+        .where(table.c.run_id == run_id, *of_key)
+        .values(expectation=bindparam("packed"), captioner=bindparam("who")),
+        [
+            dict(zip((f"its_{name}" for name in key_names), key, strict=True))
+            | {"packed": pack(row), "who": row.captioner}
+            for key, row in sorted(rows.items())
+        ],
+    )
+
+
+def pack(row: ExpectationRow) -> bytes:
+    """Pack as word count, numbers, and alternatives as compressed JSON, if there are any."""
+    packed = b""
+    if any(row.alternatives):
+        rounded = [[[word, round(p, _DIGITS)] for word, p in words] for words in row.alternatives]
+        packed = zlib.compress(json.dumps(rounded, separators=(",", ":")).encode("ascii"), 9)
+    numbers = encode_floats(np.concatenate([row.log_p, row.distance]))
+    return struct.pack("<H", len(row.log_p)) + numbers + packed
+
+
+def unpack(blob: bytes | None, captioner: str | None) -> ExpectationRow | None:
+    """The inverse of `pack`; None if nothing is stored."""
+    if blob is None or captioner is None:
+        return None
+    (count,) = struct.unpack_from("<H", blob)
+    end = 2 + 8 * count
+    numbers = decode_floats(blob[2:end])
+    word_lists = json.loads(zlib.decompress(blob[end:])) if len(blob) > end else []
+    alternatives = tuple(tuple((str(w), float(p)) for w, p in words) for words in word_lists)
+    return ExpectationRow(numbers[:count], numbers[count:], alternatives, captioner)

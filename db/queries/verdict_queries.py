@@ -28,7 +28,7 @@ own (*unsure*, *abstract*, *drop*) take an edit back: `edited_texts` finds it be
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -43,8 +43,15 @@ from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
 from db.queries.blind_review import may_know_pair, pair_columns
-from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, chunks, columns_of, record, table_of
+from db.queries.statements import (
+    check_text,
+    chunks,
+    columns_of,
+    find_record,
+    lock_pairs,
+    read_records,
+    table_of,
+)
 
 
 @dataclass(frozen=True)
@@ -110,8 +117,6 @@ class _Change:
     decided_at: datetime | None
 
 
-#: Acts by pair and version.
-_Histories = dict[tuple[int, int], VerdictRow]
 _COLUMNS = (Verdict.id, *columns_of(Verdict, Act))
 
 #: Acts of a batch that are written in one transaction: about 0.1 s of processor time.
@@ -145,15 +150,21 @@ def add_verdict(
     these cases nothing is written.
     """
     _check(decision, corrected_caption, author, note)
-    pair = _pair(session, pair_id)
+    if pair_id not in (versions := _versions(session, [pair_id])):
+        raise _missing(pair_id)
+    current, standing = versions[pair_id]
     requested, origin = (decision, corrected_caption), (author, note, suggestion_id)
     edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
     if edited is not None:
         decision, corrected_caption = "correction", edited
-    if pair.verdict_version == expected_version:
-        kind = None
+    if current == expected_version:
+        is_boost = False
         if suggestion_id is not None:
-            kind = _kind_of_suggestion(session, pair_id, suggestion_id)
+            of_suggestion = (Suggestion.id == suggestion_id, Suggestion.pair_id == pair_id)
+            kind = session.scalar(select(Suggestion.kind).where(*of_suggestion))
+            if kind is None:
+                raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
+            is_boost = kind == "boost"
         version = expected_version + 1
         act = _write(
             session,
@@ -165,9 +176,9 @@ def add_verdict(
                 suggestion_id=suggestion_id,
                 author=author,
                 created_at=now(),
-                replaces=pair.standing_version,
+                replaces=standing,
                 standing_version=version,
-                enriches=edited is not None or (decision == "correction" and kind == "boost"),
+                enriches=edited is not None or (decision == "correction" and is_boost),
                 note=note,
             ),
             settles,
@@ -287,23 +298,26 @@ def _write_all(session: Session, changes: Sequence[_Change]) -> None:
     connection.execute(
         update(pairs).where(pairs.c.id == bindparam("of_pair")),
         [
-            {
-                "of_pair": change.act.pair_id,
-                "verdict_version": change.act.version,
-                "standing_version": change.act.standing_version,
-                "decision": change.act.decision,
-                "corrected_caption": change.act.corrected_caption,
-                "enriches": change.act.enriches,
-                "note": change.act.note,
-                "decided_by": change.decided_by,
-                "decided_at": change.decided_at,
-            }
+            {"of_pair": change.act.pair_id, **_state_after(change.act)}
+            | {"decided_by": change.decided_by, "decided_at": change.decided_at}
             for change in changes
         ],
     )
     connection.execute(insert(table_of(Verdict)), [vars(change.act) for change in changes])
     for change in changes:
         _keep_opinion(session, change.act)
+
+
+def _state_after(act: Act) -> dict[str, Any]:
+    """The columns of a pair that an act on it sets, but for who decided, and when."""
+    return {
+        "verdict_version": act.version,
+        "standing_version": act.standing_version,
+        "decision": act.decision,
+        "corrected_caption": act.corrected_caption,
+        "enriches": act.enriches,
+        "note": act.note,
+    }
 
 
 def _keep_opinion(session: Session, act: Act, settles: bool = False) -> None:
@@ -421,23 +435,14 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
         standing = select(Pair.id, Pair.standing_version).where(Pair.id.in_(edited))
         for pair_id, version in session.execute(standing).tuples():
             act = acts.get((pair_id, version))
-            while act is not None and not _is_edit_of_right_caption(act):
+            # An edit of a wrong caption is part of its correction.
+            while act is not None and not (
+                is_edit(act.author) and (act.decision != "correction" or act.enriches)
+            ):
                 act = acts.get((pair_id, act.replaces))
             if act is not None and act.corrected_caption is not None:
                 texts[pair_id] = act.corrected_caption
     return texts
-
-
-def _is_edit_of_right_caption(act: Any) -> bool:
-    return is_edit(act.author) and (act.decision != "correction" or act.enriches)
-
-
-def _decider(states: _Histories, act: VerdictRow | None) -> VerdictRow | None:
-    """The act that made the decision in effect at `act`, looking past bulk edits, which decide
-    nothing; None if there is no decision."""
-    while act is not None and is_edit(act.author):
-        act = states.get((act.pair_id, act.replaces))
-    return act if act is not None and act.decision is not None else None
 
 
 def has_decided(session: Session, author: str) -> bool:
@@ -490,7 +495,7 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, standing, _undone, rest_of)
+    return _together(session, standing, rest_of)
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
@@ -517,38 +522,6 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
             )
             changes.append(_Change(act, None, None))
         _write_all(session, changes)
-
-
-def _undone(states: _Histories, act: Any, when: datetime) -> _Change:
-    before = states.get((act.pair_id, act.replaces))
-    return _restored(
-        states, act, when, before,
-        replaces=act.version, standing_version=act.replaces, undoes=act.version,
-    )  # fmt: skip
-
-
-def _restored(
-    states: _Histories, act: Any, when: datetime, state: VerdictRow | None, **versions: int
-) -> _Change:
-    """An undo or a redo of the act, which restores the `state` after an earlier act (None:
-    undecided)."""
-    decider = _decider(states, state)
-    restoring = Act(
-        pair_id=act.pair_id,
-        version=act.current_version + 1,
-        decision=state.decision if state else None,
-        corrected_caption=state.corrected_caption if state else None,
-        suggestion_id=state.suggestion_id if state else None,
-        author=act.author,
-        created_at=when,
-        batch=act.batch,
-        enriches=state.enriches if state else False,
-        note=state.note if state else "",
-        **versions,
-    )
-    if decider is None:
-        return _Change(restoring, None, None)
-    return _Change(restoring, decider.author, decider.created_at)
 
 
 def redo_last(
@@ -582,25 +555,16 @@ def redo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, undone, _redone, rest_of)
-
-
-def _redone(states: _Histories, undo: Any, when: datetime) -> _Change:
-    again = states[undo.pair_id, undo.undoes]
-    return _restored(
-        states, undo, when, again,
-        replaces=undo.standing_version, standing_version=again.version, redoes=again.version,
-    )  # fmt: skip
+    return _together(session, undone, rest_of)
 
 
 def _together(
     session: Session,
     newest_first: Select[*tuple[Any, ...]],
-    change: Callable[[_Histories, Any, datetime], _Change],
     rest_of: VerdictRow | None,
 ) -> VerdictRow | None:
-    """Undo or redo, as `change` says, the newest act and the others of its batch, at most AT_ONCE,
-    in one transaction.
+    """Undo the newest act, or if that is an undo redo it, and the others of its batch, at most
+    AT_ONCE, in one transaction.
 
     Returns None if there is no such act; raises `VersionConflict` if others repeatedly write first.
     """
@@ -630,9 +594,12 @@ def _together(
         acts = [act for act in acts if versions.get(act.pair_id, (0, 0))[0] == act.current_version]
         if not acts:
             continue
-        states = _histories(session, [act.pair_id for act in acts])
+        of_pairs = select(*_COLUMNS).where(Verdict.pair_id.in_([act.pair_id for act in acts]))
+        states = {
+            (row.pair_id, row.version): row for row in read_records(session, VerdictRow, of_pairs)
+        }
         when = now()
-        _write_all(session, [change(states, act, when) for act in acts])
+        _write_all(session, [_reverted(states, act, when) for act in acts])
         session.commit()
         first = _version(session, acts[0].pair_id, acts[0].current_version + 1)
         assert first is not None, "it was written just now"
@@ -641,22 +608,43 @@ def _together(
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
 
 
-def _histories(session: Session, pair_ids: Sequence[int]) -> _Histories:
-    """Every act on these pairs, by pair and version."""
-    query = select(*_COLUMNS)
-    return {
-        (row.pair_id, row.version): record(VerdictRow, row)
-        for part in chunks(pair_ids, _AT_ONCE)
-        for row in session.execute(query.where(Verdict.pair_id.in_(part)))
-    }
+def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetime) -> _Change:
+    """An undo of the act or, if that is an undo, its redo. `states`: all acts on its pair, by pair
+    and version."""
+    if act.undoes is None:
+        state = states.get((act.pair_id, act.replaces))  # None: it becomes undecided
+        versions = {"replaces": act.version, "undoes": act.version}
+    else:
+        state = states[act.pair_id, act.undoes]
+        versions = {"replaces": act.standing_version, "redoes": act.undoes}
+    reverting = Act(
+        pair_id=act.pair_id,
+        version=act.current_version + 1,
+        decision=state.decision if state else None,
+        corrected_caption=state.corrected_caption if state else None,
+        suggestion_id=state.suggestion_id if state else None,
+        author=act.author,
+        created_at=when,
+        standing_version=act.replaces if act.undoes is None else act.undoes,
+        batch=act.batch,
+        enriches=state.enriches if state else False,
+        note=state.note if state else "",
+        **versions,
+    )
+    decider = state
+    while decider is not None and is_edit(decider.author):  # which decides nothing
+        decider = states.get((act.pair_id, decider.replaces))
+    if decider is None or decider.decision is None:
+        return _Change(reverting, None, None)
+    return _Change(reverting, decider.author, decider.created_at)
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
     """Every act on a pair, oldest first; none if the reader may not know them."""
     if not may_know_pair(session, pair_id):
         return []
-    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id).order_by(Verdict.version)
-    return [record(VerdictRow, row) for row in session.execute(query)]
+    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id)
+    return read_records(session, VerdictRow, query.order_by(Verdict.version))
 
 
 def pair_state(session: Session, pair_id: int) -> PairState:
@@ -677,16 +665,7 @@ def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
     updated = session.execute(
         update(Pair)
         .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
-        .values(
-            verdict_version=act.version,
-            standing_version=act.standing_version,
-            decision=act.decision,
-            corrected_caption=act.corrected_caption,
-            enriches=act.enriches,
-            note=act.note,
-            decided_by=act.author,
-            decided_at=act.created_at,
-        ),
+        .values(**_state_after(act), decided_by=act.author, decided_at=act.created_at),
         execution_options={"synchronize_session": False},
     )
     assert isinstance(updated, CursorResult)
@@ -699,23 +678,13 @@ def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
     return VerdictRow(id=verdict_id, **values)
 
 
-def _pair(session: Session, pair_id: int) -> Any:
-    query = select(Pair.verdict_version, Pair.standing_version)
-    row = session.execute(query.where(Pair.id == pair_id)).one_or_none()
-    if row is None:
-        raise _missing(pair_id)
-    return row
-
-
 def _missing(pair_id: int) -> MissingRow:
     return MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
 
 
 def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:
-    row = session.execute(
-        select(*_COLUMNS).where(Verdict.pair_id == pair_id, Verdict.version == version)
-    ).one_or_none()
-    return None if row is None else record(VerdictRow, row)
+    query = select(*_COLUMNS).where(Verdict.pair_id == pair_id, Verdict.version == version)
+    return find_record(session, VerdictRow, query)
 
 
 def _check(decision: str, corrected_caption: str | None, author: str, note: str = "") -> None:
@@ -730,12 +699,3 @@ def _check(decision: str, corrected_caption: str | None, author: str, note: str 
     check_text(corrected_caption or "", "The corrected caption")
     check_text(author, "The author's name", 255)
     check_text(note, "The note")
-
-
-def _kind_of_suggestion(session: Session, pair_id: int, suggestion_id: int) -> str:
-    row = session.execute(
-        select(Suggestion.pair_id, Suggestion.kind).where(Suggestion.id == suggestion_id)
-    ).one_or_none()
-    if row is None or row.pair_id != pair_id:
-        raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
-    return str(row.kind)

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from backend.engine.trajectories.exploring import Exploring
-from backend.jobs.image_batches import encode_images
+from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.jobs.ray_workers import Cluster
 from backend.jobs.shard_scores import score_shards
 from backend.jobs.trajectory_stages import BATCH
@@ -125,7 +125,8 @@ def _alone(engine: Engine, root: Path, drawn_pairs: list[tuple[int, str, str]]) 
     loaded = time.monotonic()
     for first in range(0, len(drawn_pairs), BATCH):
         part = drawn_pairs[first : first + BATCH]
-        states, _ = encode_images(engine, root, [image for _, image, _ in part])
+        pictures = open_pictures(root, [image for _, image, _ in part])
+        states, _ = encode_opened(engine, pictures)
         keyed = [(states[image], caption) for _, image, caption in part]
         engine.trajectories(keyed, exploring=replace(engine.exploring, whole=False))
     return Rate(

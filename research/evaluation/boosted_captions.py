@@ -24,7 +24,7 @@ from backend.datasets.images import load_image
 from backend.engine.correction import prompting
 from backend.engine.specificity.picture_bags import candidate_bags, curated_bags, multimodal, unit
 from backend.errors import SettingsError
-from backend.jobs.boost_captions import BoostWork, Considered
+from backend.jobs.boost_captions import BoostWork, Considered, booster
 from backend.jobs.specificity import picture_vectors, texts_of
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
@@ -246,8 +246,8 @@ def _considered(
     first = {
         pair: scene for (scene, number), pair in _pairs(workspace, dataset).items() if number == 0
     }
-    booster = workspace.jobs.booster(["blend", "holistic"])
-    work = BoostWork(workspace.store, workspace.engine, dataset, booster)
+    models = booster(workspace.engine, ["blend", "holistic"])
+    work = BoostWork(workspace.store, workspace.engine, dataset, models)
     work.doubts.calibrate(work.captions, progress)
     made: dict[int, list[Considered]] = {}
     outcomes: Counter[str] = Counter()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.accounts.program_keys import PREFIX
+from backend.accounts.team_accounts import PREFIX
 from backend.errors import NotFound
 from backend.settings import load_settings
 from backend.workspace import Workspace

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.datasets.parquet_footer import read_footer
+from backend.datasets.parquet_groups import read_footer
 from backend.datasets.tables import parquet_rows
 
 _ENCODINGS = {"PLAIN": 0, "PLAIN_DICTIONARY": 2, "RLE": 3, "BIT_PACKED": 4,

@@ -335,6 +335,20 @@ def test_one_folder_of_another_machine_is_replaced(tmp_path: Path) -> None:
     assert len(reader.problems) == 1
 
 
+@pytest.mark.parametrize("path", ["http://example.org/a/1.png", "file:///etc/1.png", "~/1.png"])
+def test_a_missing_picture_is_reported_as_its_table_writes_it(path: str, tmp_path: Path) -> None:
+    _, reader = places(table(tmp_path, path))
+    assert path in reader.problems[0].message
+
+
+def test_flickr30k_as_it_was_published_has_captions_in_comments(tmp_path: Path) -> None:
+    picture(tmp_path / "1.jpg")
+    lines = "image_name| comment_number| comment\n1.jpg| 0| A dog .\n1.jpg| 1| A brown dog .\n"
+    (tmp_path / "results.csv").write_text(lines)
+    reader = read_dataset(tmp_path)
+    assert [pair.caption.strip() for pair in reader] == ["A dog .", "A brown dog ."]
+
+
 def test_a_missing_file_is_reported_with_the_most_similar_name(tmp_path: Path) -> None:
     for name in ("img/cat_0001.png", "img/cat_0002.png", "Img_3.png", "img_3.PNG"):
         picture(tmp_path / name)

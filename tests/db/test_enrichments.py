@@ -2,7 +2,7 @@
 
 from db import Store
 from db.decisions import ENRICHED, is_wrong
-from db.queries import opinions, pairs, plots, progress_queries, suggestions
+from db.queries import opinions, pairs, plots, suggestions
 from db.queries.suggestions import NewSuggestion
 from tests.db.building import add_dataset, decide, redo, rows_of, set_probabilities, undo
 
@@ -12,8 +12,7 @@ def errors(store: Store, dataset: int) -> set[int]:
     with store.reading() as session:
         return {
             pairs.counts(session, dataset).errors_found,
-            progress_queries.reached(session, dataset).errors_found,
-            sum(is_wrong(decision) for _, decision in progress_queries.decided(session, dataset)),
+            plots.reached(session, dataset).errors_found,
             sum(is_wrong(decision) for _, _, _, decision in plots.decided(session, dataset)),
         }
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from db import Store
-from db.queries import expectation_queries, trajectories
-from db.queries.expectation_queries import ExpectationRow, pack, unpack
-from db.queries.trajectories import digest
+from db.queries import trajectories
+from db.queries.trajectories import ExpectationRow, digest, pack, unpack
 from tests.db.building import add_dataset, start_run
 from tests.db.test_scores import trajectory
 
@@ -39,8 +38,8 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
     run_id = start_run(store, dataset_id)
     with store.writing() as session:
         trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
-        expectation_queries.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: row(2)})
-        expectation_queries.save_expectations(session, run_id, {})
+        trajectories.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: row(2)})
+        trajectories.save_expectations(session, run_id, {})
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
         assert same(stored[ids[0]].expectation, row(4))
@@ -48,16 +47,14 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
         stored_alone = trajectories.get_trajectory(session, ids[1])
         assert stored_alone is not None
         assert same(stored_alone.expectation, row(2))
-        assert expectation_queries.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
-        assert expectation_queries.unexpected(session, run_id, "another", 0, 2) == ids[:2]
-        assert expectation_queries.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
-        counted = [
-            expectation_queries.count_unexpected(session, run_id, by) for by in ("one", "another")
-        ]
+        assert trajectories.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
+        assert trajectories.unexpected(session, run_id, "another", 0, 2) == ids[:2]
+        assert trajectories.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
+        counted = [trajectories.count_unexpected(session, run_id, by) for by in ("one", "another")]
         assert counted == [1, len(ids)]
     with store.writing() as session:  # rewriting a trajectory keeps its expectation
         trajectories.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
-        expectation_queries.save_expectations(session, run_id, {ids[1]: row(3, "another")})
+        trajectories.save_expectations(session, run_id, {ids[1]: row(3, "another")})
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
         assert same(stored[ids[0]].expectation, row(4))
@@ -70,7 +67,7 @@ def test_noisy_copies_have_expectations(store: Store) -> None:
     texts = ["a copy", "another copy"]
     with store.writing() as session:
         trajectories.save_copies(session, run_id, texts, [trajectory(pair_id)] * 2)
-        expectation_queries.save_copy_expectations(
+        trajectories.save_copy_expectations(
             session, run_id, {(pair_id, digest(texts[1])): row(2, alternatives=False)}
         )
     with store.reading() as session:
@@ -86,6 +83,6 @@ def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:
         trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
     bad = ExpectationRow(np.array([np.nan], np.float32), np.zeros(1, np.float32), (), "one")
     with store.writing() as session, pytest.raises(ValueError, match="not finite"):
-        expectation_queries.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: bad})
+        trajectories.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: bad})
     with store.reading() as session:
-        assert expectation_queries.unexpected(session, run_id, "one", 0, 9) == ids
+        assert trajectories.unexpected(session, run_id, "one", 0, 9) == ids

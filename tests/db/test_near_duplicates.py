@@ -5,7 +5,7 @@ import pytest
 from db import Store
 from db.authors import duplicate_author
 from db.models import PictureSignals
-from db.queries import dataset_queries, opinions, pairs, pictures, progress_queries, verdict_queries
+from db.queries import dataset_queries, opinions, pairs, pictures, plots, verdict_queries
 from db.queries.pairs import NewPair
 from db.queries.pictures import DuplicateCounts, DuplicateRow
 from tests.db.building import add_dataset, add_pairs, decide, redo, rows_of, undo
@@ -68,9 +68,9 @@ def test_dropped_duplicates_say_nothing_about_captions(
         assert (counted.reviewed, counted.errors_found) == (3, 1)
         assert counted.by_decision == {"drop": 1, "duplicate": 2}
         assert pairs.review_counts(session, dataset_id).errors_found == 1
-        assert [verdict for _, verdict in progress_queries.decided(session, dataset_id)] == ["drop"]
+        assert [verdict for *_, verdict in plots.decided(session, dataset_id)] == ["drop"]
         assert opinions.of_pair(session, ids[2]) == []
-        assert progress_queries.reached(session, dataset_id).errors_found == 1
+        assert plots.reached(session, dataset_id).errors_found == 1
     undone = undo(store, dataset_id)
     assert undone is not None
     assert (undone.together, undone.decision) == (2, None)

@@ -5,7 +5,7 @@ import pytest
 from db import Store
 from db.errors import MissingRow, UnstorableText
 from db.queries import pairs
-from db.queries.pairs import AddedPairs, NewPair
+from db.queries.pairs import NewPair
 from tests.db.building import add_dataset, decide, watching
 
 CAPTIONS = [
@@ -27,7 +27,7 @@ def test_a_pair_round_trips_byte_for_byte(store: Store) -> None:
         for i, caption in enumerate(CAPTIONS)
     ]
     with store.writing() as session:
-        assert pairs.add_pairs(session, dataset_id, rows) == AddedPairs(len(rows), 0)
+        assert pairs.add_pairs(session, dataset_id, rows) == len(rows)
     with store.reading() as session:
         listed = pairs.pairs_after(session, dataset_id)
         assert [stored.external_id for stored in listed] == [f"id-{i}" for i in range(len(rows))]
@@ -44,17 +44,17 @@ def test_adding_again_adds_only_new_pairs(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     rows = [NewPair(f"photo-{i}", "other.jpg", "other") for i in range(1, 5)]
     with store.writing() as session:
-        assert pairs.add_pairs(session, dataset_id, rows) == AddedPairs(2, 2)
+        assert pairs.add_pairs(session, dataset_id, rows) == 2
         assert pairs.get_pair(session, ids[1]).caption == "photo number 1"
-        assert pairs.add_pairs(session, dataset_id, rows) == AddedPairs(0, 4)
-        assert pairs.add_pairs(session, dataset_id, []) == AddedPairs(0, 0)
+        assert pairs.add_pairs(session, dataset_id, rows) == 0
+        assert pairs.add_pairs(session, dataset_id, []) == 0
 
 
 def test_an_id_is_unique_within_its_dataset(store: Store) -> None:
     (first, _), (second, _) = add_dataset(store, 0, "first"), add_dataset(store, 3, "second")
     with store.writing() as session:
         rows = [NewPair("photo-0", "a.jpg", "first"), NewPair("photo-0", "b.jpg", "second")]
-        assert pairs.add_pairs(session, first, rows) == AddedPairs(1, 1)
+        assert pairs.add_pairs(session, first, rows) == 1
         assert [pair.caption for pair in pairs.pairs_after(session, first)] == ["first"]
         assert pairs.counts(session, second).total == 3
 

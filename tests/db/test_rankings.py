@@ -1,7 +1,7 @@
 """Two columns for the probability of error: one is in use, the next ranking goes to the other."""
 
 from db import Store
-from db.queries import pair_queue, pairs, pictures, plots, progress_queries, rankings, signals
+from db.queries import pair_queue, pairs, pictures, plots, rankings, signals
 from db.queries.pair_queue import QueueFilter, Range
 from db.queries.pictures import DuplicateRow
 from db.queries.plots import PlaceRow
@@ -34,8 +34,7 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
             plots.grid(session, dataset_id, 4),
             plots.sample(session, dataset_id, 9),
             list(plots.decided(session, dataset_id)),
-            progress_queries.reached(session, dataset_id),
-            list(progress_queries.decided(session, dataset_id)),
+            plots.reached(session, dataset_id),
             list(plots.points(session, dataset_id)),
             pictures.members(session, [listed[0].id]),
         ]

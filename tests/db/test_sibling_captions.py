@@ -3,8 +3,7 @@
 from db import Store
 from db.queries import blind_review, dataset_queries, pair_queue
 from db.queries.pair_queue import QueueFilter
-from db.queries.pairs import NewPair
-from db.queries.sibling_captions import captions_of_picture
+from db.queries.pairs import NewPair, captions_of_picture
 from tests.db.building import add_pairs, decide
 
 #: Longer than what the index holds of an address.

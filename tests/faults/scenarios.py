@@ -32,7 +32,7 @@ from backend.engine.detection.features import feature_matrix
 from backend.jobs import download_images, model_download
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
-from backend.jobs.stored_trajectories import scored_batches
+from backend.jobs.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db import open_store
@@ -269,8 +269,7 @@ class Retraining(Scenario):
     def check_end(self, folder: Path) -> None:
         self.check(folder)
         opened = workspace(folder)
-        with opened.store.reading() as session:
-            classifier = classifier_queries.active(session, opened.find("pairs"))
+        classifier = opened.store.read(classifier_queries.active, opened.find("pairs"))
         assert classifier is not None
         assert classifier.basis == "verdicts"
         opened.store.close()

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
+from backend.engine.correction.boosting import Booster
 from backend.errors import NotScored, SettingsError
+from backend.jobs import boost_captions
+from backend.jobs.boost_captions import booster as booster_of
+from backend.jobs.reports import BoostDryRun, BoostReport
 from backend.jobs.specificity import KIND
 from backend.review.charts import progress_of
 from backend.review.queue_form import cleaned, from_fields
@@ -17,7 +21,7 @@ from backend.workspace import QueueFilter, Workspace
 from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries.probabilities import p_error_of
+from db.queries.rankings import p_error_of
 from research.chat_server import Served, chat_server
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.renderer import render
@@ -48,7 +52,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dataset = workspace.find_or_import(str(base / "pairs"))
     workspace.jobs.score(dataset, suggestions=False)
     with pytest.raises(NotScored, match="not been measured"):
-        workspace.jobs.boost(everything(), workspace.jobs.booster(["blend"]))
+        boost(workspace, everything(), booster_of(workspace.engine, ["blend"]))
     workspace.jobs.run("specificity", dataset)
     workspace.store.close()
     return base
@@ -70,6 +74,18 @@ def workspace(open_workspace: OpenWorkspace, scored: Path, served: Served) -> Wo
 
 def everything() -> QueueFilter:
     return from_fields(1, cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"}))
+
+
+def boost(
+    workspace: Workspace, filter: QueueFilter, booster: Booster, **options: Any
+) -> BoostReport:
+    engine = workspace.engines.of_dataset(1)
+    return boost_captions.boost(workspace.store, engine, filter, booster, **options)
+
+
+def requests_for(workspace: Workspace, filter: QueueFilter, booster: Booster) -> BoostDryRun:
+    engine = workspace.engines.of_dataset(1)
+    return boost_captions.dry_run(workspace.store, engine, filter, booster)
 
 
 def rule(body: dict[str, Any]) -> tuple[int, str]:
@@ -98,13 +114,13 @@ def boosts(workspace: Workspace) -> list[suggestion_queries.SuggestionRow]:
 def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     workspace: Workspace, served: Served
 ) -> None:
-    booster = workspace.jobs.booster(["blend", "holistic", "visual"])
-    report = workspace.jobs.boost(everything(), booster)
+    booster = booster_of(workspace.engine, ["blend", "holistic", "visual"])
+    report = boost(workspace, everything(), booster)
     assert report.looked_at == 2 * SCENES == sum(report.outcomes.values())
     assert report.outcomes["offered"] > 3
     requests = list(served.requests)
     assert len({json.dumps(request, sort_keys=True) for request in requests}) == len(requests)
-    assert workspace.jobs.boost(everything(), booster).outcomes == {"asked before": 2 * SCENES}
+    assert boost(workspace, everything(), booster).outcomes == {"asked before": 2 * SCENES}
     assert served.requests == requests
     made, caller = boosts(workspace), Caller(workspace)
     assert made
@@ -149,13 +165,13 @@ def check_sources(workspace: Workspace, made: list[suggestion_queries.Suggestion
 def test_a_dry_run_sends_nothing_and_invalid_options_are_refused(
     workspace: Workspace, served: Served, open_workspace: OpenWorkspace
 ) -> None:
-    preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["holistic"]))
+    preview = requests_for(workspace, everything(), booster_of(workspace.engine, ["holistic"]))
     assert served.requests == []
     assert any(question.image_bytes for question in preview.questions)
     with pytest.raises(SettingsError, match="no kind 'longer'"):
-        workspace.jobs.booster(["longer"])
+        booster_of(workspace.engine, ["longer"])
     with pytest.raises(SettingsError, match="No vision-language model"):
-        open_workspace(**QUICK_CLIP).jobs.booster(["blend"])
+        booster_of(open_workspace(**QUICK_CLIP).engine, ["blend"])
 
 
 def test_boosting_keeps_measured_specificity(workspace: Workspace) -> None:
@@ -165,9 +181,9 @@ def test_boosting_keeps_measured_specificity(workspace: Workspace) -> None:
         measured = select(Pair.id, Pair.specificity).order_by(Pair.id)
         before = session.execute(measured).all()
     assert any(specificity is not None for _, specificity in before)
-    booster = workspace.jobs.booster(["blend"])
-    workspace.jobs.boost_dry_run(everything(), booster)
-    assert workspace.jobs.boost(everything(), booster, limit=2).looked_at == 2
+    booster = booster_of(workspace.engine, ["blend"])
+    requests_for(workspace, everything(), booster)
+    assert boost(workspace, everything(), booster, limit=2).looked_at == 2
     with workspace.store.reading() as session:
         assert session.execute(measured).all() == before
 
@@ -230,7 +246,7 @@ def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[
     """The outcome of boosting one pair, and the captions in the question; [] if none was asked."""
     sent = len(served.requests)
     queue = QueueFilter(1, review="all", among=(pair_id,))
-    report = workspace.jobs.boost(queue, workspace.jobs.booster(["blend"]))
+    report = boost(workspace, queue, booster_of(workspace.engine, ["blend"]))
     questions = [request["messages"][1]["content"] for request in served.requests[sent:]]
     captions = re.findall(r"<caption>(.*?)</caption>", "".join(questions))
     return next(iter(report.outcomes)), captions
@@ -274,7 +290,7 @@ def test_a_dropped_pair_is_not_enriched(workspace: Workspace, served: Served) ->
     workspace.review.decide(first, 0, "drop")
     assert workspace.jobs.enrich(first) == "judged wrong"
     queue = QueueFilter(1, review="all", among=(first,))
-    assert workspace.jobs.boost_dry_run(queue, workspace.jobs.booster(["blend"])).questions == ()
+    assert requests_for(workspace, queue, booster_of(workspace.engine, ["blend"])).questions == ()
     assert served.requests == []
     workspace.review.undo(1)
     assert workspace.jobs.enrich(first) != "asked before"
@@ -286,8 +302,8 @@ def test_a_separate_language_model_gets_captions_and_no_picture(
 ) -> None:
     first = first_pair(workspace)
     with chat_server(rule) as joins:
-        booster = workspace.jobs.booster(["blend", "holistic"], "joins", joins.url)
-        workspace.jobs.boost(QueueFilter(1, among=(first,)), booster)
+        booster = booster_of(workspace.engine, ["blend", "holistic"], "joins", joins.url)
+        boost(workspace, QueueFilter(1, among=(first,)), booster)
     # One description of the picture; the captions are blended, then enriched with it.
     assert [request["model"] for request in served.requests] == ["vlm"]
     assert isinstance(served.requests[0]["messages"][1]["content"], list)

@@ -12,9 +12,11 @@ import pytest
 
 from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
-from backend.jobs.correct_queue import Rule
+from backend.jobs import correct_queue
+from backend.jobs.correct_queue import Rule, dry_run
+from backend.jobs.reports import CorrectionReport
 from backend.review.charts import progress_of
-from backend.workspace import QueueFilter
+from backend.workspace import QueueFilter, Workspace
 from db.queries.suggestions import SuggestionRow
 from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
@@ -44,6 +46,11 @@ def everything() -> QueueFilter:
     return QueueFilter(1, review="unreviewed", order="p_error")
 
 
+def correct(workspace: Workspace, **options: Any) -> CorrectionReport:
+    engine = workspace.engines.of_dataset(1)
+    return correct_queue.correct(workspace.store, engine, everything(), **options)
+
+
 def rewriting(body: dict[str, Any]) -> tuple[int, str]:
     """A model that returns the correct caption of each picture."""
     text = body["messages"][1]["content"][1]["text"]
@@ -54,9 +61,9 @@ def rewriting(body: dict[str, Any]) -> tuple[int, str]:
 def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
-        first = workspace.jobs.correct(everything(), at_once=4)
+        first = correct(workspace, at_once=4)
         sent = len(served.requests)
-        again = workspace.jobs.correct(everything(), at_once=4)
+        again = correct(workspace, at_once=4)
     assert first.looked_at == PAIRS == sum(first.outcomes.values())
     assert (first.requests, first.accepted, first.tokens_in) == (sent, 0, 7 * sent)
     assert again.outcomes == {"asked before": PAIRS}
@@ -79,11 +86,11 @@ def test_a_budget_ends_a_run_and_says_so(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         workspace.engine.spending.budget = Budget(requests=3)
-        report = workspace.jobs.correct(everything())
+        report = correct(workspace)
         assert report.requests == len(served.requests) == 3
         assert "larger budget" in report.stopped
         workspace.engine.spending.budget = Budget()
-        rest = workspace.jobs.correct(everything())
+        rest = correct(workspace)
     assert rest.outcomes["asked before"] == 3
     assert len(served.requests) == PAIRS
 
@@ -91,14 +98,14 @@ def test_a_budget_ends_a_run_and_says_so(opened: OpenWorkspace) -> None:
 def test_a_server_that_goes_away_loses_nothing(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
-        workspace.jobs.correct(everything(), limit=2)
+        correct(workspace, limit=2)
     corrector: Any = workspace.engine.corrector
     corrector.model._client.max_retries = 0
     with pytest.raises(ModelUnavailable, match="Is the server running"):
-        workspace.jobs.correct(everything())
+        correct(workspace)
     with chat_server(rewriting) as served:
         later = opened(corrector="vlm", corrector_url=served.url)
-        assert later.jobs.correct(everything()).outcomes["asked before"] == 2
+        assert correct(later).outcomes["asked before"] == 2
 
 
 def test_ctrl_c_waits_for_no_answer(opened: OpenWorkspace, hanging: Hanging) -> None:
@@ -109,7 +116,7 @@ def test_ctrl_c_waits_for_no_answer(opened: OpenWorkspace, hanging: Hanging) -> 
     with chat_server(silent) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         with pytest.raises(KeyboardInterrupt):
-            workspace.jobs.correct(everything(), at_once=4)
+            correct(workspace, at_once=4)
         assert hanging.is_begun
         assert not hanging.is_done
         hanging.end()
@@ -118,15 +125,17 @@ def test_ctrl_c_waits_for_no_answer(opened: OpenWorkspace, hanging: Hanging) -> 
 def test_only_a_rule_accepts_and_it_is_no_person(opened: OpenWorkspace) -> None:
     workspace = opened()
     before = progress_of(workspace.store, 1)
-    report = workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6))
+    report = correct(workspace, rule=Rule(p=1.0, gain=1e-6))
     assert report.accepted > 0
     decided = workspace.review.queue_page(QueueFilter(1, review="decided")).rows
     assert len(decided) == report.accepted
     view = workspace.review.open_pair(decided[0].pair_id)
     assert view.decision == "correction"
     assert view.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
-    assert progress_of(workspace.store, 1).calibration == before.calibration
-    assert workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6)).accepted == 0
+    after = progress_of(workspace.store, 1)
+    assert after.calibration == before.calibration
+    assert (bool(before.expected), after.expected) == (True, ()), "only before the first verdict"
+    assert correct(workspace, rule=Rule(p=1.0, gain=1e-6)).accepted == 0
 
 
 @pytest.mark.parametrize(
@@ -151,13 +160,14 @@ def test_a_rule_without_meaning_is_refused(p: float, gain: float) -> None:
 def test_a_dry_run_shows_all_and_sends_nothing(opened: OpenWorkspace) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
-        preview = workspace.jobs.dry_run(everything(), count=2)
+        preview = dry_run(workspace.store, workspace.engine, everything(), count=2)
         assert not served.requests
     assert (preview.pairs, len(preview.questions)) == (PAIRS, 2)
     assert "<suspects>" in preview.questions[0].user
     assert preview.questions[0].image_bytes > 500
+    workspace = opened()
     with pytest.raises(SettingsError, match="none is set up"):
-        opened().jobs.dry_run(everything())
+        dry_run(workspace.store, workspace.engine, everything())
 
 
 def test_one_pair_can_be_corrected_on_the_page(opened: OpenWorkspace) -> None:

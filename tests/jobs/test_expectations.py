@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.jobs.expectations import Expectations
-from backend.jobs.stored_trajectories import scored_pairs
+from backend.errors import ModelUnavailable
+from backend.jobs.captioner_stages import Expectations
+from backend.jobs.stored_rows import scored_pairs
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import Workspace
 from db.queries import classifier_queries, detections, pairs, runs
@@ -79,8 +80,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
         workspace.review.decide(pair, 0, "correct" if pair % 2 else "drop")
     candidate = workspace.jobs.run("train", dataset)
     assert candidate.report["captioner"] == captioner.identity
-    with workspace.store.reading() as session:
-        old = detections.detections_of(session, range(1, COUNT + 1))
+    old = workspace.store.read(detections.detections_of, range(1, COUNT + 1))
     workspace.jobs.adopt(candidate.classifier_id)
     with workspace.store.reading() as session:
         new = detections.detections_of(session, range(1, COUNT + 1))
@@ -91,3 +91,12 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     read.clear()
     workspace.jobs.score(dataset, note, suggestions=False)
     assert read == []
+
+
+def test_a_captioner_that_cannot_be_loaded_is_an_error_not_a_ranking_without_it(
+    open_workspace: OpenWorkspace, scored: tuple[Path, int], tmp_path: Path
+) -> None:
+    folder, dataset = scored
+    workspace = open_workspace(copy_of=folder, captioner=str(tmp_path / "nowhere"), **SETTINGS)
+    with pytest.raises(ModelUnavailable, match="nowhere"):
+        workspace.jobs.score(dataset)

@@ -7,7 +7,7 @@ import pytest
 
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.noisy_copies import TrajectoryCache
-from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.stored_rows import exploring_of
 from backend.jobs.workers import Workers
 from backend.progress import Progress
 from backend.workspace import Workspace

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.locations import Location
 from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.features import NAMES, without_expectation
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
 from backend.jobs.import_dataset import import_dataset
@@ -255,6 +257,29 @@ def test_what_is_scored_is_ranked_again_without_a_model(
         rank_shards(tmp_path, out, file)
     with pytest.raises(SettingsError, match="no detector"):
         rank_shards(source, out, scored / "run.json")
+
+
+def test_a_detector_without_a_captioner_gives_way_to_one_with_and_back(
+    scored: Path, source: Path, tmp_path: Path
+) -> None:
+    """The first detector ranks by s_0 alone if its shard is small."""
+    out, learnt = tmp_path / "out", tmp_path / "learnt"
+    shutil.copytree(scored, out)
+    detector = Detector.from_bytes((scored / "detector").read_bytes())
+    classifier = Classifier.from_bytes(detector.payload)
+    assert classifier.captioner
+    unaided = Detector("best", {}, replace(classifier, captioner="").to_bytes()).to_bytes()
+    (out / "detector").write_bytes(unaided)
+    learnt.write_bytes(Detector("best", {}, detector.payload).to_bytes())
+    rank_shards(source, out, learnt)
+    number = next(n for n in range(SHARDS) if detector.report["shard"] != f"{n:05d}.tar")
+    expected = [row["p_error"] for row in rows(scored, number)]
+    assert [row["p_error"] for row in rows(out, number)] == pytest.approx(expected)
+    learnt.write_bytes(unaided)
+    rank_shards(source, out, learnt)
+    signs = np.array([[row[name] for name in NAMES] for row in rows(scored, number)], np.float64)
+    expected = classifier.predict(without_expectation(signs)).tolist()
+    assert [row["p_error"] for row in rows(out, number)] == pytest.approx(expected, abs=1e-6)
 
 
 def test_results_without_a_manifest_are_known_and_commands_take_turns(

@@ -21,7 +21,7 @@ from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
 from db.queries import (
     pair_queue,
     pictures,
-    progress_queries,
+    plots,
     specificity_queries,
     suggestions,
     verdict_queries,
@@ -260,7 +260,7 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
                 "pictures": (i for i, _ in specificity_queries.pictures(session, dataset, 9)),
                 "signals": (row.pair_id for row, _ in pictures.signals_of(session, dataset)),
-                "decided": [cow.id] * len(list(progress_queries.decided(session, dataset))),
+                "decided": [cow.id] * len(list(plots.decided(session, dataset))),
             }
             return {name: cow.id in list(values) for name, values in ids.items()}
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from backend.engine.correction.suggestion import Suggestion
-from backend.jobs.stored_suggestions import in_order, to_save
+from backend.jobs.stored_rows import in_order, to_save
 from db.queries.suggestions import SuggestionRow
 
 

@@ -18,7 +18,7 @@ from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.probabilities import p_error_of
+from db.queries.rankings import p_error_of
 from db.queries.trajectories import TrajectoryRow
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder

@@ -7,8 +7,8 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import expectation_queries
 from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
 from tests.checkpoints import drawn_folder
 from tests.engine.language_models.families import qwen2_5_vl
 
@@ -30,8 +30,7 @@ def test_a_dataset_remembers_the_model_and_its_run_the_question(
     model = f"{workspace.settings.model}@{prompt}"
     dataset = workspace.jobs.import_dataset(drawn_folder(tmp_path / "pairs", 6)).dataset_id
     assert workspace.jobs.score(dataset, suggestions=False, model=model).scored == 6
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, dataset, "score")
+    run = workspace.store.read(run_queries.latest_run, dataset, "score")
     assert run is not None
     assert (run.scorer_kind, run.model) == ("vqa", model)
     assert "Is this so? Yes or no.\n{caption}<|im_end|>" in run.parameters["prompt"]
@@ -52,4 +51,4 @@ def test_one_model_gives_scores_expectations_and_corrections(
     with workspace.store.reading() as session:
         run = run_queries.latest_run(session, dataset, "score")
         assert run is not None
-        assert expectation_queries.count_unexpected(session, run.id, engine.captioner.identity) == 0
+        assert trajectory_queries.count_unexpected(session, run.id, engine.captioner.identity) == 0

@@ -115,6 +115,7 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
                 ("p3", "correct", "", ""),
                 ("p4", "maybe", "", ""),
                 ("p4", "correct", "A cow", ""),
+                ("p4", "corrected", " ", ""),
             )
         ],
     )
@@ -123,7 +124,7 @@ def test_people_keep_their_verdicts_and_one_undo_takes_the_labels_back(
     assert (report.agreeing, report.empty, report.conflict_count) == (1, 1, 1)
     assert [(p.row, p.key) for p in report.conflicts] == [(2, "p0")]
     assert [(p.row, p.key) for p in report.problems] == [
-        (7, "p9"), (8, "p3"), (9, "p4"), (10, "p4"),
+        (7, "p9"), (8, "p3"), (9, "p4"), (10, "p4"), (11, "p4"),
     ]  # fmt: skip
     pair = workspace.review.open_pair(ids["p2"])
     verdict = (pair.decision, pair.corrected_caption, pair.note)

@@ -17,7 +17,7 @@ from backend.settings import load_settings
 from backend.store import Store
 from db.authors import queue_author
 from db.models import Pair
-from db.queries import claims, dataset_queries, opinions, pairs, progress_queries, verdict_queries
+from db.queries import claims, dataset_queries, opinions, pairs, plots, verdict_queries
 from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from tests.db.building import add_dataset, watching
@@ -71,7 +71,7 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
     assert {row.note for row in after[3:]} == {"rule: text=photo"}
     with opened.reading() as session:
         assert {o.author for i in ids for o in opinions.of_pair(session, i)} == {"Ben"}
-        assert len(list(progress_queries.decided(session, dataset))) == 1, "nothing to learn from"
+        assert len(list(plots.decided(session, dataset))) == 1, "nothing to learn from"
 
 
 def test_what_is_listed_is_drawn_at_random_and_decided_too(opened: Store, store: db.Store) -> None:

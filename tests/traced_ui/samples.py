@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.accounts.team_accounts import DisputeView, OpinionView, TeamView
+from backend.accounts.team_accounts import TeamView
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import Unanchored
 from backend.engine.detection.explanations import Reason, Reasons
@@ -46,8 +46,9 @@ from backend.review.views import (
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
+from db.queries.opinions import DisputedPair, OpinionRow
+from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
-from db.queries.sibling_captions import CaptionRow
 from traced_ui import (
     dataset_settings,
     jobs,
@@ -61,19 +62,16 @@ from traced_ui import (
     retrain,
     review_page,
     rooms,
-    specificity,
     team,
 )  # fmt: skip
-from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
-from traced_ui.highlighting import highlighted_caption
+from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.messages import note
 from traced_ui.notebook import pair_html
 from traced_ui.reasons import reasons_section
-from traced_ui.steps import steps_list
-from traced_ui.support import phrases_section
+from traced_ui.support import enrichments, phrases_section, specificity_line
 from traced_ui.templates import render, render_page
-from traced_ui.trajectory_chart import trajectory_chart
+from traced_ui.trajectory_chart import steps_list, trajectory_chart
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -198,8 +196,9 @@ def progress_view(text: str) -> ProgressView:
 
 def team_view(text: str) -> TeamView:
     result = Agreement(3, 2, 0.5, (TwoPeople(text, text, 3, 2, None),))
-    opinions = (OpinionView(text, "drop", None, NOW), OpinionView(text, "enriched", text, NOW))
-    return TeamView(3, result, result, 2, (DisputeView(1, text, text, opinions),))
+    opinions = (OpinionRow(1, text, "drop", None, False, NOW),
+                OpinionRow(1, text, "correction", text, False, NOW, enriches=True))  # fmt: skip
+    return TeamView(3, result, result, 2, (DisputedPair(1, text, text, opinions),))
 
 
 def plane_view() -> PlaneView:
@@ -258,11 +257,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
-    "help.html": lambda text: keyboard.help_overlay(),
-    "header/rooms.html": lambda text: rooms.rooms_html(),
-    "header/corner.html": lambda text: rooms.corner_html(),
-    "header/pages.html": lambda text: rooms.pages_html(),
-    "header/tools.html": lambda text: rooms.tools_html(),
+    "help.html": lambda text: render("help.html", keys=keyboard.KEYS),
+    "header/rooms.html": lambda text: render("header/rooms.html", rooms=rooms.ROOMS),
+    "header/corner.html": lambda text: render("header/corner.html", room=rooms.DATASET),
+    "header/pages.html": lambda text: render("header/pages.html", rooms=rooms.WITH_PAGES),
+    "header/tools.html": lambda text: render("header/tools.html"),
     "playground_head.html": lambda text: render("playground_head.html"),
     "models_busy.html": lambda text: render("models_busy.html"),
     "logged_in.html": lambda text: render("logged_in.html", name=text),
@@ -270,8 +269,12 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "team/keys.html": lambda text: render("team/keys.html", rows=[[text] * 4], is_login=True),
     "login.html": lambda text: login.login_page(f"/{text}", text),
     "playground.html": checked_in_playground,
-    "playground_refused.html": lambda text: playground.refused_html(
-        text, [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+    "playground_refused.html": lambda text: render(
+        "playground_refused.html",
+        why=text,
+        alternatives=playground.alternatives(
+            [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+        ),
     ),
     "playground_stale.html": lambda text: render("playground_stale.html"),
     "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
@@ -335,8 +338,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
         phrases_section(text, (PhraseView(0, len(text), "object", 0.1, 0.2),), 0.5, text)
     ),
     "review/reasons.html": lambda text: str(reasons_section(reasons(text), trajectory(text))),
-    "review/specificity.html": lambda text: str(specificity.line(pair(text))),
-    "review/enrichments.html": lambda text: str(specificity.enrichments(pair(text))),
+    "review/specificity.html": lambda text: str(specificity_line(pair(text))),
+    "review/enrichments.html": lambda text: str(enrichments(pair(text))),
     "review/board.html": lambda text: render(
         "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help=""
     ),

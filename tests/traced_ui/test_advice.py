@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.datasets.import_fields import LABELS, where_to_state
+from backend.datasets.read_options import LABELS, where_to_state
 from backend.errors import ModelMissing, NotScored, SettingsError, TracedError, explain
 from tests.browser.conftest import ROOT
 from traced_ui.messages import explained

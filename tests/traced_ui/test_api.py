@@ -110,10 +110,15 @@ def test_a_verdict_is_for_what_was_seen(client: TestClient, workspace: Workspace
         ("GET", "datasets/1/queue?order=p_eror", None, 422),
         ("GET", "datasets/1/queue?filters=notes%3Dx", None, 422),
         ("GET", "datasets/1/queue?text=%00", None, 422),
+        ("GET", "datasets/1/queue?p_error_from=0.9", None, 422),
+        ("GET", "datasets/1/queue?limit=0", None, 422),
+        ("GET", "datasets?dataset=1", None, 422),
+        ("POST", "pairs/1/check", {"caption": " "}, 422),
         ("POST", "pairs/1/check", {"caption": 2**70}, 422),
         ("POST", "datasets/1/jobs", {"kind": "download"}, 422),
         ("POST", "datasets/1/exports", {"out": "x", "format": "nonsense"}, 422),
         ("POST", "datasets", {"path": "/nowhere"}, 422),
+        ("POST", "datasets", {"path": ""}, 422),
     ],
 )
 def test_problems_have_details(
@@ -131,7 +136,8 @@ def test_problems_have_details(
 @pytest.mark.parametrize(
     ("etag", "given"),
     [("x", {"verdict": "drop"}), ("0-", {"verdict": "drop"}), (None, {"verdict": "nonsense"}),
-     (None, {"verdict": "correction"}), (None, {})],
+     (None, {"verdict": "correction"}), (None, {}), (None, {"verdict": "drop", "remark": "x"}),
+     (None, {"verdict": "correct", "corrected_caption": "x"})],
 )  # fmt: skip
 def test_a_verdict_that_is_none_is_refused(
     reading: TestClient, etag: str | None, given: dict[str, str]

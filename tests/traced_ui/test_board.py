@@ -12,14 +12,14 @@ from backend.review.views import SuggestionView
 from backend.workspace import Workspace
 from db.column_types import now
 from db.models import Claim, Pair
-from db.queries.probabilities import p_error_of
+from db.queries.rankings import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, VERSION
-from traced_ui.markup import percent
 from traced_ui.review_page import LISTED, stage
 from traced_ui.server import create_app
-from traced_ui.steps import steps_list
+from traced_ui.templates import percent
+from traced_ui.trajectory_chart import steps_list
 
 
 @pytest.fixture
@@ -106,8 +106,9 @@ def test_a_typed_correction_is_posted_like_any_verdict(page: Page) -> None:
     assert "A lighthouse at &lt;dusk&gt;." in returned
     assert f'data-returned="{order[0]}"' in returned
     assert page.view(order[0]).decision == "unsure"
-    empty = page.verdict(order[1], "correction", text=" ")
-    assert "caption is empty" in page.post(empty)["returned"]
+    for text, reason in ((" ", "caption is empty"), (page.view(order[1]).caption, "same as the")):
+        wrong = page.verdict(order[1], "correction", text=text)
+        assert reason in page.post(wrong)["returned"]
 
 
 def test_verdicts_are_saved_before_the_page_has_a_state(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from db.queries.specificity_queries import RetrievalRow, save_retrievals
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, decide, open_pair
-from traced_ui.specificity import line
+from traced_ui.support import specificity_line
 
 
 def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
@@ -27,8 +27,7 @@ def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
                 )
             ],
         )
-    with workspace.store.reading() as session:
-        suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
+    suggestions = workspace.store.read(suggestion_queries.list_suggestions, pair_id, kind=None)
     return {suggestion.caption: suggestion.id for suggestion in suggestions}
 
 
@@ -104,7 +103,9 @@ def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
 
 def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None:
     workspace, first = page.workspace, page.pair
-    assert 'data-action="richer"' not in str(line(workspace.review.open_pair(first)) or "")
+    assert 'data-action="richer"' not in str(
+        specificity_line(workspace.review.open_pair(first)) or ""
+    )
     with workspace.store.writing() as session:
         run = run_queries.start_run(
             session, kind="specificity", dataset_id=1, scorer_kind="clip", model="m", revision="1",
@@ -113,7 +114,7 @@ def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None
         )  # fmt: skip
         save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
     asking = view_of(workspace.store, first, corrector="folder/longer")
-    assert 'data-action="richer"' in str(line(asking))
+    assert 'data-action="richer"' in str(specificity_line(asking))
     assert not view_of(workspace.store, first).may_enrich  # no model to ask
     suggest(workspace, first)
     assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich

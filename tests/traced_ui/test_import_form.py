@@ -13,8 +13,7 @@ from PIL import Image
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
 from traced_ui import dataset_settings, datasets, transfers
-from traced_ui.dataset_jobs import DatasetJobs
-from traced_ui.dataset_messages import imported_note
+from traced_ui.dataset_jobs import DatasetJobs, imported_note
 from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, UNCAPTIONED, element, import_options
 from traced_ui.jobs import job_html
 

@@ -1,11 +1,14 @@
 """Nothing is served without a login."""
 
+import anyio
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from backend.workspace import QueueFilter, Workspace
-from traced_ui.login import inner, login_page
+from tests.fixtures.sizes import Sizes
+from traced_ui.login import Guard, inner, login_page
 from traced_ui.server import create_app
 
 PASSWORD = "a long password"
@@ -77,6 +80,21 @@ def test_a_token_is_valid_until_the_account_is_closed(
     workspace.accounts.change("Ada", active=False)
     assert own_client.get("/gradio_api/info", headers=header).status_code == 401
     assert log_in(own_client) == 401
+
+
+def test_a_request_whose_login_ends_meanwhile_is_refused(
+    workspace: Workspace, sizes: Sizes
+) -> None:
+    sizes(_CHECKED_EVERY=0.01)
+    workspace.accounts.add("Ada", PASSWORD)
+
+    async def end_login(scope: Scope, receive: Receive, send: Send) -> None:
+        workspace.accounts.change("Ada", active=False)
+        await anyio.sleep_forever()
+
+    header = {"Authorization": f"Bearer {workspace.accounts.log_in('Ada', PASSWORD)}"}
+    client = TestClient(Guard(end_login, workspace.accounts))
+    assert client.post("/review/acts", headers=header).status_code == 401
 
 
 def test_a_token_is_stored_as_a_digest(client: TestClient, served: Workspace) -> None:

@@ -14,8 +14,7 @@ from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS, key_table
-from traced_ui.steps import steps_list
-from traced_ui.trajectory_chart import BOTTOM, LEFT, RIGHT, TOP, trajectory_chart
+from traced_ui.trajectory_chart import BOTTOM, LEFT, RIGHT, TOP, steps_list, trajectory_chart
 
 HOSTILE = [
     "<img src=x onerror=alert(1)> dog",

@@ -7,7 +7,7 @@ from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import remaining_errors
 from backend.review.charts import expected_errors
 from backend.review.views import ProgressView, Retraining
-from db.queries.progress_queries import Chances
+from db.queries.plots import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from backend.review.views import SpecificityView, SuggestionView
-from traced_ui.specificity import enrichments, line
+from traced_ui.support import enrichments, specificity_line
 
 FOUND = SpecificityView(-1.1712, 3, 21, (17, 4), False, 400, 400, "clip")
 
@@ -18,7 +18,7 @@ class View:
 
 def html(result: SpecificityView | None) -> str:
     view: Any = View(result)
-    return str(line(view) or "")
+    return str(specificity_line(view) or "")
 
 
 def test_the_rank_and_the_more_similar_pictures_are_shown() -> None:

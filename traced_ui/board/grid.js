@@ -137,7 +137,7 @@ listen("click", ({ target }) => {
   const rows = [one("#traced-stage thead tr"), ...(picked().length ? picked() : cards())];
   const cells = (row) => all("[data-cell]:not([hidden])", row).map((cell) => csv(one("textarea", cell)?.value ?? cell.textContent.trim()));
   navigator.clipboard.writeText(rows.map((row) => cells(row).join(",")).join("\r\n"));
-  one("#traced-stage [data-copy]").textContent = `${rows.length - 1} rows copied`;
+  one("#traced-stage [data-copy]").textContent = rows.length === 2 ? "1 row copied" : `${rows.length - 1} rows copied`;
 });
 const FORMS = ["tag", "replace", "rule"];
 let typed = "";

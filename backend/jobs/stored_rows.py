@@ -1,10 +1,13 @@
-"""Convert trajectories and expectations between engine and store rows."""
+"""Convert trajectories, expectations and suggestions between engine and store rows, and rank the
+suggestions of several proposers."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
+from backend.engine.correction.suggestion import Suggestion, ranked
 from backend.engine.detection.types import SuspectWord
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
@@ -14,10 +17,11 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
-from db.queries.expectation_queries import ExpectationRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-from db.queries.trajectories import TrajectoryRow
+from db.queries.statements import chunks
+from db.queries.suggestions import NewSuggestion, SuggestionRow
+from db.queries.trajectories import ExpectationRow, TrajectoryRow
 
 
 def expectation_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:
@@ -26,12 +30,6 @@ def expectation_row(expectation: Expectation, alternatives: bool = True) -> Expe
     return ExpectationRow(
         expectation.log_p, expectation.distance, alternative_words, expectation.captioner
     )
-
-
-def to_expectation(row: ExpectationRow | None) -> Expectation | None:
-    if row is None:
-        return None
-    return Expectation(row.log_p, row.distance, row.alternatives, row.captioner)
 
 
 #: Pairs read from the store per batch if no model is involved.
@@ -49,8 +47,7 @@ def scored_pairs(
     """The pairs that have a trajectory under this run, with it, in import order."""
     pairs: list[PairRow] = []
     trajectories: list[Trajectory] = []
-    for first in range(0, len(pair_ids), AT_ONCE):
-        part = pair_ids[first : first + AT_ONCE]
+    for part in chunks(pair_ids, AT_ONCE):
         with store.reading() as session:
             batch = _with_trajectories(session, run, pair_queries.pairs_of(session, part))
         pairs += batch[0]
@@ -89,8 +86,7 @@ def latest_batches(
     store: Store, dataset_id: int
 ) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
     """`scored_batches` of the dataset's latest scoring; nothing if it was never scored."""
-    with store.reading() as session:
-        run = run_queries.latest_run(session, dataset_id, "score")
+    run = store.read(run_queries.latest_run, dataset_id, "score")
     if run is not None:
         yield from scored_batches(store, run)
 
@@ -114,6 +110,9 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
 def to_trajectory(
     caption: str, row: TrajectoryRow, second_opinion: float | None = None
 ) -> Trajectory:
+    expectation = None
+    if (words := row.expectation) is not None:
+        expectation = Expectation(words.log_p, words.distance, words.alternatives, words.captioner)
     return Trajectory(
         Caption.parse(caption),
         row.scores,
@@ -123,7 +122,7 @@ def to_trajectory(
         row.truncated,
         row.captions,
         AuxiliaryScores(*row.auxiliary) if row.auxiliary else None,
-        to_expectation(row.expectation),
+        expectation,
         row.whole,
         second_opinion or 0.0,
     )
@@ -131,3 +130,43 @@ def to_trajectory(
 
 def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
     return tuple(SuspectWord(*suspect) for suspect in row.suspects)
+
+
+#: Key in a correction's provenance: its rank among the captions of its proposer.
+_PLACE = "place"
+
+
+def to_save(
+    pair_id: int,
+    suggestion: Suggestion,
+    run_id: int | None,
+    provenance: dict[str, Any] | None = None,
+    kind: str = "correction",
+) -> NewSuggestion:
+    """`provenance`: what a proposer reports about its caption; default: the caption's rank."""
+    if provenance is None:
+        provenance = {_PLACE: suggestion.place}
+    return NewSuggestion(
+        pair_id, suggestion.proposer, suggestion.caption, suggestion.s_before,
+        suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
+        suggestion.similarity, provenance, kind,
+    )  # fmt: skip
+
+
+def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
+    """Suggestions of several proposers from different times, best first, without duplicates."""
+    once: dict[str, SuggestionRow] = {}
+    for suggestion in suggestions:
+        once.setdefault(suggestion.caption, suggestion)
+    s_before = suggestions[0].s_before if suggestions else 0.0
+    return ranked(
+        list(once.values()), Caption.parse(caption), s_before,
+        text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
+        preference_of=_preference_of,
+    )  # fmt: skip
+
+
+def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:
+    """None for suggestions of a language model, and of versions that did not store the rank."""
+    place = (suggestion.provenance or {}).get(_PLACE)
+    return (suggestion.proposer, place) if isinstance(place, int) else None

@@ -1,0 +1,141 @@
+"""Stages of scoring for which a captioner is needed: what it expects of every word, and a new
+caption, as a suggestion, for every picture without one. Without a captioner nothing is done, and
+earlier results are kept.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from PIL import Image
+
+from backend.engine.correction.recaption import PROPOSER, in_form
+from backend.engine.expectation import Expectation
+from backend.jobs.image_batches import readable
+from backend.jobs.stage import Sample, Stage
+from backend.jobs.stored_rows import expectation_row
+from backend.jobs.workers import Opened, Task
+from backend.loaded_models import Engine
+from db.queries import pairs as pair_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries import trajectories as queries
+from db.queries.pairs import PairCaption
+from db.queries.statements import chunks
+from db.queries.suggestions import NewSuggestion
+
+#: Pairs whose words are read and committed together.
+BATCH = 96
+#: Pictures that are described and committed together.
+_TOGETHER = 8
+
+
+class Expectations(Stage):
+    """The captioner's expectation of every word: what this captioner lacks under this run. One
+    forward pass per caption, stored with the trajectories."""
+
+    name = "What the captioner expects"
+    part = "captioner_seconds"
+
+    def remaining(self) -> int:
+        scoring = self.scoring
+        if (captioner := scoring.engine.captioner) is None:
+            return 0
+        with scoring.store.reading() as session:
+            unread = queries.count_unexpected(session, scoring.run_id, captioner.identity)
+            if not self.has_begun:
+                unread += pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
+        return unread
+
+    def seconds(self, sample: Sample) -> float:
+        return sample.captioner_seconds
+
+    def batches(self) -> Iterator[list[PairCaption]]:
+        scoring = self.scoring
+        captioner, run_id = scoring.engine.captioner, scoring.run_id
+        if captioner is None:
+            return
+        for batch in scoring.store.batches(
+            lambda session, after: pair_queries.pairs_of(
+                session,
+                queries.unexpected(session, run_id, captioner.identity, after, BATCH),
+            )
+        ):
+            yield [PairCaption(pair.id, pair.image_path, pair.caption) for pair in batch]
+
+    def task(self) -> Task[PairCaption, dict[int, Expectation]]:
+        return _read
+
+    def save(self, batch: Sequence[PairCaption], result: dict[int, Expectation]) -> None:
+        rows = {pair_id: expectation_row(expectation) for pair_id, expectation in result.items()}
+        self.scoring.store.write(queries.save_expectations, self.scoring.run_id, rows)
+
+
+def _read(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> dict[int, Expectation]:
+    """Expectations by pair, of pairs whose picture can be read."""
+    pairs = readable(batch, opened)
+    computed = engine.expectations([(image, pair.caption) for pair, image in pairs])
+    return dict(zip((pair.pair_id for pair, _ in pairs), computed, strict=True))
+
+
+class Descriptions(Stage):
+    """New captions, as suggestions; without a captioner the curator writes them."""
+
+    name = "Describing pictures without a caption"
+    part = "suggestions_seconds"
+
+    def remaining(self) -> int:
+        if self.scoring.engine.captioner is None:
+            return 0
+        return self.scoring.store.read(
+            pair_queries.count_without_description, self.scoring.dataset_id
+        )
+
+    def total(self) -> int:
+        return self.remaining()
+
+    def seconds(self, sample: Sample) -> float:
+        engine = self.scoring.engine
+        return sample.seconds(lambda: _described(engine, sample.images)) if self.remaining() else 0
+
+    def batches(self) -> Iterator[Sequence[PairCaption]]:
+        if self.scoring.engine.captioner is not None:
+            rows = self.scoring.store.read(
+                pair_queries.without_description, self.scoring.dataset_id
+            )
+            pairs = [PairCaption(pair_id, path, "") for pair_id, path in rows]
+            yield from chunks(pairs, _TOGETHER)
+
+    def task(self) -> Task[PairCaption, dict[int, tuple[str, float]]]:
+        return _describe_together
+
+    def save(self, batch: Sequence[PairCaption], result: dict[int, tuple[str, float]]) -> None:
+        rows = [
+            NewSuggestion(pair_id, PROPOSER.name, text, 0.0, s, run_id=self.scoring.run_id)
+            for pair_id, (text, s) in result.items()
+        ]
+        self.scoring.store.write(suggestion_queries.save_suggestions, rows)
+
+
+def _describe_together(
+    engine: Engine, batch: Sequence[PairCaption], opened: Opened
+) -> dict[int, tuple[str, float]]:
+    """A caption and its score by pair, of pairs whose picture can be read."""
+    pairs = readable(batch, opened)
+    if not pairs:
+        return {}
+    with engine.lock:
+        images = [image for _, image in pairs]
+        texts = _described(engine, images)
+        requests = [
+            (state, [text]) for state, text in zip(engine.encode(images), texts, strict=True)
+        ]
+        scores = engine.scorer.score(requests)
+    return {
+        pair.pair_id: (text, float(s[0]))
+        for (pair, _), text, s in zip(pairs, texts, scores, strict=True)
+        if text
+    }
+
+
+def _described(engine: Engine, images: Sequence[Image.Image]) -> list[str]:
+    captioner = engine.captioner
+    assert captioner is not None
+    return [in_form(text, "A") for text in captioner.describe_all(captioner.encode(images))]
