@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 from backend.cli.output import results
-from backend.datasets.regular_files import read_regular
 
 datasets = typer.Typer(
     name="datasets",
@@ -109,15 +108,9 @@ def guidelines(
         if set_from is None:
             results.print(escape(workspace.guidelines(dataset_id)))
             return
-        try:
-            text = read_regular(set_from.expanduser()).decode("utf-8-sig")
-        except OSError as problem:
-            raise SettingsError(
-                f"'{set_from}' cannot be read: {problem.strerror or problem}."
-            ) from problem
-        except UnicodeDecodeError as problem:
-            raise SettingsError(f"'{set_from}' is not UTF-8. Save it as UTF-8.") from problem
-        workspace.set_guidelines(dataset_id, text)
+        from backend.review.pair_selection import read_text
+
+        workspace.set_guidelines(dataset_id, read_text(set_from))
         results.print(f"The guidelines of '{escape(name)}' are set.")
 
 

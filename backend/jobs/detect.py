@@ -146,7 +146,7 @@ def detect(
         active = classifier_queries.active(session, dataset_id)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
-        lacks_steps = trajectory_queries.has_first_steps(session, run.id)
+        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     if not drawn:
         return {}
     fits = True

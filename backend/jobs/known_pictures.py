@@ -144,8 +144,14 @@ class Recognition:
     unknown: int
 
     @property
-    def is_refused(self) -> bool:
-        return self.unknown > MOST_UNKNOWN * self.sampled
+    def refusal(self) -> str:
+        """Why the dataset is refused; "" if it is not."""
+        if self.unknown <= MOST_UNKNOWN * self.sampled:
+            return ""
+        return (
+            f"{self.unknown} of {self.sampled} pictures checked are unlike anything that "
+            f"{_named(self.model)} was trained on: its scores would mean nothing."
+        )
 
 
 def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
@@ -220,9 +226,8 @@ def encode_known(
 
 def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> None:
     """Raises UnknownPictures if the model does not know the dataset's pictures."""
-    recognition = recognise(store, engine, dataset_id, run_id)
-    if recognition.is_refused:
-        raise UnknownPictures(refusal(recognition))
+    if refusal := recognise(store, engine, dataset_id, run_id).refusal:
+        raise UnknownPictures(refusal)
 
 
 def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
@@ -258,14 +263,6 @@ def why_unknown(model: str, picture: str = "It") -> str:
     return (
         f"{picture} is unlike anything that {_named(model)} was trained on: its scores would mean "
         "nothing."
-    )
-
-
-def refusal(recognition: Recognition) -> str:
-    """The message for a refused dataset."""
-    return (
-        f"{recognition.unknown} of {recognition.sampled} pictures checked are unlike anything that "
-        f"{_named(recognition.model)} was trained on: its scores would mean nothing."
     )
 
 

@@ -27,7 +27,6 @@ from backend.progress import Progress, no_progress
 
 #: Suffix of incomplete files.
 PART = ".part"
-_STEP = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -200,13 +199,11 @@ def _continue(
 
 def checksum_of(path: Path, is_large: bool) -> str:
     """SHA-256, or the git blob digest: SHA-1 of length and content."""
-    digest: Any = hashlib.sha256()
+    digest = hashlib.sha256()
     if not is_large:
         digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())
     with path.open("rb") as file:
-        while piece := file.read(_STEP):
-            digest.update(piece)
-    return str(digest.hexdigest())
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:

@@ -71,7 +71,7 @@ def train_candidate(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
-        lacks_steps = trajectory_queries.has_first_steps(session, run.id)
+        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     whole = reads_later_steps(engine.settings.detector) and not lacks_steps
     workers = Workers(engine, root)
     # Scored without a captioner or with another one: compute the missing evidence for training.
@@ -140,7 +140,7 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
         return 0
     run = _run_of(store, row)
     with store.reading() as session:
-        if classifier.needs_steps and trajectory_queries.has_first_steps(session, run.id):
+        if classifier.needs_steps and trajectory_queries.count_first_steps(session, run.id):
             raise TrainingError(
                 f"'{row.name}' needs whole trajectories, and only the first step of some is known. "
                 "Compute the whole trajectories of all pairs first, or train a new classifier."

@@ -159,25 +159,25 @@ def _run(
     store: Store, engine: Engine, dataset_id: int, pools: NoncePools, other_languages: float
 ) -> RunRow:
     info = engine.scorer.info
-    what: dict[str, Any] = {
-        "kind": KIND,
-        "dataset_id": dataset_id,
-        "scorer_kind": info.kind,
-        "model": info.model,
-        "revision": info.revision,
-        "explorer": "",
-        "code_version": VERSION,
-        "parameters": {
-            "nonces": pools.digest,
-            "per_phrase": pools.per_phrase,
-            "basis": info.auxiliary or "s",
-            "limits": info.limits,
-            "version": nonce.VERSION,
-            **({"precision": info.precision} if info.precision != "float32" else {}),
-        },
-    }
     with store.writing() as session:
-        run = run_queries.find_or_start(session, **what)
+        run = run_queries.find_or_start(
+            session,
+            kind=KIND,
+            dataset_id=dataset_id,
+            scorer_kind=info.kind,
+            model=info.model,
+            revision=info.revision,
+            explorer="",
+            code_version=VERSION,
+            parameters={
+                "nonces": pools.digest,
+                "per_phrase": pools.per_phrase,
+                "basis": info.auxiliary or "s",
+                "limits": info.limits,
+                "version": nonce.VERSION,
+                **({"precision": info.precision} if info.precision != "float32" else {}),
+            },
+        )
         return run_queries.record_observed(session, run.id, other_languages=other_languages)
 
 

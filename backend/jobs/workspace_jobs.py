@@ -206,10 +206,9 @@ class Jobs:
         it cannot be loaded, which scoring reports."""
         engine = self.engines.of_dataset(dataset_id)
         try:
-            recognition = known_pictures.recognise(self.store, engine, dataset_id)
+            return known_pictures.recognise(self.store, engine, dataset_id).refusal
         except TracedError:
             return ""
-        return known_pictures.refusal(recognition) if recognition.is_refused else ""
 
     def enrich(self, pair_id: int) -> str:
         """Ask the session's model for richer captions of one pair; returns the outcome in a few

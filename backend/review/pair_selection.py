@@ -123,18 +123,19 @@ _PAGE = 1000
 _SHOWN = 5
 
 
+def read_text(path: Path) -> str:
+    """The text of a file that a user names. Raises SettingsError."""
+    try:
+        return read_regular(path.expanduser()).decode("utf-8-sig")
+    except OSError as problem:
+        raise SettingsError(f"'{path}' cannot be read: {problem.strerror or problem}.") from problem
+    except UnicodeDecodeError as problem:
+        raise SettingsError(f"'{path}' is not UTF-8. Save it as UTF-8.") from problem
+
+
 def read_ids(path: Path) -> list[str]:
     """Ids from a file, one per line; empty lines are skipped. Raises SettingsError."""
-    try:
-        text = read_regular(path.expanduser()).decode("utf-8-sig")
-    except OSError as problem:
-        raise SettingsError(
-            f"The ids in '{path}' cannot be read: {problem.strerror or problem}."
-        ) from problem
-    except UnicodeDecodeError as problem:
-        raise SettingsError(
-            f"The ids in '{path}' are not UTF-8. Save the file as UTF-8."
-        ) from problem
+    text = read_text(path)
     ids = [line for line in text.replace("\r\n", "\n").split("\n") if line]
     if not ids:
         raise SettingsError(f"There is no id in '{path}'. Write one per line.")

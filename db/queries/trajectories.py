@@ -175,12 +175,6 @@ def is_all_judged(session: Session, run_id: int) -> bool:
     return not session.execute(select(waiting)).scalar_one()
 
 
-def has_first_steps(session: Session, run_id: int) -> bool:
-    """Whether only the first step of some trajectory of the run is known."""
-    lacking = exists().where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
-    return bool(session.execute(select(lacking)).scalar_one())
-
-
 def count_first_steps(session: Session, run_id: int) -> int:
     """Number of trajectories of the run of which only the first step is known."""
     lacking = select(func.count()).where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))

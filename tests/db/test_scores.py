@@ -197,7 +197,6 @@ def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
         assert [stored[pair_id].whole for pair_id in ids] == [False, False, True]
-        assert trajectories.has_first_steps(session, run_id)
         assert trajectories.count_first_steps(session, run_id) == 2
 
         def lacking(**which: Any) -> list[int]:

@@ -268,8 +268,7 @@ class Retraining(Scenario):
     def check_end(self, folder: Path) -> None:
         self.check(folder)
         opened = workspace(folder)
-        with opened.store.reading() as session:
-            classifier = classifier_queries.active(session, opened.find("pairs"))
+        classifier = opened.store.read(classifier_queries.active, opened.find("pairs"))
         assert classifier is not None
         assert classifier.basis == "verdicts"
         opened.store.close()

@@ -162,8 +162,7 @@ def test_adopting_on_a_full_disk_keeps_the_classifier_in_use(disk: Path, tmp_pat
             ballast.unlink()
             workspace.jobs.adopt(second)
         assert ranking(workspace) == adopted
-        with workspace.store.reading() as session:
-            report = classifier_queries.get_classifier(session, second).report
+        report = workspace.store.read(classifier_queries.get_classifier, second).report
         assert report["suspects"] == RENEWED
         workspace.store.close()
     assert refused > 1

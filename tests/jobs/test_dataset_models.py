@@ -38,8 +38,7 @@ def pairs(tmp_path: Path) -> str:
 
 
 def model_of_run(workspace: Workspace, dataset: int) -> str:
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, dataset, "score")
+    run = workspace.store.read(run_queries.latest_run, dataset, "score")
     assert run is not None
     return Path(run.model).name
 
@@ -71,8 +70,7 @@ def test_later_commands_and_pages_use_the_remembered_models(
     assert again.review.check_caption(pair, "a dog").s <= 1
     assert again.engines.of_pair(pair).scorer.info.kind == "clip"
     # Datasets of earlier versions remember none: their run says which.
-    with again.store.writing() as session:
-        dataset_queries.remember_models(session, dataset, {})
+    again.store.write(dataset_queries.remember_models, dataset, {})
     assert open_workspace().engines.of_dataset(dataset).settings.model == str(clip)
 
     again.jobs.score(dataset, suggestions=False, model="embedded")  # a second scorer
@@ -227,7 +225,7 @@ def test_a_decision_to_score_anyway_is_remembered(
     assert workspace.review.check_caption(first, "A dog").s <= 1
     again = open_workspace()
     assert again.jobs.score(unknown, suggestions=False).skipped == PHOTOGRAPHS
-    assert not recognise(again.store, again.engine, unknown).is_refused
+    assert not recognise(again.store, again.engine, unknown).refusal
 
 
 def add_pictures(folder: Path, count: int, captions: tuple[str, ...] = ("A dog",)) -> list[str]:

@@ -80,8 +80,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
         workspace.review.decide(pair, 0, "correct" if pair % 2 else "drop")
     candidate = workspace.jobs.run("train", dataset)
     assert candidate.report["captioner"] == captioner.identity
-    with workspace.store.reading() as session:
-        old = detections.detections_of(session, range(1, COUNT + 1))
+    old = workspace.store.read(detections.detections_of, range(1, COUNT + 1))
     workspace.jobs.adopt(candidate.classifier_id)
     with workspace.store.reading() as session:
         new = detections.detections_of(session, range(1, COUNT + 1))

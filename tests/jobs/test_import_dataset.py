@@ -102,8 +102,7 @@ def test_countless_empty_rows_do_not_fill_the_database(
     report = workspace.jobs.import_dataset(tmp_path / "t.parquet")
     assert (report.added, report.problems) == (1, 3_000)
     assert "2,000 further problems are not listed." in report.notes
-    with workspace.store.reading() as session:
-        problems = dataset_queries.list_problems(session, report.dataset_id, limit=9999)
+    problems = workspace.store.read(dataset_queries.list_problems, report.dataset_id, limit=9999)
     assert len(problems) == 1000
 
 
@@ -196,12 +195,10 @@ def test_nothing_is_deleted_if_verdicts_cannot_be_saved_or_a_job_runs(
     with pytest.raises(SettingsError, match="Nothing was deleted"):
         workspace.delete_dataset(dataset_id, tmp_path / "file")
     assert workspace.summary(dataset_id).reviewed == 1
-    with workspace.store.writing() as session:
-        job = job_queries.create_job(session, "score", dataset_id)
+    job = workspace.store.write(job_queries.create_job, "score", dataset_id)
     with pytest.raises(SettingsError, match="job"):
         workspace.delete_dataset(dataset_id)
-    with workspace.store.writing() as session:
-        job_queries.update_job(session, job.id, status="done")
+    workspace.store.write(job_queries.update_job, job.id, status="done")
     workspace.delete_dataset(dataset_id)
     assert workspace.datasets() == []
 

@@ -52,8 +52,7 @@ def ranking(out: Path) -> list[tuple[str, float]]:
 
 def pairs_of(workspace: Workspace, dataset_id: int) -> list[PairRow]:
     """The pairs in the order of the queue."""
-    with workspace.store.reading() as session:
-        pairs = pair_queries.pairs_after(session, dataset_id, 0, EVERY)
+    pairs = workspace.store.read(pair_queries.pairs_after, dataset_id, 0, EVERY)
     return sorted(pairs, key=lambda pair: -(pair.p_error or 0))
 
 

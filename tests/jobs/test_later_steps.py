@@ -68,8 +68,7 @@ def score(workspace: Workspace, folder: Path, which: str | None = None, **how: A
 
 
 def stored(workspace: Workspace, run: int) -> dict[int, trajectories.TrajectoryRow]:
-    with workspace.store.reading() as session:
-        return trajectories.trajectories_of(session, run, range(1, COUNT + 1))
+    return workspace.store.read(trajectories.trajectories_of, run, range(1, COUNT + 1))
 
 
 def probabilities(workspace: Workspace) -> list[float | None]:

@@ -224,8 +224,7 @@ def test_removing_the_default_model_resets_the_default(
     workspace.models.set_default(NAME)
     dataset = workspace.jobs.import_dataset(malformed(tmp_path / "pairs")).dataset_id
     assert workspace.engines.of_dataset(dataset).settings.model == NAME  # at once
-    with workspace.store.writing() as session:
-        dataset_queries.remember_models(session, dataset, {"model": NAME})
+    workspace.store.write(dataset_queries.remember_models, dataset, {"model": NAME})
     removal = workspace.models.deletion_preview(NAME)
     assert (removal.datasets, removal.was_default) == (("pairs",), True)
     assert workspace.models.view(NAME).is_here

@@ -47,8 +47,7 @@ def doubts_of(workspace: Workspace) -> PictureDoubts:
 
 def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
     corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
-    with workspace.store.reading() as session:
-        rows = queue_queries.page(session, QueueFilter(1, order="position"), None, 2).rows
+    rows = workspace.store.read(queue_queries.page, QueueFilter(1, order="position"), None, 2).rows
     return [
         (context, row.caption)
         for row, context in corrector.contexts(rows)

@@ -61,8 +61,7 @@ def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
 
 
 def pairs_of(workspace: Workspace) -> list[PairRow]:
-    with workspace.store.reading() as session:
-        return pair_queries.pairs_after(session, 1, 0, 100)
+    return workspace.store.read(pair_queries.pairs_after, 1, 0, 100)
 
 
 def caption_of(body: dict[str, Any]) -> str:

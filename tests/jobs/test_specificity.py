@@ -89,8 +89,7 @@ def test_a_stopped_measurement_resumes_with_the_same_result(
     sizes(BATCH=10)
     whole = workspace.jobs.run("specificity", 1)
     expected = rows_of(workspace)
-    with workspace.store.writing() as session:
-        queries.keep_only(session, 1, -1)
+    workspace.store.write(queries.keep_only, 1, -1)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("specificity", 1, stop_at(20))
     assert len(rows_of(workspace)) == 20

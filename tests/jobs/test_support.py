@@ -263,18 +263,16 @@ def test_pages_say_that_phrases_are_recognised_in_english_only(
 def test_a_suspect_word_that_the_picture_supports_is_marked(workspace: Workspace) -> None:
     """A word suspect by 0.5 or more whose phrase is above the mean of its kind over the pool."""
     rows, pool, phrases = pairs_and_phrases(workspace)
-    with workspace.store.reading() as session:
-        before = detection_queries.detections_of(session, [row.id for row in rows])
+    before = workspace.store.read(detection_queries.detections_of, [row.id for row in rows])
     objects = [p.basis for row in pool for p in phrases[row.id] if p.kind == 0 and p.basis]
     mean = float(np.mean(objects))
     hints = set()
     for row in rows[:20]:
         for suspicion in (0.45, 0.55):
             suspects = tuple((p.head_start, p.head_end, suspicion) for p in phrases[row.id])
-            with workspace.store.writing() as session:
-                detection_queries.save_detections(
-                    session, [DetectionRow(row.id, row.p_error, suspects)]
-                )
+            workspace.store.write(
+                detection_queries.save_detections, [DetectionRow(row.id, row.p_error, suspects)]
+            )
             for phrase, view in zip(
                 phrases[row.id], workspace.review.open_pair(row.id).phrases or (), strict=True
             ):
@@ -283,8 +281,7 @@ def test_a_suspect_word_that_the_picture_supports_is_marked(workspace: Workspace
                     assert view.suspect_yet_supported == (is_above and suspicion > 0.5)
                     hints.add(view.suspect_yet_supported)
     assert hints == {False, True}
-    with workspace.store.writing() as session:
-        detection_queries.save_detections(session, list(before.values()))
+    workspace.store.write(detection_queries.save_detections, list(before.values()))
     assert len(before) == COUNT
 
 
@@ -315,8 +312,7 @@ def test_words_of_the_dataset_are_not_used_as_nonces(bare: Workspace, tmp_path: 
     captions = ["A Blorf beside a dog.", "The dog.", "Two (snelp)-like boxes."]
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
     bare.jobs.run("support", dataset)
-    with bare.store.reading() as session:
-        run = run_queries.latest_run(session, dataset, support.KIND)
+    run = bare.store.read(run_queries.latest_run, dataset, support.KIND)
     assert run is not None
     assert run.parameters["nonces"] == pools.without(["blorf", "snelp"]).digest
 

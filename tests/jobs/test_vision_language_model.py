@@ -30,8 +30,7 @@ def test_a_dataset_remembers_the_model_and_its_run_the_question(
     model = f"{workspace.settings.model}@{prompt}"
     dataset = workspace.jobs.import_dataset(drawn_folder(tmp_path / "pairs", 6)).dataset_id
     assert workspace.jobs.score(dataset, suggestions=False, model=model).scored == 6
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, dataset, "score")
+    run = workspace.store.read(run_queries.latest_run, dataset, "score")
     assert run is not None
     assert (run.scorer_kind, run.model) == ("vqa", model)
     assert "Is this so? Yes or no.\n{caption}<|im_end|>" in run.parameters["prompt"]

@@ -27,8 +27,7 @@ def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
                 )
             ],
         )
-    with workspace.store.reading() as session:
-        suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
+    suggestions = workspace.store.read(suggestion_queries.list_suggestions, pair_id, kind=None)
     return {suggestion.caption: suggestion.id for suggestion in suggestions}
 
 
