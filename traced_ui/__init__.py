@@ -1,19 +1,17 @@
 """The user interface: one file per page, and shared parts.
 
 listening, server, headers, login, sessions   the web server: access control and page sessions
-api           the same actions for API clients
-layout        header, tabs, shared elements
-review        the review page: one component, which Gradio draws once
-board/        … its scripts: keys, acts, drafts, the prefetched pairs (main.js starts them)
-board         … the answers to their requests;  page_state: what an open page shows
+api, mcp_server   the same actions for programs and language models
+layout        header, tabs, shared elements, theme (and styles.css)
+board/        the scripts of the review page: keys, acts, drafts, the prefetched pairs
+board         … the page itself and the answers to its requests;  page_state: what it shows
 review_actions                                … what each key and click does
 review_page   … and its HTML
 playground, datasets, retrain, export, progress, plane, team     the other pages
 jobs          running jobs and their progress
 keyboard      all key bindings
-templates     templates/ contains all HTML, with autoescaping
+templates     templates/ contains all HTML, with autoescaping; numbers as text
 notebook      a dataset in a notebook: DataFrames, HTML, charts
-highlighting, figures, steps, differences, abstractness, markup   parts of pages
-theme, styles.css                                   the look
+highlighting, figures, differences, trajectory_chart, reasons, support   parts of pages
 messages      user-facing error messages
 """

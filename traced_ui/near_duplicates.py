@@ -14,7 +14,7 @@ from backend.engine.specificity.picture_bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
 from backend.review.near_duplicates import groups_of
 from backend.review.views import DuplicatesView, KeptView
-from backend.workspace import VerdictRow, Workspace
+from backend.workspace import Workspace
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explained, note
@@ -95,8 +95,13 @@ def _done(
         done = workspace.review.keep_one(dataset_id, group, kept_pair, versions, author)
         return note(kept_message(done), "good" if done.dropped else "info"), place
     if action in ("undo", "redo"):
-        what = workspace.review.undo if action == "undo" else workspace.review.redo
-        return _taken(what(dataset_id, author=author), action), place
+        is_undo = action == "undo"
+        move = workspace.review.undo if is_undo else workspace.review.redo
+        verdict = move(dataset_id, author=author)
+        if verdict is None:
+            return note(f"There is nothing to {action}."), place
+        text = f"{'Undone' if is_undo else 'Redone'}: {counted(verdict.together)}."
+        return note(text, "good"), place
     if action == "next-page":
         return "", int(event_value(event, "after", 0))
     if action == "first-page":
@@ -113,13 +118,6 @@ def kept_message(done: KeptView) -> str:
     if done.passed_over:
         message += f" {done.passed_over} decided in the meantime were not changed."
     return message + (" Press Z to undo." if done.dropped else "")
-
-
-def _taken(verdict: VerdictRow | None, action: str) -> str:
-    if verdict is None:
-        return note(f"There is nothing to {action}.")
-    verb = "Undone" if action == "undo" else "Redone"
-    return note(f"{verb}: {counted(verdict.together)}.", "good")
 
 
 def page_html(

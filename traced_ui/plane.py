@@ -108,7 +108,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         """Copy the bounds of the drawn box into the fields; their change updates the link."""
         sides = (
             event_value(event, key, default)
-            for key, default in zip(_SIDES, _WHOLE[:4], strict=True)
+            for key, default in zip(("p_from", "p_to", "icc_from", "icc_to"), _WHOLE, strict=False)
         )
         left, right, low, high = (round(min(1.0, max(0.0, float(side))), 3) for side in sides)
         if upwards == "specificity":
@@ -149,9 +149,6 @@ def _text(name: str, value: float) -> str:
     return f"{math.log(max(1e-9, min(1.0, value))):.4f}"
 
 
-_SIDES = ("p_from", "p_to", "icc_from", "icc_to")
-
-
 def _address(dataset_id: int, fields: dict[str, str]) -> str:
     return f"?dataset={dataset_id}&{as_query(fields)}"
 
@@ -178,12 +175,11 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
         middles = [(place + 0.5) / view.size for place in range(view.size)]
         figure.add_heatmap(
             x=middles, y=middles, z=[[count**0.5 for count in row] for row in ground],
-            customdata=ground, showscale=False, name="pairs",
+            customdata=[[counted(count) for count in row] for row in ground], showscale=False,
+            name="pairs",
             colorscale=[[0, "rgba(59,130,196,0)"], [1, "rgba(59,130,196,.55)"]],
-            hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}: %{{customdata}} pairs"
-            "<extra></extra>",
+            hovertemplate=f"error %{{x:.0%}}, {what} %{{y:.2f}}: %{{customdata}}<extra></extra>",
         )  # fmt: skip
-    named: dict[str, list[Any]] = {}
     if scale := _SCALES.get(colour):
         valued_points = [
             (point, value) for point in points if (value := scale.value(point)) is not None
@@ -201,11 +197,8 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
             "<extra></extra>",
         )  # fmt: skip
         points = []
-    for point in points:
-        named.setdefault(about_caption(point.decision), []).append(point)
     for name, (colour, mark) in VERDICT_LOOKS.items():
-        members = named.get(name, [])
-        if members:
+        if members := [point for point in points if about_caption(point.decision) == name]:
             figure.add_scattergl(
                 x=[point.p_error for point in members], y=[height(point) for point in members],
                 mode="markers",

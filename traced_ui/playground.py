@@ -199,7 +199,9 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         try:
             result = play(image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
-            return refused_html(str(refusal), workspace.models.listed()), "", "", ""
+            models = alternatives(workspace.models.listed())
+            html = render("playground_refused.html", why=str(refusal), alternatives=models)
+            return html, "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)
@@ -272,11 +274,6 @@ def short_time(seconds: float) -> str:
     if seconds < 0.05:
         return "less than 0.1 s"
     return f"{seconds:.1f} s" if seconds < 9.95 else duration(seconds)
-
-
-def refused_html(why: str, views: Sequence[ModelView]) -> str:
-    """A note that the model does not know the picture, with models that may."""
-    return render("playground_refused.html", why=why, alternatives=alternatives(views))
 
 
 def result_html(result: PlaygroundResult, picture: str) -> str:

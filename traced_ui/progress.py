@@ -72,7 +72,8 @@ def expected_figure(view: ProgressView) -> go.Figure:
             x=[(tenth + 0.5) / 10 for tenth in range(10)], y=list(split.tenths), width=0.09,
             name=escape(split.name[:60], quote=False) or "pairs",
             marker={"color": _CURATORS[place % len(_CURATORS)]},
-            hovertemplate="%{y} pairs<extra></extra>",
+            customdata=[counted(pairs) for pairs in split.tenths],
+            hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
     quiet(figure, "chance of error", "pairs")
     figure.update_layout(barmode="stack")

@@ -67,14 +67,15 @@ _POINTER_BYTES = 1024
 
 
 @dataclass(frozen=True)
-class DataFiles:
-    """Tables in order, and the split of each if there is one."""
+class SourceTables:
+    """The tables of a source in order, the split of those that have one, and what was not read."""
 
     tables: list[Path]
     splits: dict[Path, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
-def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
+def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None:
     """The files of one configuration listed in the card; None if it lists nothing.
 
     Raises DatasetFormatError if the card is broken, lists missing files, or lists several
@@ -93,7 +94,7 @@ def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
     return _files(folder, by_split) if by_split else found_files(folder)
 
 
-def found_files(folder: Path) -> DataFiles | None:
+def found_files(folder: Path) -> SourceTables | None:
     """Files and splits inferred from file and folder names, as by `load_dataset(folder)`; None if
     there are no data files."""
     from datasets.data_files import get_data_patterns
@@ -176,7 +177,7 @@ def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[st
 
 def _files(
     folder: Path, by_split: dict[str, list[str]], is_listed: bool = True
-) -> DataFiles | None:
+) -> SourceTables | None:
     from datasets.data_files import resolve_pattern
 
     splits: dict[Path, str] = {}
@@ -201,7 +202,7 @@ def _files(
         return None
     # Without any indication, the library assigns everything to "train".
     says_nothing = list(by_split) == ["train"] and all(p == "**" for p in by_split["train"])
-    return DataFiles(tables, {} if says_nothing else {p: splits[p] for p in tables})
+    return SourceTables(tables, {} if says_nothing else {p: splits[p] for p in tables})
 
 
 def _check_inside(pattern: str) -> None:

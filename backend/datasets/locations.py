@@ -237,7 +237,8 @@ def fetch(address: str, folder: Path, most: float) -> Path:
     location = Location(address)
     files = location.files()
     size = sum(file.size for file in files)
-    if size > min(most, shutil.disk_usage(_existing(folder)).free):
+    existing_folder = next(place for place in (folder, *folder.parents) if place.exists())
+    if size > min(most, shutil.disk_usage(existing_folder).free):
         raise SettingsError(
             f"{location} has {size / 1e9:.1f} GB, more than fits (upload_limit: {most / 1e9:g} GB, "
             "and the free disk). Score it shard by shard instead.",
@@ -256,10 +257,6 @@ def fetch(address: str, folder: Path, most: float) -> Path:
             copied_versions[file.name] = file.version
             marks.write_text(json.dumps(copied_versions), "utf-8")
     return target / files[0].name if str(location).endswith(f"/{files[0].name}") else target
-
-
-def _existing(folder: Path) -> Path:
-    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _files_below(path: Path) -> list[StoredFile]:

@@ -41,6 +41,7 @@ from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_colu
 from backend.datasets.containers import ImageFile, file_of, proved, relative_name
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
+from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
@@ -50,7 +51,6 @@ from backend.datasets.shards import split_of, tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
     METADATA,
-    SourceTables,
     image_folders,
     not_a_table,
     root_of,

@@ -8,13 +8,13 @@ import hashlib
 import os
 import shutil
 import zlib
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.datasets import hub_datasets
 from backend.datasets.annotations import is_mm_imdb
 from backend.datasets.cells import shown
 from backend.datasets.export_row import MARK
+from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.read_options import (
     INSIDE,
     SOURCES,
@@ -100,15 +100,6 @@ METADATA = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SourceTables:
-    """The tables of a source in order, the split of those that have one, and what was not read."""
-
-    tables: list[Path]
-    splits: dict[Path, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
 def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> SourceTables:
     """The tables to read from a folder, by its content; `uncaptioned`: pictures alone will do.
     Raises DatasetFormatError if there are none, naming what there is."""
@@ -120,7 +111,7 @@ def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> So
         return SourceTables(saved)
     ours = (folder / MARK).is_file() and subset is None
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
-        return SourceTables(hub_tables.tables, hub_tables.splits)
+        return hub_tables
     metadata, ignored = _metadata_files(folder)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
     if tables := next(filter(None, kinds), []):

@@ -79,11 +79,6 @@ def test_another_encoding_is_refused_with_what_to_do(
     assert "dataset_coco" not in message
 
 
-def test_an_unknown_encoding_is_refused_immediately(tmp_path: Path) -> None:
-    with pytest.raises(DatasetFormatError, match="no encoding 'klingon'"):
-        read(written(tmp_path, "l.json", CAPTION, "utf-8"), encoding="klingon")
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_utf16_and_utf32_are_detected_and_noted_and_utf8_is_not(tmp_path: Path, form: str) -> None:
     for encoding in ("utf-16", "utf-32", "utf-16-le", "utf-8", "utf-8-sig"):

@@ -269,8 +269,12 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "team/keys.html": lambda text: render("team/keys.html", rows=[[text] * 4], is_login=True),
     "login.html": lambda text: login.login_page(f"/{text}", text),
     "playground.html": checked_in_playground,
-    "playground_refused.html": lambda text: playground.refused_html(
-        text, [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+    "playground_refused.html": lambda text: render(
+        "playground_refused.html",
+        why=text,
+        alternatives=playground.alternatives(
+            [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+        ),
     ),
     "playground_stale.html": lambda text: render("playground_stale.html"),
     "playground_why.html": lambda text: render("playground_why.html", abstractness=text),

@@ -106,8 +106,9 @@ def test_a_typed_correction_is_posted_like_any_verdict(page: Page) -> None:
     assert "A lighthouse at &lt;dusk&gt;." in returned
     assert f'data-returned="{order[0]}"' in returned
     assert page.view(order[0]).decision == "unsure"
-    empty = page.verdict(order[1], "correction", text=" ")
-    assert "caption is empty" in page.post(empty)["returned"]
+    for text, reason in ((" ", "caption is empty"), (page.view(order[1]).caption, "same as the")):
+        wrong = page.verdict(order[1], "correction", text=text)
+        assert reason in page.post(wrong)["returned"]
 
 
 def test_verdicts_are_saved_before_the_page_has_a_state(workspace: Workspace) -> None:

@@ -20,15 +20,6 @@ from traced_ui.board import FILES
 from traced_ui.review_actions import ACTIONS, name_of
 
 
-def test_a_key_for_a_pair_no_longer_on_the_page_writes_nothing(workspace: Workspace) -> None:
-    page = Page(workspace)
-    first = page.pair
-    page.press("correct")
-    message = page.press("drop", pair=first, version=1)
-    assert "nothing was written" in message
-    assert decisions(workspace).count("drop") == 0
-
-
 def test_a_pair_that_another_page_decided_is_not_overwritten(workspace: Workspace) -> None:
     first, two = Page(workspace), Page(workspace)
     pair = first.pair
@@ -138,17 +129,6 @@ def test_visiting_an_address_opens_its_queue(workspace: Workspace) -> None:
     assert "was ignored" in page.press("visit", address={"order": "magic"})
     page.press("visit", address={"text": "zyzzyva", "pair": "no number"})
     assert page.state.pair is None
-
-
-def test_a_typed_correction_is_checked_and_saved(workspace: Workspace) -> None:
-    page = Page(workspace)
-    pair = page.pair
-    assert "same as the caption" in page.press(
-        "correction", text=workspace.review.open_pair(pair).caption
-    )
-    assert "is empty" in page.press("correction", text="  ")
-    page.press("correction", text="  A better <b>caption</b>.  ")
-    assert workspace.review.open_pair(pair).corrected_caption == "A better <b>caption</b>."
 
 
 @pytest.mark.parametrize(
