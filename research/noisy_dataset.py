@@ -3,7 +3,7 @@
 The copy is an ordinary dataset. Each row records whether its caption was corrupted, how, and which
 characters were changed; `noise.json` and the card record the provenance. `evaluate` reads such a
 dataset with `--noise recorded`. Image paths are those of the source, so every format except
-imagefolder must be read with the source's `--image-root`.
+imagefolder must be read with the source's `--image-root`; `evaluate` knows it from `noise.json`.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading import SourcePair, read_dataset
-from backend.datasets.writing import write_dataset
+from backend.datasets.writing import check_target, write_dataset
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
 from backend.errors import DatasetFormatError, SettingsError
@@ -27,6 +27,8 @@ from research.noise.language_model import PROMPT_VERSION, LanguageModelNoise
 
 #: The column of a noisy dataset that records what was done to the caption.
 COLUMN = "noise"
+#: The file in a noisy dataset that says where it comes from.
+PROVENANCE = "noise.json"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def add_noise(
         raise SettingsError(f"The noise rate must lie above 0 and at most at 1, not {rate:g}.")
     if unknown := set(kinds) - set(KINDS):
         raise SettingsError(f"There is no noise {sorted(unknown)}; use {', '.join(KINDS)}.")
+    check_target(out, overwrite)  # errors of a language model take hours
     reader = read_dataset(path, ReadOptions(image_root=image_root))
     pairs = list(reader)[:limit]
     if not pairs:
@@ -81,7 +84,7 @@ def add_noise(
         raise DatasetFormatError(f"'{path.name}' has no caption that allows such an error.")
     provenance = {
         "source": str(path.resolve()),
-        "image_root": str(reader.root),
+        "image_root": str(out.absolute() if format == "imagefolder" else reader.root),
         "pairs": len(pairs),
         "wrong": len(made),
         "kinds": list(kinds),
@@ -94,12 +97,23 @@ def add_noise(
     write_dataset(
         _rows(pairs, noisy), out, format=format, card=_card(path.name, provenance),
         overwrite=overwrite, source_root=reader.root,
-        files={"noise.json": json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"},
+        files={PROVENANCE: json.dumps(provenance, indent=1, ensure_ascii=False) + "\n"},
     )  # fmt: skip
     by_kind = Counter(caption.kind for caption in made)
     return NoiseReport(
         out.resolve(), len(pairs), len(made), dict(by_kind), len(reader.problems), provenance
     )
+
+
+def image_root_of(path: Path) -> Path | None:
+    """The folder that the image paths of a noisy copy are relative to, if it is on this machine;
+    None for an ordinary dataset."""
+    try:
+        provenance = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
+        root = Path(provenance["image_root"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return root if root.is_dir() else None
 
 
 def recorded(pair: SourcePair) -> dict[str, Any] | None:

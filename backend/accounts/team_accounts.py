@@ -66,9 +66,8 @@ def hashed(password: str) -> str:
 
 def is_right(password: str, password_hash: str | None) -> bool:
     """Whether the password matches the hash. `password_hash`: None if there is no account."""
-    no_account = (
-        _hash_of_no_account()
-    )  # computed in any case: the first login takes as long for every name
+    # Computed in any case: the first login takes as long for every name.
+    no_account = _hash_of_no_account()
     try:
         _HASHER.verify(password_hash or no_account, password[:LONGEST])
     except (VerificationError, InvalidHashError):

@@ -53,7 +53,7 @@ def write_dataset(
     is_resumable = EXPORT_FORMATS[format].is_resumable
     try:
         _clear_up(out, part if is_resumable else None)
-        _check_target(out, overwrite)
+        check_target(out, overwrite)
     except OSError as problem:
         raise _not_written(out, problem) from problem
     if out.resolve() == root or root.is_relative_to(out.resolve()):
@@ -93,7 +93,8 @@ def _not_written(out: Path, problem: OSError) -> ExportError:
     )
 
 
-def _check_target(out: Path, overwrite: bool) -> None:
+def check_target(out: Path, overwrite: bool) -> None:
+    """Raises ExportError if the folder `out` holds what must not be replaced."""
     if out.is_file() or out.is_symlink():
         raise ExportError(f"{out} is a file. Give the name of a folder.")
     if not out.exists():

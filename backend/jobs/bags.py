@@ -105,7 +105,10 @@ def make_bags(
     Raises SettingsError for an invalid size or if there are no stored vectors, DatasetError
     for an exclusion file that names none of the bags, ExportError if nothing can be written.
     """
-    struck = _struck(strike)
+    struck: set[str] = set()
+    if strike is not None:
+        lines = text_of(strike).split("\n")
+        struck = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
     vectors = picture_vectors(store, engine, dataset_id)
     pictures = _pictures(store, dataset_id)
     names = list(pictures)
@@ -174,13 +177,6 @@ def _means(engine: Engine, pictures: Sequence[Picture], progress: Progress) -> n
         progress(min(first + _BATCH, len(captions)), len(captions), "Reading captions")
     assert total is not None
     return total
-
-
-def _struck(path: Path | None) -> set[str]:
-    if path is None:
-        return set()
-    lines = text_of(path).split("\n")
-    return {line.strip() for line in lines if line.strip() and not line.startswith("#")}
 
 
 def _write_csv(path: Path, bags_by_size: dict[int, list[Bag]], ids: Sequence[str]) -> None:

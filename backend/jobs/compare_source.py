@@ -209,9 +209,8 @@ def revision(
         has_moved = split_proof(row.image_path)[0] != split_proof(stored_row.image_path)[0]
         if picture == "other" or (picture == "unknown" and not has_moved):
             return None
-        if (
-            row.caption != stored_row.caption
-        ):  # an id that is derived from the caption stays with it
+        if row.caption != stored_row.caption:
+            # An id that is derived from the caption stays with it.
             row = replace(row, external_id=stored_row.external_id)
         row = replace(row, caption=stored_row.caption, split=stored_row.split)
     if row.image_path == stored_row.image_path and not _has_other_text(row, stored_row):

@@ -38,7 +38,6 @@ from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.classifier_queries import ClassifierRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.statements import lock_dataset
@@ -136,9 +135,10 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
         # Its probabilities exist already; for its training pairs they come from cross-fitting, and
         # recomputing them would use a classifier that has seen these pairs.
         if row.report.get("suspects") == RENEWING:  # a kill left stale ones
-            _follow(store, _run_of(store, row), classifier_id)
+            run = store.read(run_queries.get_run, int(row.report["run"]))
+            _follow(store, run, classifier_id)
         return 0
-    run = _run_of(store, row)
+    run = store.read(run_queries.get_run, int(row.report["run"]))
     with store.reading() as session:
         if classifier.needs_steps and trajectory_queries.count_first_steps(session, run.id):
             raise TrainingError(
@@ -165,10 +165,6 @@ def _follow(store: Store, run: RunRow, classifier_id: int) -> None:
     if newest is None or newest.id == run.id:
         judge_rest(store, run)
     store.write(classifier_queries.amend_report, classifier_id, suspects=RENEWED)
-
-
-def _run_of(store: Store, row: ClassifierRow) -> RunRow:
-    return store.read(run_queries.get_run, int(row.report["run"]))
 
 
 def _decided_by_people(

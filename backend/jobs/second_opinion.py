@@ -14,7 +14,6 @@ from threading import Event
 
 import numpy as np
 from PIL import Image
-from sqlalchemy.orm import Session
 
 from backend.datasets.daemon_pool import DaemonPool
 from backend.engine.correction.prompting import LONGEST_CAPTION, encoded
@@ -283,11 +282,10 @@ def _take_effect(
     if signs != before and classifier is not None:
         change = np.array([signs.get(id, 0.0) - before.get(id, 0.0) for id in ids])
         after = with_opinions(np.array(p_errors), change, classifier.opinion_weight)
-
-        def activate(session: Session) -> None:
-            queries.save_signs(session, dataset_id, signs)
-
-        use_ranking(store, dataset_id, np.array(ids, np.int64), after, activate)
+        use_ranking(
+            store, dataset_id, np.array(ids, np.int64), after,
+            lambda session: queries.save_signs(session, dataset_id, signs),
+        )  # fmt: skip
     if active is not None:
         renew_suspects(store, scored, active.id, sorted(opinions))
     measure_disagreement(store, dataset_id)

@@ -15,7 +15,6 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.reports import count_of
 from backend.jobs.stored_rows import in_order, to_suspects, to_trajectory
 from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView, shown
 from backend.store import Store
@@ -221,5 +220,5 @@ def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:
         return "not scored yet"
     verdicts = int(classifier.report.get("verdicts", 0))
     if verdicts:
-        return f"{count_of(verdicts, 'verdict')} and injected noise"
+        return f"{verdicts} verdict{'s' * (verdicts != 1)} and injected noise"
     return str(classifier.report.get("basis_note") or "injected noise, no verdicts yet")

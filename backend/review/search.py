@@ -121,11 +121,12 @@ class PairSearch:
             raise SettingsError(f"'{like}' is not a search; there are {', '.join(WAYS)}.")
         if way == "confused":
             return self._confused(dataset_id, pair_id)
-        index = (
-            self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
-            if way == "caption"
-            else self._images(dataset_id)
-        )
+        if way == "caption":
+            index = self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
+        else:
+            run = self._store.read(run_queries.latest_run, dataset_id, "score")
+            file = stored_images(self._store, self._engine, run)
+            index = self._index(file.path, file.width)
         return self._answer(dataset_id, way, number, index)
 
     def _confused(self, dataset_id: int, pair_id: int) -> tuple[int, ...]:
@@ -164,11 +165,6 @@ class PairSearch:
             while len(self._answers) > _KEPT:
                 self._answers.popitem(last=False)
         return pair_ids
-
-    def _images(self, dataset_id: int) -> Nearest:
-        run = self._store.read(run_queries.latest_run, dataset_id, "score")
-        file = stored_images(self._store, self._engine, run)
-        return self._index(file.path, file.width)
 
     def _index(self, path: Path, width: int) -> Nearest:
         with self._lock:

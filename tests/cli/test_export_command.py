@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 from typer.testing import CliRunner
 
 import app as program
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
-from tests.fixtures.hub_server import TOKEN, Hub, Repository, hub_server, use_hub
+from tests.fixtures.hub_server import TOKEN, Hub, Repository, hub_server, set_constants, use_hub
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -70,13 +69,11 @@ def environment(imported: Path, tmp_path: Path, hub: Hub) -> dict[str, str]:
 
 @pytest.fixture
 def run(environment: dict[str, str], tmp_path: Path, hub: Hub) -> Iterator[Run]:
-    """The command in this process, without a terminal. The hub's library reads the environment when
-    it is imported, so its constants are patched."""
+    """The command in this process, without a terminal."""
     with pytest.MonkeyPatch.context() as patched:
         use_hub(patched, hub.url, tmp_path / "hf" / "hub")
-        patched.setattr(constants, "HF_HUB_OFFLINE", False)
-        patched.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        patched.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "hf" / "token"))
+        token = str(tmp_path / "hf" / "token")
+        set_constants(patched, HF_HUB_OFFLINE=False, HF_HUB_DISABLE_XET=True, HF_TOKEN_PATH=token)
 
         def command(*arguments: str, **more: str) -> tuple[int, str, str]:
             done = CliRunner().invoke(program.app, arguments, env={**environment, **more})

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.datasets.containers import file_of
 from backend.datasets.images import (
     ImageLimits,
     cached_thumbnail,
@@ -22,7 +21,7 @@ from backend.datasets.images import (
 )
 from backend.datasets.shard_writing import image_and_ending
 from backend.errors import ExportError, ImageError
-from tests.datasets.folders import encoded, image_folder, picture, read, write
+from tests.datasets.folders import encoded, picture, write
 from tests.tree import ROOT, modules
 
 #: Pillow would start another program for it.
@@ -122,17 +121,6 @@ def test_only_regular_files_are_opened(tmp_path: Path, make: Callable[[Path], No
         cached_thumbnail(path, 104, tmp_path / "cache")
     with pytest.raises(ExportError, match="not a regular file"):
         image_and_ending(path)
-
-
-def test_a_fifo_among_the_images_costs_only_its_row(tmp_path: Path) -> None:
-    rows = [{"file_name": name, "caption": "A dog."} for name in ("a.png", "pipe.png", "b.png")]
-    folder = image_folder(tmp_path / "pairs", rows, ("a.png", "b.png"))
-    os.mkfifo(folder / "pipe.png")
-    pairs, reader = read(folder)
-    assert [file_of(pair.image_path) for pair in pairs] == [folder / "a.png", folder / "b.png"]
-    (problem,) = reader.problems
-    assert problem.row == 2
-    assert "not a regular file" in problem.message
 
 
 @pytest.mark.parametrize(

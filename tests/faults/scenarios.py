@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from huggingface_hub import constants
 from PIL import Image
 
 from backend.datasets.fetching import Limits
@@ -40,7 +39,7 @@ from db.queries import classifier_queries, pairs, runs, trajectories, verdict_qu
 from research.scenes import demo
 from tests.db.building import decided_pairs, write_first_release
 from tests.faults.stored_scores import stored
-from tests.fixtures.hub_server import PublishedModel, hub_server, use_hub
+from tests.fixtures.hub_server import PublishedModel, hub_server, set_constants, use_hub
 
 
 class Scenario(ABC):
@@ -410,7 +409,7 @@ class DownloadingModel(Scenario):
         with self._hub(folder), hub_server() as hub, pytest.MonkeyPatch.context() as patch:
             hub.models[self._NAME] = PublishedModel(self._COMMIT, files)
             use_hub(patch, hub.url, folder / "hub")
-            patch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+            set_constants(patch, DOWNLOAD_CHUNK_SIZE=1 << 16)
             model_download.download(self._NAME)
             starts = [start for name, start in hub.ranges if name == "model.safetensors"]
             assert all(start >= self._came for start in starts), "downloaded again"
@@ -433,7 +432,7 @@ class DownloadingModel(Scenario):
     @contextmanager
     def _hub(self, folder: Path) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
+            set_constants(patch, HF_HUB_CACHE=str(folder / "hub"))
             yield
 
 

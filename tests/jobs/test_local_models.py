@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 
 from backend.engine import hub_cache
 from backend.engine.presets import PRESETS
@@ -13,6 +12,7 @@ from backend.errors import SettingsError
 from backend.jobs.model_manager import MODEL_TYPES, licence_in
 from backend.workspace import Workspace
 from db.queries import dataset_queries
+from tests.fixtures.hub_server import set_constants
 
 NAME = "somebody/tiny-clip"
 COMMIT = "fedcba9876543210fedcba9876543210fedcba98"
@@ -20,7 +20,7 @@ COMMIT = "fedcba9876543210fedcba9876543210fedcba98"
 
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    set_constants(monkeypatch, HF_HUB_CACHE=str(tmp_path / "hub"))
 
 
 def put_in_cache(name: str, **files: str) -> None:

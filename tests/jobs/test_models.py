@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from huggingface_hub import constants
 
 from backend.engine import hub_cache, presets
 from backend.engine.presets import PRESETS, Checkpoint, Preset
@@ -20,7 +19,7 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries
 from tests.checkpoints import random_clip
 from tests.datasets.folders import malformed
-from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
+from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, set_constants, use_hub
 from tests.fixtures.shared import SharedFolder
 
 NAME = "somebody/tiny-clip"
@@ -98,7 +97,7 @@ def test_an_incomplete_download_is_reported_with_how_to_complete_it(hub: Hub) ->
 
 def test_a_broken_connection_is_resumed(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
-    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    set_constants(monkeypatch, DOWNLOAD_CHUNK_SIZE=1 << 16)
     hub.breaks_after = len(hub.models[NAME].files["model.safetensors"]) // 3 + 1
     download(NAME)
     starts = [start for name, start in hub.ranges if name == "model.safetensors"]

@@ -142,7 +142,3 @@ def test_a_failed_download_says_what_to_copy(
     with pytest.raises(gr.Error, match="Only an adjudicator"):
         clicked(NAME, workspace, unfamiliar, "bob")
     assert len(workspace.jobs.recent()) == 1
-
-
-def test_models_that_are_not_installed_are_not_offered(workspace: Workspace) -> None:
-    assert playground.models_here(workspace) == ["embedded"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from huggingface_hub import constants
 
 from backend.engine import hub_cache
 from backend.engine.trajectories.exploring import Exploring
@@ -17,6 +16,7 @@ from research.evaluation.labelled import from_dataset
 from research.evaluation.result_tables import markdown, published
 from research.evaluation.scored import LabelledSource
 from tests.checkpoints import drawn_folder, random_blip, random_clip
+from tests.fixtures.hub_server import set_constants
 from tests.fixtures.sizes import Sizes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -26,7 +26,7 @@ FLICKR, COCO = papers_setting.BLIP.values()
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable], None]:
     """Puts random weights into an empty hub cache, under a published name."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    set_constants(monkeypatch, HF_HUB_CACHE=str(tmp_path / "hub"))
 
     def put(name: str, make: Callable[[Path], Path]) -> None:
         folder = hub_cache.folder_of(name)

@@ -99,9 +99,7 @@ def small_dataset(tmp_path: Path) -> Path:
 
 
 def test_recorded_noise_is_read_from_the_dataset(small_dataset: Path, tmp_path: Path) -> None:
-    add_noise(
-        small_dataset, tmp_path / "noisy", kinds=["fine_grained"], rate=0.4, format="imagefolder"
-    )
+    add_noise(small_dataset, tmp_path / "noisy", kinds=["fine_grained"], rate=0.4)
     result = from_dataset(tmp_path / "noisy", None, 60, "recorded", 0)
     test = test_half(result, 0)
     truth = {name: float(wrong) for name, wrong in zip(result.ids, result.wrong, strict=True)}
