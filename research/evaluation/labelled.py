@@ -18,7 +18,7 @@ from backend.engine.noise.fine_grained import FineGrainedNoise
 from backend.engine.noise.injection import ImageCaption, inject
 from backend.errors import DatasetFormatError, ImageError
 from research.evaluation.metrics import Wrong
-from research.noisy_dataset import recorded
+from research.noisy_dataset import image_root_of, recorded
 from research.scenes.caption_reading import claims_of
 from research.scenes.grammar import Description, describe
 from research.scenes.noise import BalancedNoise, noun_swap, random_swap
@@ -159,7 +159,7 @@ def from_dataset(
     errors. Swaps stay within the training or test half. Raises DatasetFormatError if there are too
     few usable pairs or labels are missing.
     """
-    pairs = _usable_pairs(path, image_root)
+    pairs = _usable_pairs(path, image_root or image_root_of(path))
     rng = np.random.default_rng(seed)
     held_out = [pair for pair in pairs if (pair.split or "").lower() == "test"]
     others = [pair for pair in pairs if (pair.split or "").lower() != "test"]
