@@ -55,7 +55,7 @@ class VersionConflict(Exception):
         now = "is undecided" if current.decision is None else f"is '{current.decision}'"
         by = f" by {current.decided_by}" if current.decided_by else ""
         super().__init__(
-            f"Pair {current.pair_id} changed while you were looking at it: it now {now}{by} "
+            f"The pair changed while you were looking at it: it now {now}{by} "
             f"(version {current.version}, you saw version {expected_version}). Look at it again, "
             "then decide."
         )

@@ -127,6 +127,7 @@ def answer(page: OpenPage, post: Post) -> dict[str, Any]:
         saved += [(before, {})] if is_given else []
     elif page.state.dataset is not None:
         try:
+            page.check_author(page.state.author)
             if post.redraw:
                 page.refresh()
                 parts = page.parts()

@@ -39,6 +39,8 @@ class TagChange(BaseModel):
 class PageState(BaseModel):
     """What a page shows: a dataset, a queue (`filter`, as in its address) and a pair of it."""
 
+    #: The curator who opened it.
+    author: str = Field("", max_length=300)
     dataset: int | None = None
     pair: int | None = None
     filter: dict[str, str] = Field(default_factory=lambda: dict(START))

@@ -39,8 +39,9 @@ class Candidate(NamedTuple):
 
 
 def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
-    """The newest of `classifiers` and what its use would change; None if it is in use."""
-    if not classifiers or classifiers[0].active:
+    """The newest of `classifiers` and what its use would change; None if it is in use or was
+    declined."""
+    if not classifiers or classifiers[0].active or classifiers[0].report.get("declined"):
         return None
     newest = classifiers[0]
     report = newest.report
@@ -69,13 +70,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         classifier = gr.Dropdown([], label="Error finder", elem_id="classifier", scale=3)
         use = gr.Button("Use this one", elem_id="adopt-chosen", scale=1)
     labels_form.build(workspace, dataset)
-    declined_id = gr.State(None)  # the candidate that was declined here
 
-    def shown(dataset_id: int | None, declined: int | None = None) -> tuple[Any, ...]:
+    def shown(dataset_id: int | None) -> tuple[Any, ...]:
         classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         candidate = candidate_of(classifiers)
-        if candidate is not None and candidate.classifier_id == declined:
-            candidate = None
         reviewed = workspace.review.counts(dataset_id).reviewed if dataset_id is not None else 0
         options = [
             (f"{c.name} ({c.kind})" + (", in use" if c.active else ""), c.id) for c in classifiers
@@ -108,8 +106,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     @guarded
     def decline(dataset_id: int | None) -> tuple[Any, ...]:
         rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
-        declined = rows[0].id if rows else None
-        return declined, *shown(dataset_id, declined)
+        if rows:
+            workspace.jobs.decline(rows[0].id)
+        return shown(dataset_id)
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
@@ -129,7 +128,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     start.click(begin_training, [dataset], started, **QUIET)
     adopt.click(use_newest, [dataset], started, **QUIET)
     use.click(begin_adopting, [dataset, classifier], started, **QUIET)
-    keep.click(decline, [dataset], [declined_id, *tables], **QUIET)
+    keep.click(decline, [dataset], tables, **QUIET)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **QUIET)
     dataset.change(unfollowed, None, started, **QUIET)
     gr.on(None, shown, [dataset], tables, **QUIET)

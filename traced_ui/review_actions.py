@@ -97,9 +97,11 @@ class Selected(NamedTuple):
 
 
 class Act(BaseModel):
-    """A key or a click. `pair`, `version`, `fingerprint` and `name`: the pair on the screen."""
+    """A key or a click. `author`: whose page it comes from ("": not known); `pair`, `version`,
+    `fingerprint` and `name`: the pair on the screen."""
 
     action: str = Field(max_length=40)
+    author: str = Field("", max_length=300)
     pair: int | None = None
     version: int = 0
     fingerprint: str | None = Field(None, max_length=64)
@@ -169,9 +171,19 @@ class OpenPage:
         #: What verdicts do not change may have changed.
         self._is_outdated = False
 
+    def check_author(self, author: str) -> None:
+        """Raises SettingsError for what comes from another curator's page: somebody else has logged
+        in since, in another tab, and nothing may be written under their name."""
+        if author and author != self.author:
+            raise SettingsError(
+                f"This page is {author}'s, and {self.author} is logged in now: nothing was saved. "
+                "Log in again, or reload the page."
+            )
+
     def perform(self, act: Act) -> Parts:
         """Handle one key or click; returns the parts of the page that change."""
         try:
+            self.check_author(act.author)
             if self.state.grid and is_verdict(act.action):
                 return _message(note("Select pairs first: click them, or all with Ctrl+A."))
             handler = ACTIONS.get(name_of(act.action))
@@ -189,6 +201,7 @@ class OpenPage:
         """Open the dataset, the queue and the pair named in an address, or the first pair of the
         default queue. `act.dataset`: the dataset if the address names none."""
         state, address = self.state, act.address
+        state.author = self.author
         self._is_outdated = True
         known_ids = {summary.id for summary in self.workspace.datasets()}
         named = id_in(address.get("dataset", ""))
@@ -304,6 +317,7 @@ class OpenPage:
     def save(self, act: Act) -> dict[str, str]:
         """Write a verdict, whatever the page shows now; returns what the page reports about it.
         Raises TracedError, with nothing written."""
+        self.check_author(act.author)
         is_accepted = is_verdict(act.action) and act.action not in DECISIONS
         if act.pair is None or (
             act.suggestion is None if is_accepted else act.action not in DECISIONS
@@ -317,7 +331,8 @@ class OpenPage:
             fingerprint=act.fingerprint,
         )  # fmt: skip
         self.state.advance()
-        return {"verdict": _now(verdict), "name": act.name or f"pair {act.pair}"}
+        name = act.name or self.review.open_pair(act.pair).external_id[:60]
+        return {"verdict": _now(verdict), "name": name}
 
     def _suggestion(self, act: Act) -> int | None:
         """The id of an accepted suggestion: named by the page, or the one with that number; None if
@@ -856,7 +871,7 @@ class OpenPage:
                 stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
             else:
                 clear = part("button", "view", "Clear the filters")
-                text = "No pair fits these filters."
+                text = "No pair is left in this queue, or none fits its filters."
                 stage = review_page.empty("Nothing to show", text, clear)
             parts["stage"] = stage
         elif state.grid:

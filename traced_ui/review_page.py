@@ -429,7 +429,7 @@ def table(
         values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
         values["tag"] = "; ".join(tags.get(row.pair_id, ()))
         numbers = {name: getattr(row, name) for name in _PLAIN}
-        values |= {name: "" if n is None else f"{n:.4g}" for name, n in numbers.items()}
+        values |= {name: "" if n is None else f"{n:.3f}" for name, n in numbers.items()}
         values["decision"] = LISTED[decision] if decision else ""
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         lines.append((row, values, fingerprint))

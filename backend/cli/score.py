@@ -342,13 +342,17 @@ def progress_(
         workspace = open_workspace(load_settings({"database": db}))
         view = progress_of(workspace.store, workspace.find(dataset))
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
-        if view.remaining is None:
-            summary += (
-                "How many errors remain is unknown: review some pairs in the order 'check a "
-                "random sample' to estimate it."
-            )
-        elif view.reviewed == view.total:
+        if view.reviewed == view.total:
             summary += "Every pair is decided: 0 errors remain."
+        elif view.remaining is None or not view.remaining.is_enough:
+            expected = "How many errors remain is unknown"
+            if view.expected_left:
+                about = f"{view.expected_left:.0f}"
+                expected = f"About {about} errors remain if the chances of error are right"
+            summary += (
+                f"{expected}: review some pairs in the order 'check a random sample' for an "
+                "estimate."
+            )
         else:
             left = view.remaining
             summary += (

@@ -62,7 +62,7 @@ def dataset_card(
         "",
         f"{counts.kept} of {counts.total} image-caption pairs. {counts.corrected} captions were "
         f"corrected, {counts.edited} edited in bulk and {counts.enriched} enriched; "
-        f"{counts.tagged} pairs are kept with a tag.",
+        f"{counts.tagged} {'pair is' if counts.tagged == 1 else 'pairs are'} kept with a tag.",
         "",
         "| what became of the pairs | pairs |",
         "|---|---|",

@@ -229,6 +229,10 @@ class Jobs:
         """See `backend.jobs.retrain.adopt`."""
         return retrain.adopt(self.store, classifier_id, progress)
 
+    def decline(self, classifier_id: int) -> None:
+        """Record that a new classifier is not to be used; it can still be adopted."""
+        self.store.write(classifier_queries.amend_report, classifier_id, declined=True)
+
     def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
         """See `backend.jobs.export_dataset.count`."""
         return export_dataset.count(self.store, dataset_id, choice)

@@ -61,6 +61,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         trained = classifier_queries.list_classifiers(session, dataset_id)
         # Verdicts say more than the chances: from then on `remaining` does.
         chances = [] if counts.reviewed else queries.chances(session, dataset_id)
+        expected_left = queries.expected_among_undecided(session, dataset_id)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(decided)
@@ -87,6 +88,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
+        expected_left=expected_left,
         whole=whole,
     )
 

@@ -186,10 +186,11 @@ class Queue:
         return counts
 
     def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
-        """The errors that are left, estimated on request or after every `ESTIMATED_EVERY` verdicts,
-        because every key press needs them."""
+        """The errors that are left, estimated on request or after every hundredth of the pairs, at
+        most `ESTIMATED_EVERY` verdicts, because every key press needs them."""
         dataset_id, undecided = counts.dataset_id, counts.total - counts.reviewed
-        progress = (counts.total, counts.reviewed // ESTIMATED_EVERY, undecided == 0)
+        every = max(1, min(ESTIMATED_EVERY, counts.total // 100))
+        progress = (counts.total, counts.reviewed // every, undecided == 0)
         key = (self._store.reader, dataset_id)
         estimated_at, estimate = self._caches.estimates.get(key, (None, None))
         if estimate is None or is_anew or progress != estimated_at:

@@ -321,7 +321,7 @@ def _corrected(session: Session, pair_id: int, text: str | None, suggestion_id: 
         text = next((row.caption for row in suggestions if row.id == suggestion_id), None)
     text = (text or "").strip()
     if not text:
-        raise SettingsError("The corrected caption is empty. Type one, or choose 'drop'.")
+        raise SettingsError("The corrected caption is empty. Type one.")
     if "\0" in text:
         raise SettingsError("The corrected caption contains a NUL character. Remove it.")
     if len(text) > LONGEST_EDIT:

@@ -239,8 +239,9 @@ class Retraining:
 @dataclass(frozen=True)
 class ProgressView:
     """How far a review has come. `pace`: (curator, day, verdicts); `errors_by_decided`: (pairs
-    decided, errors among them) along the way; `remaining`: None until pairs have
-    been sampled at random."""
+    decided, errors among them) along the way; `remaining`: None until pairs have been sampled at
+    random; `expected_left`: errors among the pairs without a verdict, as far as the chances of
+    error are right."""
 
     total: int
     reviewed: int
@@ -255,6 +256,7 @@ class ProgressView:
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
+    expected_left: float = 0.0
     whole: "Whole | None" = None
 
 

@@ -129,7 +129,7 @@ def test_a_view_is_saved_and_a_link_restores_it(page: Page, site: Site) -> None:
     colleague.close()
 
 
-def test_progress_estimates_the_remaining_errors_from_a_random_sample(page: Page) -> None:
+def test_progress_tells_what_the_chances_say_until_a_sample_is_large_enough(page: Page) -> None:
     reviewed = page.locator("#traced-queue .progress").first
     before = reviewed.text_content() or ""
     page.locator("#traced-queue [data-filter=order]").select_option("random")
@@ -138,8 +138,8 @@ def test_progress_estimates_the_remaining_errors_from_a_random_sample(page: Page
         press(page, key)
     go_to(page, "progress")
     cards = page.locator("#progress-cards")
-    expect(cards).to_contain_text("errors that remain, about")
-    expect(cards).to_contain_text("95 % confidence")
+    expect(cards).to_contain_text("errors expected, about")
+    expect(cards).to_contain_text("drawn at random")
     expect(page.locator("#progress-found .js-plotly-plot")).to_be_visible()
     expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
     go_to(page, "review")

@@ -66,8 +66,8 @@ class Page:
         """How an act names a pair on the screen."""
         view = self.view(pair)
         return {
-            "pair": pair, "version": view.version, "fingerprint": view.fingerprint,
-            "name": view.external_id,
+            "author": self.state.author, "pair": pair, "version": view.version,
+            "fingerprint": view.fingerprint, "name": view.external_id,
         }  # fmt: skip
 
 

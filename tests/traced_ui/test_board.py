@@ -156,6 +156,23 @@ def test_no_pair_is_prefetched_for_two_people(workspace: Workspace) -> None:
     assert following(ben), "what is not ready any more is for others"
 
 
+def test_nothing_is_saved_under_the_name_of_who_logged_in_meanwhile(workspace: Workspace) -> None:
+    """In another tab: cookies are those of the browser."""
+    page = Page(workspace, curator="Ada")
+    first, waiting = page.pair, page.verdict(page.pair, "drop")
+    page.curator = "Ben"
+    done = page.post(waiting)
+    assert (done["saved"], "Ada" in done["returned"]) == ([], True)
+    assert done["ahead"] is None
+    assert "Ben is logged in" in page.press("correct")
+    assert "Ben is logged in" in page.press("undo")
+    assert page.view(first).history == ()
+    page.send("visit", dataset=1)
+    of_ben = page.pair
+    page.press("correct")
+    assert [act.author for act in page.view(of_ben).history] == ["Ben"]
+
+
 def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(workspace: Workspace) -> None:
     """Claims expire after a long break."""
     ada = Page(workspace, curator="Ada")

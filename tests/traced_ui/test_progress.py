@@ -11,6 +11,7 @@ from db.queries.plots import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,
+    cards_html,
     expected_figure,
     expected_html,
     found_figure,
@@ -35,6 +36,16 @@ def test_charts_and_tables_escape_names() -> None:
     shown = tables_html(VIEW)
     assert "&lt;i&gt;first (in use)" in shown
     assert "0.900" in shown
+
+
+def test_a_small_sample_gives_no_estimate() -> None:
+    shown = cards_html(VIEW)
+    assert "errors that remain, about" in shown
+    assert "from 60 pairs sampled at random" in shown
+    small = replace(VIEW, remaining=remaining_errors(0.4, 900, 1, 0, 4), expected_left=206.0)
+    assert "206" in cards_html(small)
+    assert "errors that remain" not in cards_html(small)
+    assert "unknown" in cards_html(replace(VIEW, remaining=None))
 
 
 def test_calibration_has_intervals_and_a_single_day_is_one_bar_of_many() -> None:

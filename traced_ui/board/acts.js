@@ -11,7 +11,7 @@ const UNMIXED = "traced-unmixed";  // pairs drawn at random are not mixed in
 const NOTE = "#traced-steps details.note textarea";
 
 /** @type {any} the page's state, as the server returned it, with the pair that is shown now */
-export let state = { dataset: null, pair: null, visited: [], sampled: [], is_mixed: !localStorage.getItem(UNMIXED) };
+export let state = { author: "", dataset: null, pair: null, visited: [], sampled: [], is_mixed: !localStorage.getItem(UNMIXED) };
 let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
 let isPainted = true;  // the stage has been painted on the screen
 /** @type {any[]} keys pressed while an act was under way: {action, text, pair} */
@@ -92,8 +92,8 @@ function take(answer, request) {
 
 /** The pair on the screen, as an act names it. */
 function seen() {
-  const s = stage()?.dataset;
-  return s ? { pair: Number(s.pair), version: Number(s.version), fingerprint: s.fingerprint, name: s.name, note: one(NOTE)?.value ?? "" } : {};
+  const s = stage()?.dataset, { author } = state;
+  return s ? { author, pair: Number(s.pair), version: Number(s.version), fingerprint: s.fingerprint, name: s.name, note: one(NOTE)?.value ?? "" } : { author };
 }
 
 /** @param {string[]} actions */

@@ -49,7 +49,7 @@ let openTab = "signs";
 listen("toggle", ({ target }) => {
   const { tab } = target.dataset;
   if (tab && tab !== "note" && target.open) openTab = tab;
-  else if (tab === openTab && target.isConnected) openTab = "";
+  else if (tab === openTab && target.isConnected && !one("#traced-steps details.note[open]")) openTab = "";
 }, true);
 onPaint("steps", (isSame) => {
   const tab = one(`#traced-steps [data-tab="${openTab}"]`);
