@@ -45,12 +45,12 @@ class VerdictText:
 #: The texts of an accepted enrichment, which is stored as a correction.
 ENRICHMENT = VerdictText("Enrich", "✎ enriched", "Enriched.", "correct")
 TEXTS: dict[Decision, VerdictText] = {
-    "correct": VerdictText("Right", "✓ correct", "Correct.", "correct"),
+    "correct": VerdictText("Right", "✓ right", "Right.", "correct"),
     "correction": VerdictText("Fix", "✎ corrected", "Corrected.", "wrong"),
-    "drop": VerdictText("Remove", "✕ dropped", "Wrong: dropped.", "wrong"),
-    "wrong": VerdictText("Wrong", "✕ wrong", "Wrong: labelled.", "wrong"),
-    "abstract": VerdictText("Vague", "~ abstract", "Abstract.", "abstract"),
-    "unsure": VerdictText("Not sure", "? unsure", "Unsure.", "unsure"),
+    "drop": VerdictText("Remove", "✕ removed", "Removed.", "wrong"),
+    "wrong": VerdictText("Wrong", "✕ wrong", "Wrong.", "wrong"),
+    "abstract": VerdictText("Vague", "~ vague", "Vague.", "abstract"),
+    "unsure": VerdictText("Not sure", "? not sure", "Not sure.", "unsure"),
 }
 
 
@@ -71,7 +71,7 @@ def saved_text(decision: str | None, enriches: bool, suggestion_id: int | None) 
     a suggestion calls a caption correct that had been edited in bulk.
 
     >>> [saved_text("correction", *how) for how in ((False, None), (True, 7), (True, None))]
-    ['Corrected.', 'Enriched.', 'Correct.']
+    ['Corrected.', 'Enriched.', 'Right.']
     """
     if decision is None:
         return "Undecided again."

@@ -130,7 +130,7 @@ def followed(workspace: Workspace, job_id: int) -> Started:
 
 
 def unfollowed() -> tuple[None, str, gr.Timer]:
-    """No job, no status and a stopped timer: another dataset was chosen."""
+    """No job, no status and a stopped timer."""
     return None, "", gr.Timer(active=False)
 
 

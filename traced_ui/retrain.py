@@ -7,7 +7,7 @@ import gradio as gr
 from backend.errors import SettingsError
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
-from traced_ui.jobs import Started, begin, job_html, table, unfollowed
+from traced_ui.jobs import Started, begin, followed, job_html, table, unfollowed
 from traced_ui.messages import QUIET, guarded, note
 from traced_ui.templates import counted, part, render
 
@@ -85,6 +85,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
         )
 
+    def under_way(dataset_id: int | None) -> Started | tuple[None, str, gr.Timer]:
+        """Follow the dataset's unfinished training or adoption, also after a reload."""
+        for job in workspace.jobs.recent(1):
+            is_here = job.dataset_id == dataset_id and job.kind in ("train", "adopt")
+            if is_here and not job.has_ended:
+                return followed(workspace, job.id)
+        return unfollowed()
+
     @guarded
     def begin_training(dataset_id: int | None) -> Started:
         return begin(workspace, "train", dataset_id)
@@ -130,7 +138,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     use.click(begin_adopting, [dataset, classifier], started, **QUIET)
     keep.click(decline, [dataset], tables, **QUIET)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **QUIET)
-    dataset.change(unfollowed, None, started, **QUIET)
+    gr.on(None, under_way, [dataset], started, **QUIET)
     gr.on(None, shown, [dataset], tables, **QUIET)
 
 

@@ -986,7 +986,7 @@ def _decided_all(done: RuleReport | JobView) -> str:
 
 
 def _many(verdict: VerdictRow) -> str:
-    text = f", {verdict.together:,} verdicts at once" if verdict.together > 1 else ""
+    text = f", {verdict.together:,} pairs at once" if verdict.together > 1 else ""
     return text + (f"; {verdict.left_alone:,} changed since stay" if verdict.left_alone else "")
 
 

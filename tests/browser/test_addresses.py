@@ -136,7 +136,7 @@ def test_redo_moves_on_and_a_second_verdict_needs_confirmation(page: Page) -> No
     page.keyboard.press("d")
     expect(question.get_by_role("button").first).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#traced-toast")).to_contain_text("Wrong: dropped")
+    expect(page.locator("#traced-toast")).to_contain_text("Removed.")
     page.keyboard.press("z")
     expect(page.locator("#traced-toast")).to_contain_text("Undone")
     page.keyboard.press("z")

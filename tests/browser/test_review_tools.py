@@ -76,7 +76,7 @@ def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("u")  # unassigned now
     press(page, "q")
-    expect(page.locator("#traced-toast")).to_contain_text("Unsure. Saved")
+    expect(page.locator("#traced-toast")).to_contain_text("Not sure. Saved")
     expect(button).to_have_text("Q")
     press(page, "z")
     assert pair_of(page) == pair

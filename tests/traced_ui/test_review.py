@@ -86,12 +86,12 @@ def test_a_verdict_hidden_by_the_queue_is_changed_only_after_confirmation(
     assert "already been decided (✎ corrected)" in page.press("drop")
     assert "already been decided" in page.press("drop")  # repeating the key does not confirm
     assert workspace.review.open_pair(first).decision == "correction"
-    assert "Wrong: dropped" in page.press("drop", meant=True)
+    assert "Removed." in page.press("drop", meant=True)
     assert workspace.review.open_pair(first).decision == "drop"
     # A queue of decided pairs asks for no confirmation.
     page.press("filter", filter={"review": "decided"})
     assert page.pair == first
-    assert "Correct." in page.press("correct")
+    assert "Right." in page.press("correct")
 
 
 def test_a_search_without_hits_shows_no_pair_to_decide(workspace: Workspace) -> None:
