@@ -44,7 +44,7 @@ def test_a_preview_changes_nothing_and_one_undo_reverts_the_edit(workspace: Work
     assert "0 of" in page.press("edit-preview", **edit(prefix="<b>A photo</b> of ")) or (
         "0 of" in page.shown["edit"]
     )
-    assert "verdicts at once" in page.press("undo")
+    assert "pairs at once" in page.press("undo")
     assert texts(workspace) == before
     page.press("redo")
     assert texts(workspace) == [f"<b>A photo</b> of {text}" for text in before]

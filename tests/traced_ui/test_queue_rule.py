@@ -38,7 +38,7 @@ def test_only_what_was_previewed_is_decided(workspace: Workspace) -> None:
     assert f"{total} pairs decided by a rule" in message
     assert page.shown["edit"] == ""
     assert workspace.review.counts(1).reviewed == total
-    assert f"{total} verdicts at once" in page.press("undo")
+    assert f"{total} pairs at once" in page.press("undo")
     assert workspace.review.counts(1).reviewed == 0
 
 

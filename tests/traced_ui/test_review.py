@@ -244,7 +244,7 @@ def test_many_pairs_are_decided_at_once_and_reverted_by_one_undo(workspace: Work
     assert "1 pair saved" in message
     assert "left alone" in message
     page.press("undo")
-    assert "3 verdicts at once" in page.press("undo")
+    assert "3 pairs at once" in page.press("undo")
     assert decisions(workspace).count("drop") == 0
     for wrong in ([], [[10**9, 0]]):
         page.press("many", decision="drop", pairs=wrong)
