@@ -11,7 +11,7 @@ from gradio.data_classes import ImageData
 from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
-from backend.errors import SettingsError, UnknownPictures
+from backend.errors import ImageError, SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
 from backend.progress import duration
 from backend.review.views import Abstractness, PlaygroundResult
@@ -20,7 +20,7 @@ from traced_ui import models_page
 from traced_ui.differences import readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import QUIET, event_value, guarded, guarded_steps
+from traced_ui.messages import QUIET, event_value, explained, guarded, guarded_steps, note
 from traced_ui.models_page import about, size
 from traced_ui.support import phrase_chips
 from traced_ui.templates import part, render
@@ -195,13 +195,15 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         if model and model not in models_here(workspace):
             raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
         path, play = Path(picture), workspace.review.playground
-        image = load_image(path)
         try:
+            image = load_image(path)
             result = play(image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
             models = alternatives(workspace.models.listed())
             html = render("playground_refused.html", why=str(refusal), alternatives=models)
             return html, "", "", ""
+        except ImageError as problem:
+            return note(explained(problem), "error"), "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)
