@@ -101,7 +101,11 @@ def select_shards(
     ]
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     identity = {"results": str(scores), "drop_above": drop_above, "content": digest}
-    claim(target, _MADE_BY, identity, "selection")
+    if claim(target, _MADE_BY, identity):
+        raise SettingsError(
+            f"{target} holds a selection by other scores, decisions or thresholds. Name another "
+            "destination, or remove it."
+        )
     present = {file.name for file in target.files()}
     counts: Counter[str] = Counter()
     for number, (name, shard) in enumerate(shards.items(), 1):

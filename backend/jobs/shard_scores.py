@@ -172,7 +172,12 @@ def score_shards(
         "source": str(place), "version": VERSION, "seed": seed,
         "detector": engine.settings.detector, "captioner": engine.settings.captioner_model,
     }  # fmt: skip
-    claim(results, RUN, identity, "results", models=models_of(engine.settings, FIRST_STEP))
+    models = models_of(engine.settings, FIRST_STEP)
+    if differences := claim(results, RUN, identity, models=models):
+        raise SettingsError(
+            f"{results} holds the results of another run (other {', '.join(differences)}). Name "
+            "another one, or remove it."
+        )
     failed: dict[str, str] = {}
     reported = LastReport(progress)
     work = engine.settings.data_directory / "shards" / _digest(str(results))
@@ -309,21 +314,18 @@ def _columns_of(source: Location, table: StoredFile) -> frozenset[str]:
             return frozenset()
 
 
-def claim(out: Location, name: str, identity: dict[str, Any], what: str, **further: Any) -> None:
-    """Write to the file `name` what makes the content of a destination (`what`, in a word), or
-    compare with what did. `further`: written, not compared. Raises SettingsError."""
+def claim(out: Location, name: str, identity: dict[str, Any], **further: Any) -> list[str]:
+    """Write to the file `name` what makes the content of a destination, or compare with what did;
+    returns the names of what differs. `further`: written, not compared. Raises SettingsError if
+    something else is there."""
     content = out.read(name)
     if content is None:
         if not out.is_empty():
-            raise SettingsError(f"{out} is not empty and holds no {what}. Name another one.")
+            raise SettingsError(f"{out} is not empty. Name another destination.")
         out.write(name, json.dumps(identity | further, indent=1, sort_keys=True).encode())
-        return
+        return []
     before = json.loads(content)
-    if differences := sorted(key for key in identity if before.get(key) != identity[key]):
-        raise SettingsError(
-            f"{out} holds {what} of another run (other {', '.join(differences)}). Name "
-            "another one, or remove it."
-        )
+    return sorted(key for key in identity if before.get(key) != identity[key])
 
 
 def run_in(out: Location) -> dict[str, Any]:
