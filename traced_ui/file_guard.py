@@ -241,7 +241,8 @@ def _refused(place: str, problem: str) -> JSONResponse:
     return JSONResponse({"detail": [{"at": place[:200], "problem": problem}]}, 422)
 
 
-_NO_SESSION = PlainTextResponse("There is no such session. Reload the page.", 404)
+#: As Gradio's page shows it: somebody else has logged in, in another tab.
+_NO_SESSION = JSONResponse({"error": "This page belongs to another login. Reload it."}, 404)
 _TOO_LARGE = JSONResponse({"detail": [{"at": "body", "problem": "Too large."}]}, 413)
 
 
