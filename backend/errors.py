@@ -58,7 +58,7 @@ class DatasetError(TracedError):
 
 
 class DatasetNotFound(DatasetError):
-    title = "There is no such dataset"
+    title = "Not found"
 
 
 class DatasetFormatError(DatasetError):
@@ -256,7 +256,7 @@ def explain(error: BaseException, interface: str = "") -> str:
     "terminal" or "page", to add what to do there.
 
     >>> explain(DatasetNotFound("No file 'a.csv'. Give a path that exists."))
-    "There is no such dataset: No file 'a.csv'. Give a path that exists."
+    "Not found: No file 'a.csv'. Give a path that exists."
     """
     if isinstance(error, TracedError):
         detail = str(error).strip()

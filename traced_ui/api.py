@@ -29,7 +29,7 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.review.charts import progress_of
-from backend.review.queue_form import START, cleaned, from_fields, typed
+from backend.review.queue_form import START, cleaned, from_fields, from_text, typed
 from backend.version import VERSION
 from backend.workspace import ExportChoice, QueueFilter, VerdictRow, Workspace
 from traced_ui.api_records import (
@@ -401,6 +401,8 @@ def tag(caller: Writer, dataset: Id, wanted: TagWanted) -> list[int]:
     among = QueueFilter(caller.find(dataset), among=tuple(wanted.pairs))
     rows = caller.workspace.review.queue_page(among, None, len(wanted.pairs)).rows
     pair_ids = [row.pair_id for row in rows]
+    if others := sorted({*wanted.pairs} - {*pair_ids}):
+        raise SettingsError(f"This dataset has no pair {others[0]}. Nothing was tagged.")
     return caller.workspace.review.tag(pair_ids, wanted.name, caller.author, wanted.remove)
 
 
@@ -433,6 +435,8 @@ def start_import(caller: Writer, wanted: ImportWanted) -> Job:
 
 def start_export(caller: Writer, dataset: Id, wanted: ExportWanted) -> Job:
     """Write an export in the background."""
+    if wanted.queue:  # an invalid one is refused now, not by the job
+        caller.workspace.review.filter_of(caller.find(dataset), from_text(wanted.queue))
     choice = ExportChoice(**dict(wanted.choice))
     arguments = {**dict(wanted), "choice": choice}
     started = caller.workspace.jobs.start("export", caller.find(dataset), **arguments)

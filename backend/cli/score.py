@@ -235,7 +235,7 @@ def score(
         if support:
             with progress("Support") as update:
                 supported = workspace.jobs.run("support", dataset_id, progress=update)
-            for message in supported.notes:
+            for message in (note for note in supported.notes if note != caveat):
                 console.print(f"[yellow]Note:[/] {escape(message)}")
         if specificity:
             with progress("Specificity") as update:

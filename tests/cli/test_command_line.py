@@ -131,10 +131,10 @@ def test_a_malformed_dataset_is_reported_row_by_row(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["score", "nothing-of-this-name"], 3, "no such dataset"),
+        (["score", "nothing-of-this-name"], 3, "Not found: "),
         (["import", "/nothing/here"], 3, "no file or folder"),
-        (["train", "nothing"], 3, "no such dataset"),
-        (["export", "nothing", "out"], 3, "no such dataset"),
+        (["train", "nothing"], 3, "Not found: "),
+        (["export", "nothing", "out"], 3, "Not found: "),
         (["score", "x", "--out", "scores.txt"], 6, ".parquet or .csv"),
         (["serve", "--host", "0.0.0.0", "--port", "0"], 2, "no accounts"),
         (["score", "--no-such-option", "x"], 2, ""),

@@ -1,11 +1,11 @@
-// A correction or a note being written. Texts are kept in the browser until they are saved, by pair and
-// by the fingerprint of what was on the screen: a reload or another pair loses nothing.
-import { ask, decide, onSaved, redraw } from "./acts.js";
+// A correction or a note being written. Texts are kept in the browser until they are saved, by curator,
+// by pair and by the fingerprint of what was on the screen: a reload or another pair loses nothing.
+import { ask, decide, onSaved, redraw, state } from "./acts.js";
 import { all, listen, one, onPaint, paint, stage } from "./page.js";
 
 const BOXES = "#traced-review :is(.editor, details.note) textarea", TYPING = 600, LOOKED_AT = 150;
 const editor = () => one("#traced-stage .editor textarea");
-const prefix = (pair) => `traced-draft:${pair}:`;
+const prefix = (pair) => `traced-draft:${state.author}:${pair}:`;
 const keyOf = (box) => `${prefix(stage().dataset.pair)}${box.closest(".editor") ? "caption" : "note"}:${stage().dataset.fingerprint}`;
 let typing = 0;
 let isOpen = false;
