@@ -38,12 +38,14 @@ ESTIMATED_EVERY = 10
 @dataclass(frozen=True)
 class QueueCaches:
     """What all readers share: results of searches, and for each dataset when its pairs were counted
-    and their number; for each reader and dataset the errors that are left,
-    and how far the review was when they were estimated."""
+    and their number; for each reader and dataset the errors that are left, and the numbers of pairs
+    and of undecided ones when they were estimated."""
 
     search: PairSearch
     totals: dict[int, tuple[float, int]] = field(default_factory=dict)
-    estimates: dict[tuple[str | None, int], tuple[Any, ErrorsLeft]] = field(default_factory=dict)
+    estimates: dict[tuple[str | None, int], tuple[int, int, ErrorsLeft]] = field(
+        default_factory=dict
+    )
 
 
 class Queue:
@@ -186,17 +188,17 @@ class Queue:
         return counts
 
     def errors_left(self, counts: ReviewCounts, is_anew: bool = False) -> ErrorsLeft:
-        """The errors that are left, estimated on request or after every hundredth of the pairs, at
-        most `ESTIMATED_EVERY` verdicts, because every key press needs them."""
-        dataset_id, undecided = counts.dataset_id, counts.total - counts.reviewed
-        every = max(1, min(ESTIMATED_EVERY, counts.total // 100))
-        progress = (counts.total, counts.reviewed // every, undecided == 0)
-        key = (self._store.reader, dataset_id)
-        estimated_at, estimate = self._caches.estimates.get(key, (None, None))
-        if estimate is None or is_anew or progress != estimated_at:
+        """The errors that are left, estimated on request or when some verdicts have come or gone,
+        because every key press needs them: ten, fewer in a small dataset and near its end."""
+        undecided = counts.total - counts.reviewed
+        some = max(1, min(ESTIMATED_EVERY, max(3, counts.total // 100), undecided // 8))
+        key = (self._store.reader, counts.dataset_id)
+        total, before, estimate = self._caches.estimates.get(key, (0, 0, None))
+        is_outdated = total != counts.total or abs(undecided - before) >= some
+        if estimate is None or is_anew or is_outdated:
             with self._store.reading() as session:
-                estimate = errors_left(session, dataset_id, undecided)
-            self._caches.estimates[key] = (progress, estimate)
+                estimate = errors_left(session, counts.dataset_id, undecided)
+            self._caches.estimates[key] = (counts.total, undecided, estimate)
         return estimate
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:

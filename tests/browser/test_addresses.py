@@ -129,7 +129,7 @@ def test_redo_moves_on_and_a_second_verdict_needs_confirmation(page: Page) -> No
     expect(pressed).to_have_attribute("aria-pressed", "true")
     question = page.get_by_role("alertdialog")
     page.keyboard.press("d")
-    expect(question).to_contain_text("unsure")
+    expect(question).to_contain_text("not sure")
     page.keyboard.press("Escape")
     expect(question).to_have_count(0)
     expect(pressed).to_have_attribute("aria-pressed", "true")

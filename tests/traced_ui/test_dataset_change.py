@@ -24,7 +24,7 @@ def test_messages_end_with_their_dataset(
     for event in blocks.fns.values():
         names = [getattr(output, "elem_id", None) for output in event.outputs]
         if (dataset._id, "change") in event.targets and messages & set(names):
-            values = event.fn()
+            values = event.fn(*[None] * len(event.inputs))
             cleared |= {name for name, value in zip(names, values, strict=True) if value == ""}
             assert [v.active for v in values if isinstance(v, gr.Timer)] == [False]
     assert messages <= cleared
