@@ -111,6 +111,7 @@ def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     expect(ben.locator('#traced-stage [aria-pressed="true"]')).to_have_count(0)
     expect(ben.locator("#traced-steps")).not_to_contain_text("Ada")
     press(ben, "a")
+    expect(ben.locator("#traced-toast")).to_contain_text("Saved")
 
     go_to(eve, "review")
     eve.locator("#traced-queue [data-filter=review]").select_option("disputed")
