@@ -645,7 +645,13 @@ class Job(Base):
     status: Mapped[str] = mapped_column(String(16), index=True)
     done: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     total: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    #: How far it is while it runs: the fields of `backend.progress.Step`.
+    step: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
+    #: How it ended, if it is not done; `failure`: the kind of error; `continued_by`: the job that
+    #: has taken it over.
     message: Mapped[str] = mapped_column(Text, server_default="")
+    failure: Mapped[str] = mapped_column(String(64), server_default="")
+    continued_by: Mapped[int | None] = mapped_column(Integer)
     result: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
     owner: Mapped[str] = mapped_column(String(255), server_default="")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)

@@ -387,7 +387,7 @@ def give_rule(
     )  # fmt: skip
     if isinstance(done, JobView):
         response.status_code = HTTPStatus.ACCEPTED
-        return Job.model_validate(done)
+        return Job.of(done)
     return RuleReport.model_validate(done)
 
 
@@ -414,12 +414,12 @@ def rename_tag(caller: Writer, dataset: Id, wanted: TagRenamed) -> dict[str, int
 
 def jobs(caller: Reader, limit: Annotated[int, Query(ge=1, le=MOST)] = 10) -> list[Job]:
     """The newest jobs and all unfinished ones."""
-    return [Job.model_validate(job) for job in caller.workspace.jobs.recent(limit)]
+    return [Job.of(job) for job in caller.workspace.jobs.recent(limit)]
 
 
 def job(caller: Reader, job: Id) -> Job:
     """One job; the files of an export that is done are at /exports/{job}.zip."""
-    return Job.model_validate(caller.workspace.jobs.job(job))
+    return Job.of(caller.workspace.jobs.job(job))
 
 
 def start_job(caller: Writer, dataset: Id, wanted: JobWanted) -> Job:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, Val
 
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
+from backend.jobs.reports import JobView
 from backend.review.views import PairView, fingerprint_of
 from backend.workspace import Cursor, QueuePage
 from backend.workspace import QueueRow as StoredRow
@@ -210,7 +211,18 @@ class Verdict(Record):
     note: str
 
 
+class JobStep(Record):
+    """How far a job is: `share` of all of it, 0 to 1, and its seconds left; null: unknown."""
+
+    stage: str
+    share: float | None
+    per_second: float
+    seconds_left: float | None
+
+
 class Job(Record):
+    """`message`: what it does now, or how it ended."""
+
     id: int
     kind: str
     subject: str
@@ -218,10 +230,16 @@ class Job(Record):
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     done: int
     total: int
+    step: JobStep
     message: str
     result: dict[str, Any]
     created_at: datetime
     updated_at: datetime
+
+    @classmethod
+    def of(cls, view: JobView) -> "Job":
+        words = " · ".join(filter(None, (view.step.stage, view.step.facts)))
+        return cls.model_validate(view if view.has_ended else replace(view, message=words))
 
 
 def suspects_of(caption: str, suspects: Iterable[SuspectWord]) -> list[Suspect]:

@@ -40,25 +40,6 @@ _NAMES = {
 }
 
 
-#: The phases of scoring in the order of `score_dataset.stages_of`: the name of a stage, where the
-#: bar is when it ends (as measured on the demo), and what it does.
-_PHASES = {
-    "Caption trajectories": (0.30, "Comparing pictures and captions"),
-    "Completing trajectories": (0.34, "Comparing pictures and captions"),
-    "Concreteness": (0.35, "Judging how concrete captions are"),
-    "Meanings of captions": (0.36, "Reading what captions mean"),
-    "What the captioner expects": (0.42, "Asking the captioner"),
-    "Training the detector on injected noise": (0.43, "Planting errors to learn from"),
-    "Scoring injected errors": (0.68, "Learning from planted errors"),
-    "Choosing a detector": (0.72, "Choosing an error finder"),
-    "Ranking": (0.74, "Ranking the pairs"),
-    "Whole trajectories": (0.82, "Explaining likely errors"),
-    "Preparing corrections": (1.0, "Preparing corrections"),
-}
-#: Phases that begin when the pairs are ranked.
-_RANKED = ("Whole trajectories", "Preparing corrections")
-
-
 def name_of(job: JobView) -> str:
     """A description of the job: "Importing photos/"."""
     subject = job.subject
@@ -68,24 +49,9 @@ def name_of(job: JobView) -> str:
     return f"{_NAMES.get(job.kind, job.kind)} {subject}".strip()
 
 
-def share_of(job: JobView) -> float:
-    """How much of the job is done, 0 to 1; over all phases of scoring, so that it never falls."""
-    part = min(1.0, job.done / job.total) if job.total else 0.0
-    stage = _stage_of(job)
-    if job.kind != "score" or stage not in _PHASES:
-        return part if job.kind != "score" else 0.0
-    names = list(_PHASES)
-    before = names.index(stage)
-    begins = _PHASES[names[before - 1]][0] if before else 0.0
-    return begins + part * (_PHASES[stage][0] - begins)
-
-
-def _phase_of(job: JobView) -> str:
+def _activity(job: JobView) -> str:
     """What the job does now, and the time left."""
-    stage, _, facts = job.message.partition(" · ")
-    phase = _PHASES[stage][1] if job.kind == "score" and stage in _PHASES else stage
-    left = facts.rpartition(", ")[2]
-    return f"{phase} · {left}" if left.endswith(" left") else phase
+    return " · ".join(filter(None, (job.step.stage, job.step.time_left)))
 
 
 def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
@@ -100,14 +66,14 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
     if job.status == "queued":
         ahead = sum(other.id < job.id for other in jobs)
         return f"Waiting for {ahead} earlier {'job' if ahead == 1 else 'jobs'}" if ahead else "Next"
-    return _phase_of(job) or "Starting"
+    return _activity(job) or "Starting"
 
 
 def job_html(job: JobView) -> Markup:
     """One job: what it does, its progress, and the reason if it failed."""
-    is_ranked = job.kind == "score" and (job.status == "done" or _stage_of(job) in _RANKED)
+    is_ranked = job.kind == "score" and (job.status == "done" or job.step.is_usable)
     return render(
-        "jobs/job.html", job=job, name=name_of(job), state=state_of(job), share=share_of(job),
+        "jobs/job.html", job=job, name=name_of(job), state=state_of(job), share=job.step.share,
         ranked=job.dataset_id if is_ranked else None,
     )  # fmt: skip
 
@@ -142,10 +108,9 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
             "job": job,
             "name": name_of(job),
             "state": state_of(job, unfinished),
-            "share": share_of(job),
+            "share": job.step.share,
             "since": _since(job, now),
-            "can_retry": job.status in ("failed", "cancelled")
-            and "has taken it over" not in job.message,
+            "can_retry": job.status in ("failed", "cancelled") and job.continued_by is None,
         }
         for job in jobs
     ]
@@ -155,7 +120,7 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
 
 
 def _stage_of(job: JobView) -> str:
-    return job.status if job.has_ended else job.message.partition(" · ")[0]
+    return job.status if job.has_ended else job.step.stage
 
 
 def _since(job: JobView, now: datetime) -> str:
@@ -175,7 +140,7 @@ def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
         share = "!"
     elif running:
         first = running[-1]
-        share = f"{share_of(first):.0%}"
+        share = f"{first.step.share:.0%}" if first.step.share is not None else "…"
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         summary = f"{name_of(first)} {share}{more}"
     elif ended:

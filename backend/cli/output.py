@@ -190,7 +190,8 @@ def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
         task = bars.add_task(title, total=None)
 
         def update(done: int, total: int, message: str = "") -> None:
-            text = pace.describe(done, total, message or title, time.monotonic())
+            step = pace.step(done, total, message or title, time.monotonic())
+            text = " · ".join(filter(None, (step.stage, step.facts)))
             description = escape(one_line(text))
             bars.update(task, completed=done, total=total or None, description=description)
 
@@ -210,11 +211,12 @@ class Lines:
 
     def update(self, done: int, total: int, message: str = "") -> None:
         now, stage = self._clock(), message or self._title
-        pace = self._pace.describe(done, total, stage, now).removeprefix(stage)
+        facts = self._pace.step(done, total, stage, now).facts
         if stage == self._stage and now - self._printed < LINE_EVERY:
             return
         self._stage, self._printed = stage, now
         where = f": {done:,} of {total:,} ({done / total:.0%})" if total else ""
+        pace = f" · {facts}" if facts else ""
         text = f"{stage}{where}, after {now - self._began:.0f} s{pace}"
         console.print(escape(text), soft_wrap=True)
 

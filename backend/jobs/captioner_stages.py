@@ -10,7 +10,7 @@ from PIL import Image
 from backend.engine.correction.recaption import PROPOSER, in_form
 from backend.engine.expectation import Expectation
 from backend.jobs.image_batches import readable
-from backend.jobs.stage import Sample, Stage
+from backend.jobs.stage import BatchStage, Sample
 from backend.jobs.stored_rows import expectation_row
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
@@ -27,12 +27,13 @@ BATCH = 96
 _TOGETHER = 8
 
 
-class Expectations(Stage):
+class Expectations(BatchStage):
     """The captioner's expectation of every word: what this captioner lacks under this run. One
     forward pass per caption, stored with the trajectories."""
 
-    name = "What the captioner expects"
+    name = "Asking the captioner"
     part = "captioner_seconds"
+    usual_cost = 0.2
 
     def remaining(self) -> int:
         scoring = self.scoring
@@ -75,11 +76,12 @@ def _read(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> dict[
     return dict(zip((pair.pair_id for pair, _ in pairs), computed, strict=True))
 
 
-class Descriptions(Stage):
+class Descriptions(BatchStage):
     """New captions, as suggestions; without a captioner the curator writes them."""
 
     name = "Describing pictures without a caption"
     part = "suggestions_seconds"
+    usual_cost = 1.5
 
     def remaining(self) -> int:
         if self.scoring.engine.captioner is None:

@@ -34,7 +34,7 @@ from backend.jobs.stored_rows import (
     to_row,
 )
 from backend.jobs.workers import Workers
-from backend.progress import Progress
+from backend.progress import LastReport, Progress
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
@@ -72,7 +72,7 @@ class Copies(Stage):
     """Detection: noisy copies are scored, a first detector is trained on them, and every pair gets
     its probability of error. A unit is a copy. `report`: of the classifier in use."""
 
-    name = STAGE
+    name = "Learning from planted errors"
     part = "copies_seconds"
 
     def __init__(self, scoring: Scoring) -> None:
@@ -92,29 +92,23 @@ class Copies(Stage):
         reads_whole = whole and reads_later_steps(detector)
         return sample.trajectories(reads_whole).seconds + sample.captioner_seconds
 
-    def run(self, progress: Progress) -> int:
+    def undivided_seconds(self) -> float:
+        """The training, which asks for the copies."""
+        pairs = min(self.scoring.total, COLD_START_PAIRS)
+        return 0.0 if self._has_detector() else USUAL_TRAINING * pairs
+
+    def do(self, progress: Progress) -> None:
         scoring = self.scoring
-        self.report = detect(
-            scoring.store, scoring.workers, scoring.this_run, progress, scoring.anew
-        )
-        return 0
+        copies = LastReport(lambda done, total, _: progress(done, total, self.name))
 
+        def report(done: int, total: int, message: str) -> None:
+            """The stage is as far as its copies: what is done with them is not counted."""
+            if message == STAGE:
+                copies(done, total, message)
+            else:
+                copies.repeat()
 
-class Training(Copies):
-    """Its training, which `Copies.run` does: the training asks for the copies. A unit is a pair."""
-
-    name = "Choosing a detector"
-    part = "training_seconds"
-    is_shared = False
-
-    def remaining(self) -> int:
-        return 0 if self._has_detector() else min(self.scoring.total, COLD_START_PAIRS)
-
-    def seconds(self, sample: Sample) -> float:
-        return USUAL_TRAINING
-
-    def run(self, progress: Progress) -> int:
-        return 0
+        self.report = detect(scoring.store, scoring.workers, scoring.this_run, report, scoring.anew)
 
 
 def check_detector(store: Store, dataset_id: int) -> None:

@@ -112,5 +112,6 @@ def estimate(
         trajectories=depth.name,
         whole=units[Completion] + units[Whole],
         processes=processes,
+        training_seconds=sum(stage.undivided_seconds() for stage in stages),
         **parts,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.errors import UnknownPictures
+from backend.progress import Step
 
 if TYPE_CHECKING:  # `--help` needs no database
     from db.queries.dataset_queries import ProblemRow
@@ -505,7 +506,8 @@ class ExportReport:
 @dataclass(frozen=True)
 class JobView:
     """A background job. `status`: queued, running, done, failed or cancelled. `subject`: what it
-    works on: a dataset's name, a model, or the path that is imported."""
+    works on: a dataset's name, a model, or the path that is imported. `message`, `failure`,
+    `continued_by`: how it ended, if it is not done (see `JobRow`)."""
 
     id: int
     kind: str
@@ -515,7 +517,10 @@ class JobView:
     is_cancelling: bool
     done: int
     total: int
+    step: Step
     message: str
+    failure: str
+    continued_by: int | None
     result: dict[str, Any]
     created_at: datetime
     updated_at: datetime
@@ -527,5 +532,4 @@ class JobView:
     @property
     def asks_for_model(self) -> bool:
         """Whether it scored nothing because its model does not know the dataset's pictures."""
-        refused = self.message.startswith(UnknownPictures.title)
-        return self.status == "failed" and refused
+        return self.failure == UnknownPictures.__name__

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from backend.errors import StoreError, TracedError, explain
@@ -106,11 +106,12 @@ class JobRunner:
         return self.wait(seconds)
 
     def continued(self, job_id: int, by: int | None, why_not: str = "") -> None:
-        """Append what happened next to the message of an unfinished job."""
+        """Record what happened next to an unfinished job: the job that has taken it over, or why
+        none has."""
         end = f"Job {by} has taken it over." if by is not None else why_not
         with self._store.writing() as session:
-            before = queries.get_job(session, job_id).message.partition(" What was done")[0]
-            queries.update_job(session, job_id, message=f"{before} {end}")
+            message = f"{queries.get_job(session, job_id).message} {end}"
+            queries.update_job(session, job_id, message=message, continued_by=by)
 
     def wait(self, seconds: float) -> bool:
         """Wait until this runner has no queued or running jobs; False on timeout."""
@@ -156,16 +157,24 @@ class JobRunner:
             else:
                 log.exception("job %s failed", job.id)
             message = explain(error, "page")
-            self._end(job.id, "failed", lambda _: message)
+            self._end(job.id, "failed", lambda _: message, type(error).__name__)
 
-    def _end(self, job_id: int, status: str, message: Callable[[queries.JobRow], str]) -> None:
+    def _end(
+        self,
+        job_id: int,
+        status: str,
+        message: Callable[[queries.JobRow], str],
+        failure: str = "",
+    ) -> None:
         """Store why a job ended. A database that restarts is waited for: its row would say for ever
         that the job runs."""
         for attempt in range(_TRY_END):
             try:
                 with self._store.writing() as session:
                     text = message(queries.get_job(session, job_id))
-                    queries.update_job(session, job_id, status=status, message=text)
+                    queries.update_job(
+                        session, job_id, status=status, message=text, failure=failure
+                    )
                 return
             except StoreError as problem:
                 log.warning("job %s: its end is not stored yet: %s", job_id, problem)
@@ -183,11 +192,11 @@ class JobRunner:
             if self._stopping.is_set():
                 raise Stopped
             now = time.monotonic()
-            message = pace.describe(done, total, message, now)
+            step = pace.step(done, total, message, now)
             if now - last >= _WRITE_EVERY or done == total:
                 last = now
                 try:
-                    job = self._update(job_id, done=done, total=total, message=message)
+                    job = self._update(job_id, done=done, total=total, step=asdict(step))
                 except StoreError as problem:  # if it lasts, the job's own work fails
                     log.warning("job %s: its progress is not stored: %s", job_id, problem)
                     return

@@ -14,7 +14,7 @@ from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.captioner_stages import Descriptions, Expectations
 from backend.jobs.dataset_models import depth_for, remember
-from backend.jobs.detect import Copies, Training, check_detector, measure_disagreement
+from backend.jobs.detect import Copies, check_detector, measure_disagreement
 from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
 from backend.jobs.reports import ScoreReport
 from backend.jobs.stage import (
@@ -25,14 +25,13 @@ from backend.jobs.stage import (
     TextStage,
     pairs_of_dataset,
     pairs_to_measure,
-    with_time_left,
 )
 from backend.jobs.suggest import Corrections
 from backend.jobs.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
 from backend.jobs.vectors import Meanings
 from backend.jobs.workers import Devices, Task, Workers, decided
 from backend.loaded_models import Engine
-from backend.progress import LastReport, Progress, no_progress
+from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store
 from backend.version import VERSION
 from db.queries import dataset_queries
@@ -53,7 +52,7 @@ _CAPTIONS = 500
 class Concreteness(TextStage):
     """ICC of every caption."""
 
-    name = "Concreteness"
+    name = "Judging how concrete captions are"
 
     def remaining(self) -> int:
         return self.scoring.store.read(signal_queries.count_without_icc, self.scoring.dataset_id)
@@ -78,8 +77,8 @@ class Concreteness(TextStage):
 def stages_of(scoring: Scoring) -> list[Stage]:
     """The stages of scoring, in the order in which they run."""
     kinds = (
-        Trajectories, Completion, Concreteness, Meanings, Expectations, Copies, Training, Whole,
-        Corrections, Descriptions,
+        Trajectories, Completion, Concreteness, Meanings, Expectations, Copies, Whole, Corrections,
+        Descriptions,
     )  # fmt: skip
     proposing = (Corrections, Descriptions)
     return [kind(scoring) for kind in kinds if scoring.suggestions or kind not in proposing]
@@ -129,15 +128,15 @@ def score_dataset(
     stages = stages_of(scoring)
     first, copies = stage_in(stages, Trajectories), stage_in(stages, Copies)
     devices = decided(devices, engine, first.remaining() + copies.remaining())
-    expected: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     if first.remaining() >= MEASURED_FROM:
         progress(0, 0, "Measuring the time")
-        expected = _expected(scoring, stages, len(devices.names) if devices is not None else 1)
-    reported = LastReport(progress)
-    progress = with_time_left(reported, expected)
+        seconds = _expected(scoring, stages, len(devices.names) if devices is not None else 1)
+    usual = {stage.name: stage.remaining() * stage.usual_cost for stage in stages}
+    reported = LastReport(planned(progress, seconds or usual, bool(seconds), ranks=Copies.name))
     with Workers(engine, root, devices, reported.repeat) as scoring.workers:
         for stage in stages:
-            stage.run(progress)
+            stage.run(reported)
     store.write(run_queries.finish_run, run.id)
     measure_disagreement(store, dataset_id)
     truncated = store.read(pair_queries.count_truncated, dataset_id)
@@ -179,7 +178,11 @@ def _expected(scoring: Scoring, stages: Sequence[Stage], processes: int) -> dict
         sample = Sample(scoring.engine, scoring.root, pairs)
     except ImageError:
         return {}
-    return {stage.name: seconds_of(stage, stage.remaining(), sample, processes) for stage in stages}
+    return {
+        stage.name: seconds_of(stage, stage.remaining(), sample, processes)
+        + stage.undivided_seconds()
+        for stage in stages
+    }
 
 
 def run_key(engine: Engine, dataset_id: int) -> dict[str, Any]:

@@ -7,8 +7,9 @@ estimate come from the list of stages alone (`score_dataset.stages_of`).
 
 import random
 import time
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,7 @@ from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.stored_rows import to_row
 from backend.jobs.workers import Task, Workers
 from backend.loaded_models import Engine
-from backend.progress import Progress, StageMessage
+from backend.progress import Progress
 from backend.store import Store
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
@@ -166,12 +167,18 @@ class Scoring:
         return self.run
 
 
-class Stage:
-    """One stage of scoring. `name`: what it reports as progress; `part`: the field of an `Estimate`
-    that covers it; `is_shared`: several processes divide it (`workers.py`)."""
+class Stage(ABC):
+    """One stage of scoring.
+
+    * `name`: what it reports as progress; `part`: the field of an `Estimate` that covers it;
+    * `usual_cost`: what a unit takes, relative to the trajectory of a pair, where it is not worth
+      measuring;
+    * `is_shared`: several processes divide it (`workers.py`).
+    """
 
     name: ClassVar[str]
     part: ClassVar[str]
+    usual_cost: ClassVar[float] = 1.0
     is_shared: ClassVar[bool] = True
 
     def __init__(self, scoring: Scoring) -> None:
@@ -179,38 +186,53 @@ class Stage:
         #: Then earlier stages are done, and `remaining` is exact.
         self.has_begun = False
 
+    @abstractmethod
     def remaining(self) -> int:
         """Units of work (pairs, or noisy copies) that the store still lacks; an estimate where they
         depend on an earlier stage."""
-        raise NotImplementedError
 
     def total(self) -> int:
         """Units in all, those done by earlier jobs included."""
         return self.scoring.total
 
+    @abstractmethod
     def seconds(self, sample: Sample) -> float:
         """What a unit takes, measured on a sample of pairs."""
-        raise NotImplementedError
 
+    def undivided_seconds(self) -> float:
+        """What it takes besides its units, in one process."""
+        return 0.0
+
+    def run(self, progress: Progress) -> None:
+        """Do what remains, and commit it bit by bit."""
+        self.has_begun = True
+        self.do(progress)
+
+    @abstractmethod
+    def do(self, progress: Progress) -> None:
+        """`run`, without its bookkeeping."""
+
+
+class BatchStage(Stage):
+    """A stage whose units are computed and committed in batches."""
+
+    @abstractmethod
     def batches(self) -> Iterator[Sequence[Any]]:
         """What remains, in batches that are computed and committed together."""
-        raise NotImplementedError
 
+    @abstractmethod
     def task(self) -> Task[Any, Any]:
         """Computes a batch, in this or in another process."""
-        raise NotImplementedError
 
     def computed(self) -> Iterator[tuple[Sequence[Any], Any]]:
         """Each batch with its result, in the order in which they are finished."""
         return self.scoring.workers.map(self.task(), self.batches())
 
+    @abstractmethod
     def save(self, batch: Sequence[Any], result: Any) -> None:
         """Store a batch's result; after that, a kill no longer loses it."""
-        raise NotImplementedError
 
-    def run(self, progress: Progress) -> int:
-        """Do what remains, batch by batch; returns the number of units."""
-        self.has_begun = True
+    def do(self, progress: Progress) -> None:
         left, total, done = self.remaining(), self.total(), 0
         if left:  # the first batch may take minutes
             progress(max(0, total - left), total, self.name)
@@ -218,7 +240,6 @@ class Stage:
             self.save(batch, result)
             done += len(batch)
             progress(min(max(0, total - left) + done, total), total, self.name)
-        return done
 
 
 def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[Sequence[PairRow]]:
@@ -229,10 +250,11 @@ def pairs_of_dataset(scoring: Scoring, size: int) -> Iterator[Sequence[PairRow]]
     return ([pair for pair in batch if pair.caption] for batch in batches)
 
 
-class TextStage(Stage):
+class TextStage(BatchStage):
     """A stage that reads captions only: no picture is opened, and the calling process computes."""
 
     part = "texts_seconds"
+    usual_cost = 0.04
     is_shared = False
 
     def computed(self) -> Iterator[tuple[Sequence[Any], Any]]:
@@ -257,17 +279,3 @@ def pairs_to_measure(scoring: Scoring, anyway: bool) -> tuple[int, list[PairRow]
             raise SettingsError("All pairs of this dataset are scored with this model already.")
         measured = random.Random(0).sample(left, min(PAIRS, len(left)))
         return len(unscored), pair_queries.pairs_of(session, measured)
-
-
-def with_time_left(progress: Progress, expected: Mapping[str, float]) -> Progress:
-    """`progress` whose messages carry the time left of the job. `expected`: seconds of each of its
-    stages by name, in order; {}: unknown, and `progress` stays as it is."""
-    names = list(expected)
-
-    def update(done: int, total: int, message: str) -> None:
-        if message in expected:
-            later = sum(expected[name] for name in names[names.index(message) + 1 :])
-            message = StageMessage(message, expected[message], later)
-        progress(done, total, message)
-
-    return update if expected else progress

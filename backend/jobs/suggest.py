@@ -22,7 +22,7 @@ from backend.jobs.classifiers import (
     suspects_by,
 )
 from backend.jobs.image_batches import readable
-from backend.jobs.stage import Sample, Scoring, Stage
+from backend.jobs.stage import BatchStage, Sample, Scoring
 from backend.jobs.stored_rows import AT_ONCE, exploring_of, scored_pairs, to_save
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
@@ -69,11 +69,12 @@ class _Suspected(NamedTuple):
     p_error: float | None
 
 
-class Corrections(Stage):
+class Corrections(BatchStage):
     """For the pairs most likely to be wrong that have none yet. `suggested`: corrections so far."""
 
     name = "Preparing corrections"
     part = "suggestions_seconds"
+    usual_cost = 1.5
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)

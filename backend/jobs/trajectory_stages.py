@@ -1,5 +1,6 @@
 """Stages of scoring: the trajectory of every pair."""
 
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.import_dataset import SHOWN_PROBLEMS
 from backend.jobs.known_pictures import UNKNOWN, encode_known
-from backend.jobs.stage import Sample, Scoring, Stage
+from backend.jobs.stage import BatchStage, Sample, Scoring
 from backend.jobs.stored_rows import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
 from backend.jobs.vectors import image_file, remember_images
@@ -49,7 +50,7 @@ class Scored:
     unknown: dict[str, str]
 
 
-class TrajectoryStage(Stage):
+class TrajectoryStage(BatchStage):
     """Computes trajectories. `scored`, `unreadable`, `unknown`: pairs so far; `left_out`: reasons
     by picture that the model does not know; `first_unreadable`: pictures."""
 
@@ -63,9 +64,9 @@ class TrajectoryStage(Stage):
         self.first_unreadable: list[ProblemRow] = []
 
     @property
+    @abstractmethod
     def lacking(self) -> Iterable[tuple[int, str]]:
         """(id, image's path) of the pairs to compute, ordered by path."""
-        raise NotImplementedError
 
     def exploring(self) -> Exploring:
         return exploring_of(self.scoring.this_run)
@@ -135,7 +136,7 @@ class TrajectoryStage(Stage):
 class Trajectories(TrajectoryStage):
     """Of every pair that has none in this run: whole ones, or their first steps."""
 
-    name = "Caption trajectories"
+    name = "Comparing pictures and captions"
     part = "trajectories_seconds"
 
     def remaining(self) -> int:
@@ -154,8 +155,8 @@ class Trajectories(TrajectoryStage):
     def exploring(self) -> Exploring:
         return replace(super().exploring(), whole=self.scoring.depth.is_whole)
 
-    def run(self, progress: Progress) -> int:
-        done = super().run(progress)
+    def do(self, progress: Progress) -> None:
+        super().do(progress)
         # Exactly these pictures are listed as unknown: another model may have had other ones.
         dataset_id = self.scoring.dataset_id
         with self.scoring.store.writing() as session:
@@ -165,7 +166,6 @@ class Trajectories(TrajectoryStage):
                 reasons = self.left_out.items()
                 problems = [ProblemRow(name, None, UNKNOWN, reason) for name, reason in reasons]
                 dataset_queries.add_problems(session, dataset_id, problems)
-        return done
 
 
 class Completion(TrajectoryStage):
@@ -205,7 +205,7 @@ class Completion(TrajectoryStage):
 class Whole(Completion):
     """Later steps of the pairs that a detector ranks highest, or that get corrections."""
 
-    name = "Whole trajectories"
+    name = "Explaining likely errors"
 
     def remaining(self) -> int:
         if self.has_begun:

@@ -120,7 +120,7 @@ def remember_images(path: Path, pairs: Sequence[int], vectors: FloatArray | None
 class Meanings(TextStage):
     """Stage of scoring: the vectors of all captions."""
 
-    name = "Meanings of captions"
+    name = "Reading what captions mean"
 
     @property
     def _file(self) -> VectorFile:

@@ -42,7 +42,7 @@ from backend.jobs.reports import (
 from backend.jobs.runner import JobRunner
 from backend.jobs.workers import AUTOMATIC, Devices
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
+from backend.progress import Progress, Step, no_progress
 from backend.settings import Settings
 from backend.store import Store
 from db.queries import classifier_queries, dataset_queries, job_queries
@@ -328,10 +328,11 @@ class Jobs:
                 subject = str(job.result.get("name", ""))
             view = JobView(
                 job.id, job.kind, subject, job.dataset_id, job.status, job.is_cancelling, job.done,
-                job.total, job.message, job.result, job.created_at, job.updated_at,
+                job.total, Step(**job.step), job.message, job.failure, job.continued_by, job.result,
+                job.created_at, job.updated_at,
             )  # fmt: skip
             if job.kind == "export" and self._reader not in (None, _starter(job)):
-                view = replace(view, message="", result={}, done=0, total=0)
+                view = replace(view, message="", result={}, done=0, total=0, step=Step())
             views.append(view)
         return views
 

@@ -40,8 +40,10 @@ SILENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class JobRow:
-    """`status`: queued, running, done, failed or cancelled. `done` of `total` steps. `result`: the
-    job's results once it is done; until then what is needed to restart it (see `arguments`)."""
+    """`status`: queued, running, done, failed or cancelled. `done` of `total` units; `step`: the
+    fields of `backend.progress.Step`. `result`: the job's results once it is done; until then what
+    is needed to restart it (see `arguments`). `message`, `failure`, `continued_by`: how it ended,
+    if it is not done: in words, the kind of error, and the job that has taken it over."""
 
     id: int
     kind: str
@@ -49,7 +51,10 @@ class JobRow:
     status: str
     done: int
     total: int
+    step: dict[str, Any]
     message: str
+    failure: str
+    continued_by: int | None
     result: dict[str, Any]
     owner: str
     created_at: datetime

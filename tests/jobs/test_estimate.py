@@ -9,10 +9,10 @@ from backend.cli.score import estimate_summary
 from backend.errors import SettingsError
 from backend.jobs.detect import copies_of
 from backend.jobs.score_dataset import seconds_of
-from backend.jobs.stage import Stage, TextStage
+from backend.jobs.stage import BatchStage, Stage, TextStage
 from backend.jobs.suggest import USUAL_SHARE
 from backend.jobs.workers import Devices
-from backend.progress import StageMessage
+from backend.progress import Pace, Progress, Step
 from backend.workspace import Workspace
 from db.queries import runs as run_queries
 from research.scenes import demo
@@ -40,13 +40,19 @@ def test_an_estimate_is_close_to_the_cost_of_scoring(
     assert f"{PAIRS} pairs on cpu (2 processes), measured on {MEASURED}" in estimate_summary(two)
     with workspace.store.reading() as session:
         assert run_queries.latest_run(session, dataset, "score") is None  # nothing was stored
-    ticks: list[str] = []
-    report = workspace.jobs.score(dataset, lambda done, total, message: ticks.append(message))
+    pace, steps = Pace(), list[Step]()
+
+    def report_progress(done: int, total: int, stage: str) -> None:
+        steps.append(pace.step(done, total, stage, 0.0))
+
+    report = workspace.jobs.score(dataset, report_progress)
     # Scoring measures as well, and gives the time left of all stages from the start.
-    left = [tick for tick in ticks if isinstance(tick, StageMessage)]
-    assert len({*left}) == len({tick.own_seconds + tick.later for tick in left}) > 5
-    assert left[0].later > 0
-    assert left[-1].later == 0
+    running = [step for step in steps if step.share is not None]
+    assert len({step.stage for step in running}) > 5
+    left = [step.seconds_left or 0 for step in running]
+    assert left == sorted(left, reverse=True)
+    assert (left[0] > 0, left[-1]) == (True, 0)
+    assert [step.share for step in running] == sorted(step.share or 0 for step in running)
     assert planned.copies == pytest.approx(report.detector["noisy_copies"], rel=0.3)
     with pytest.raises(SettingsError, match="scored with this model already"):
         workspace.jobs.estimate(dataset)
@@ -58,11 +64,19 @@ def test_an_estimate_is_close_to_the_cost_of_scoring(
     assert (later.copies, later.copies_seconds, later.training_seconds) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("kind", "seconds"), [(Stage, 5.0), (TextStage, 10.0)])
-def test_processes_divide_the_stages_that_they_share(kind: type[Stage], seconds: float) -> None:
-    class OneSecondEach(kind):
+@pytest.mark.parametrize(("is_shared", "seconds"), [(True, 5.0), (False, 10.0)])
+def test_processes_divide_the_stages_that_they_share(is_shared: bool, seconds: float) -> None:
+    class OneSecondEach(Stage):
+        def remaining(self) -> int:
+            return 10
+
         def seconds(self, sample: Any) -> float:
             return 1.0
 
+        def do(self, progress: Progress) -> None:
+            progress(10, 10, "")
+
+    OneSecondEach.is_shared = is_shared
     nothing: Any = None
     assert seconds_of(OneSecondEach(nothing), 10, nothing, 2) == seconds
+    assert (BatchStage.is_shared, TextStage.is_shared) == (True, False)

@@ -19,6 +19,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
+from backend.progress import Step
 from backend.review.queue_groups import Condition
 from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import Bar, QueueValues
@@ -90,7 +91,8 @@ def described(text: str) -> dict[str, Any]:
 
 
 def job(text: str) -> JobView:
-    return JobView(1, text, text, 3, "running", False, 3, 9, text, {}, NOW, NOW)
+    step = Step(text)
+    return JobView(1, text, text, 3, "running", False, 3, 9, step, text, text, 3, {}, NOW, NOW)
 
 
 def trajectory(text: str) -> Trajectory:

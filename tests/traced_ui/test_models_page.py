@@ -45,7 +45,8 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         job = job_queries.create_job(session, "score", 1)
         refusal = explain(UnknownPictures("12 of 12 pictures."), "page")
-        job_queries.update_job(session, job.id, status="failed", message=refusal)
+        kind = UnknownPictures.__name__
+        job_queries.update_job(session, job.id, status="failed", message=refusal, failure=kind)
     assert offered().value == "fast"
     assert [name for label, name in offered().choices if "recommended" in label] == ["fast"]
     assert ("embedded", "embedded") in offered().choices
