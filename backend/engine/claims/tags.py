@@ -1,0 +1,80 @@
+r"""Lists of tags, as they are written for training image generators.
+
+    1girl, long_hair, (blue eyes:1.2), saber \(fate\), <lora:style:0.8>
+
+Pieces between commas or line breaks, each of a few words, without sentences. Brackets and weights
+say how strongly a tag counts and belong to no claim; `<lora:…>` and BREAK are instructions.
+"""
+
+import re
+from collections.abc import Iterator
+
+from backend.engine.claims.claim import Claim
+
+_SEPARATOR = re.compile(r"[,;|\n、，；]")
+#: Instructions to a generator.
+_INSTRUCTION = re.compile(r"<[^<>]*>|\bBREAK\b|\bAND\b")
+#: Brackets around a tag, unless they are escaped and so part of its name, and a weight behind it.
+_OPENING = re.compile(r"(?:\s|(?<!\\)[(\[{])+")
+_CLOSING = re.compile(r"(?:\s|(?<!\\)[)\]}]|:\d*\.?\d+(?=\s*[)\]}]))+$")
+#: A sentence that ends within a piece, or with it.
+_ENDS_WITHIN = re.compile(r"[.!?][\"'”’)]*\s+\S|[。！？]")
+_ENDS_WITH_IT = re.compile(r"\w[.!?][\"'”’)]*$")
+_ARTICLES = re.compile(r"\b(?:a|an|the|is|are|was|were)\b", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"\s*(?:and|or|but|while|which|who|as)\b", re.IGNORECASE)
+
+#: A list of tags has at least so many, of which most have few words, and few an article.
+FEWEST = 4
+_FEW_WORDS, _MOST_WORDS = 4, 8
+_SHORT_SHARE, _ARTICLE_SHARE = 0.75, 0.25
+
+
+def is_tag_list(text: str) -> bool:
+    """Whether a caption has the form of a list of tags.
+
+    >>> is_tag_list("1girl, long_hair, (blue eyes:1.2), smile")
+    True
+    >>> is_tag_list("A man, a woman, a dog, and a cat stand in a park.")
+    False
+    """
+    tags = [claim.question(text) for claim in tags_of(text)]
+    lengths = [len(tag.split()) for tag in tags]
+    if len(tags) < FEWEST or max(lengths) > _MOST_WORDS:
+        return False
+    if any(_CONJUNCTION.match(tag) or _ENDS_WITHIN.search(tag) for tag in tags):
+        return False
+    if any(_ENDS_WITH_IT.search(tag) for tag in tags[:-1]):
+        return False
+    short = sum(length <= _FEW_WORDS for length in lengths)
+    with_article = sum(bool(_ARTICLES.search(tag)) for tag in tags)
+    return short >= _SHORT_SHARE * len(tags) and with_article <= _ARTICLE_SHARE * len(tags)
+
+
+def tags_of(text: str) -> Iterator[Claim]:
+    r"""The tags of a list, without brackets and weights.
+
+    >>> text = "(long_hair:1.2), saber \\(fate\\), <lora:x:1>"
+    >>> [claim.of(text) for claim in tags_of(text)]
+    ['long_hair', 'saber \\(fate\\)']
+    """
+    instructions = [match.span() for match in _INSTRUCTION.finditer(text)]
+    ends = [match.span() for match in _SEPARATOR.finditer(text)]
+    outside = [
+        end for end in ends if not any(first < end[0] < last for first, last in instructions)
+    ]
+    cuts = sorted([*outside, *instructions, (len(text), len(text))])
+    start = 0
+    for end, following in cuts:
+        if start < end:
+            yield from _tag(text, start, end)
+        start = max(start, following)
+
+
+def _tag(text: str, start: int, end: int) -> Iterator[Claim]:
+    """The tag in a piece of the text, if there is one."""
+    if opening := _OPENING.match(text, start, end):
+        start = opening.end()
+    if closing := _CLOSING.search(text[start:end]):
+        end = start + closing.start()
+    if any(character.isalnum() for character in text[start:end]):
+        yield Claim(start, end, "tag")
