@@ -166,6 +166,7 @@ class Jobs:
         update: str = "keep",
         gone: str = "keep",
         options: ReadOptions = DETECTED,
+        anonymous: bool = False,
     ) -> ImportReport:
         """See `backend.jobs.import_dataset.import_dataset`."""
         return import_dataset.import_dataset(
@@ -178,6 +179,7 @@ class Jobs:
             gone,
             options,
             self._settings.upload_limit * 1e9,
+            anonymous,
         )
 
     def estimate_figures(
@@ -195,10 +197,13 @@ class Jobs:
         name: str | None = None,
         update: str = "keep",
         gone: str = "keep",
+        anonymous: bool = False,
         **options: Any,
     ) -> ImportReport:
         """Import, then check whether the model that would score the dataset knows its pictures."""
-        report = self.import_dataset(path, name, progress, update, gone, ReadOptions(**options))
+        report = self.import_dataset(
+            path, name, progress, update, gone, ReadOptions(**options), anonymous
+        )
         return replace(report, asks_for_model=self.needs_model(report.dataset_id))
 
     def needs_model(self, dataset_id: int) -> str:
@@ -371,8 +376,9 @@ class Jobs:
         if self.guard is not None:
             arguments |= self.guard(kind, arguments)
         if kind == "import":
-            for path in filter(None, (arguments["path"], arguments.get("image_root"))):
-                import_dataset.check_source(path, self._settings.data_directory)
+            import_dataset.check_named(arguments["path"], self._settings.data_directory)
+            if root := arguments.get("image_root"):
+                import_dataset.check_source(root, self._settings.data_directory)
         return self.background.start(
             kind,
             dataset_id,
