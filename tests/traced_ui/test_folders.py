@@ -141,9 +141,13 @@ def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> N
     state = tmp_path / "state"
     with pytest.raises(UnsafePath):
         workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(state / "thumbnails"))
-    assert workspace.default_export.is_relative_to(state)
-    workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))
+    started = workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))
     workspace.jobs.background.wait(250)
+    dataset = workspace.jobs.job(started).result["dataset_id"]
+    job = workspace.seen_by("Ada").jobs.start("export", dataset, choice=ExportChoice())
+    workspace.jobs.background.wait(250)
+    out = Path(workspace.jobs.job(job).result["out"])
+    assert out.parent.parent == state / "exports"
     assert [dataset.name for dataset in workspace.datasets()] == ["pairs"]
     workspace.store.close()
 
