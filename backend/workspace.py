@@ -74,6 +74,7 @@ class Workspace:
         self.accounts = Team(self.store)
         self.review = Review(self.store, self.engines, settings)
         self.jobs = Jobs(self.store, self.engines, settings, self._review_for)
+        self.jobs.exports = (user_home() or settings.data_directory) / "traced-export"
         self.models = self.jobs.models
         self.uploads = Uploads(
             settings.data_directory / "uploads", int(settings.upload_limit * 1_000_000_000)
@@ -89,6 +90,7 @@ class Workspace:
             settings.import_root, settings.export_root, settings.data_directory
         )
         self.jobs.guard = self.folders.checked
+        self.jobs.exports = self.folders.exports[0]
 
     def seen_by(self, reader: str) -> "Workspace":
         """The same workspace for one of several curators: of pairs that still need their own
@@ -130,13 +132,6 @@ class Workspace:
         if matching > AT_ONCE:
             return self.jobs.job(self.jobs.start("rule", dataset_id, **arguments))
         return self.jobs.run("rule", dataset_id, **arguments)
-
-    @property
-    def default_export(self) -> Path:
-        """The default folder for a page's export."""
-        home = user_home() or self.settings.data_directory
-        parent = home if self.folders is None else self.folders.exports[0]
-        return parent / "traced-export"
 
     # ---------------------------------------------------------------- datasets
 

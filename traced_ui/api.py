@@ -330,9 +330,9 @@ class ExportKept(Wanted):
 
 
 class ExportWanted(Wanted):
-    """`out`: a folder on the server; `queue`, `view`: only these pairs."""
+    """`out`: a folder on the server, by default a new one; `queue`, `view`: only these pairs."""
 
-    out: Text = Field(min_length=1)
+    out: Text = ""
     format: Annotated[str, AfterValidator(_is_format)] = "imagefolder"
     overwrite: bool = False
     queue: Text = ""

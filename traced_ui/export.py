@@ -53,11 +53,11 @@ def build(
                 value="imagefolder", label="Format", elem_id="export-format",
             )  # fmt: skip
             out = gr.Textbox(
-                str(workspace.default_export), label="Output folder (must not exist yet)",
+                "", label="Output folder", placeholder=f"a new folder in {workspace.jobs.exports}",
                 elem_id="export-out",
             )  # fmt: skip
             overwrite = gr.Checkbox(
-                False, label="Replace an earlier export there (other files are kept)"
+                False, label="Replace an earlier export of mine there (other files are kept)"
             )
             start = gr.Button("Export", variant="primary", elem_id="export-start")
             job_id = gr.State(None)
@@ -188,8 +188,6 @@ class ExportPage:
         """Start the export; returns the job's id, its status and the timer that follows it."""
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        if not folder.strip():
-            raise SettingsError("Enter the output folder.")
         fields = Fields(*entered)
         return begin(
             seen_by(self.workspace, request), "export", dataset_id, out=folder.strip(),

@@ -42,7 +42,7 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
             folder = Path(str(job.result.get("out") or ""))
             if job.kind != "export" or job.status != "done" or not job.result.get("out"):
                 raise NotFound(f"Job {job_id} has no export.")
-            pieces = zipped(folder)
+            pieces = zipped(folder, str(job.result.get("digest")))
         except TracedError as problem:
             return _refused(problem)
         return StreamingResponse(pieces, headers=_attachment(f"{folder.name}.zip"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
+from backend.datasets.hub_datasets import is_hub_name
 from backend.datasets.read_options import is_address, is_below
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
@@ -75,7 +75,9 @@ class Folders:
             path = str(arguments["path"])
             if is_address(path):
                 _check_address("import", path, self.import_addresses or self.imports)
-            elif not path.startswith(HUB_PREFIX):
+            elif is_hub_name(path):
+                checked["anonymous"] = True  # the token is the administrator's
+            else:
                 checked["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 checked["image_root"] = str(self.check_import(arguments["image_root"]))

@@ -157,8 +157,8 @@ def import_(
                        "caption file beside each (a.jpg, a.txt); a CSV, TSV, JSON, JSONL or "
                        "Parquet file with an image path and a caption (or a conversation) per row; "
                        "WebDataset tars, .tar.gz, a zip, Parquet with images, a saved Hugging Face "
-                       "dataset or a clone of one, hf:OWNER/DATASET from the hub, or an address "
-                       "such as s3://BUCKET/FOLDER."),
+                       "dataset or a clone of one, hf:OWNER/NAME[@SUBSET][:REVISION] from the hub, "
+                       "or an address such as s3://BUCKET/FOLDER."),
     ],
     name: Annotated[
         str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")

@@ -148,9 +148,13 @@ def _line(name: str, digest: str) -> str:
 def listed(path: Path) -> dict[str, str]:
     """Digests by file name; empty if the list cannot be read."""
     try:
-        text = read_regular(path).decode("utf-8", "surrogateescape")
+        return _sums_in(read_regular(path))
     except OSError:
         return {}
+
+
+def _sums_in(content: bytes) -> dict[str, str]:
+    text = content.decode("utf-8", "surrogateescape")
     sums = {}
     for line in text.split("\n"):
         digest, _, name = line.removeprefix("\\").partition("  ")
@@ -167,25 +171,47 @@ _PIECE = 1 << 20
 _EARLIEST, _LATEST = (1980, 1, 1, 0, 0, 0), (2107, 12, 31, 23, 59, 58)
 
 
-def zipped(folder: Path) -> Iterator[bytes]:
+def digest_of(folder: Path) -> str:
+    """What identifies the content of the export in `folder`: the digest of its list of digests; ""
+    if there is none."""
+    try:
+        return hashlib.sha256(read_regular(folder / SUMS)).hexdigest()
+    except OSError:
+        return ""
+
+
+def zipped(folder: Path, digest: str) -> Iterator[bytes]:
     """The bytes of a zip of the export in `folder`: the files listed in its SHA256SUMS, and that
     list; other files are not part of the export. Stored uncompressed, because images already are
-    compressed.
+    compressed. `digest`: of `digest_of` when the export was written.
 
-    Raises ExportError, before the first byte, if there is no export.
+    Raises ExportError, before the first byte, if there is no export or another one; and later if a
+    file has changed, before the first byte of that file.
     """
-    names = [name for name in listed(folder / SUMS) if _is_within(folder, name)]
-    if not names:
-        raise ExportError(f"The export in {folder} no longer exists.")
-    return _pieces(folder, [*names, SUMS])
+    try:
+        sums = read_regular(folder / SUMS)
+    except OSError as problem:
+        raise ExportError(f"The export in {folder.name} no longer exists.") from problem
+    if hashlib.sha256(sums).hexdigest() != digest:
+        raise ExportError(
+            f"The folder {folder.name} holds another export by now. Export again for a link of "
+            "your own."
+        )
+    files = {name: sum for name, sum in _sums_in(sums).items() if _is_within(folder, name)}
+    return _pieces(folder, {**files, SUMS: digest})
 
 
-def _pieces(folder: Path, names: list[str]) -> Iterator[bytes]:
+def _pieces(folder: Path, files: dict[str, str]) -> Iterator[bytes]:
+    """`files`: their digests by name."""
     sink = _Sink()
     with ZipFile(sink, "w", ZIP_STORED, allowZip64=True) as archive:
-        for name in names:
+        for name, digest in files.items():
             # Since the check, a file may have become a link, which is not followed.
             with open_regular(folder.resolve() / name, math.inf, is_resolved=True) as source:
+                # The same open file is read twice: it cannot be another one the second time.
+                if hashlib.file_digest(source, "sha256").hexdigest() != digest:
+                    raise ExportError(f"'{name}' has changed since it was exported.")
+                source.seek(0)
                 file = os.fstat(source.fileno())
                 changed = max(time.localtime(file.st_mtime)[:6], _EARLIEST)
                 entry = ZipInfo(name, min(changed, _LATEST))

@@ -1,53 +1,91 @@
-"""Datasets of the Hugging Face Hub: downloaded once and read from disk, or a local clone.
+"""Datasets of the Hugging Face Hub: their names, and which files of a copy are read.
 
-A clone's card (README.md) may list configurations, called subsets on the Hub, with the files of
-each split; otherwise splits are inferred from folder and file names. Both follow the rules of the
-`datasets` library, but nothing outside the folder is ever accessed.
+A copy's card (README.md) may list configurations, called subsets on the Hub, with the files of each
+split; otherwise splits are inferred from folder and file names. Both follow the rules of the
+`datasets` library, but apply to the names of the files that are there, and to nothing else: no
+library reads a pattern or a path that somebody else wrote.
 """
 
-import shutil
-from collections.abc import Sequence
+import os
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import yaml
+
 from backend.datasets.cells import shown
-from backend.datasets.read_options import where_to_state
+from backend.datasets.read_options import (
+    CAPTIONS,
+    PICTURES,
+    SOURCES,
+    is_address,
+    is_hidden,
+    where_to_state,
+)
 from backend.datasets.regular_files import open_within, read_within
-from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
+from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError, UnsafePath
 
 #: Distinguishes the name of a Hub dataset from a path.
 PREFIX = "hf:"
+_NAME = re.compile(
+    r"hf:(?P<repository>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9_][\w.-]{0,95})"
+    r"(?:@(?P<subset>[^<>:/\\|?*@\x00-\x1f]{1,200}))?"
+    r"(?::(?P<revision>[A-Za-z0-9_][\w./-]{0,199}))?",
+    re.ASCII,
+)
 
 
-def fetch(name: str, folder: Path) -> Path:
-    """Save the dataset `name` (`owner/dataset` or `owner/dataset@configuration`) below `folder`;
-    return its directory. A dataset that is already present is not downloaded again.
+def is_hub_name(text: object) -> bool:
+    """Whether it is meant as the name of a dataset of the hub, right or wrong; never a path.
 
-    Raises DatasetNotFound if it cannot be downloaded.
+    >>> is_hub_name("hf:OWNER/NAME"), is_hub_name("hf:/etc"), is_hub_name("hf://datasets/o/n")
+    (True, True, False)
     """
-    plain, _, configuration = name.removeprefix(PREFIX).partition("@")
-    target = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
-    if (target / "dataset_dict.json").is_file():
-        return target
-    import datasets
+    return str(text).startswith(PREFIX) and not is_address(text)
 
-    datasets.disable_progress_bars()
-    try:
-        dataset = datasets.load_dataset(plain, configuration or None)
-    except Exception as problem:
-        # The library raises arbitrary errors: network, parser, missing permissions.
-        message = str(problem.__cause__ or problem).splitlines() or [type(problem).__name__]
-        reason = message[0][:200].rstrip(".")
-        raise DatasetNotFound(
-            f"The dataset '{plain}' could not be fetched from the hub: {reason}. Check the name "
-            "and the network; gated data needs HF_TOKEN."
-        ) from problem
-    part = target.with_name(f".{target.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    dataset.save_to_disk(str(part))
-    part.rename(target)
-    return target
+
+@dataclass(frozen=True)
+class HubName:
+    """A dataset of the hub: `OWNER/NAME`, one of its subsets, and a branch, tag or commit."""
+
+    repository: str
+    subset: str | None = None
+    revision: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "HubName":
+        """Read `hf:OWNER/NAME[@SUBSET][:REVISION]`. Raises SettingsError for anything else.
+
+        >>> HubName.parse("hf:owner/pets@en:v1.0")
+        HubName(repository='owner/pets', subset='en', revision='v1.0')
+        """
+        match = _NAME.fullmatch(text)
+        if match is None or ".." in text or "--" in match["repository"]:
+            raise SettingsError(
+                f"'{shown(text)}' names no dataset of the hub: write hf:OWNER/NAME, with @SUBSET "
+                "for one of several and :REVISION for a branch, a tag or a commit. Datasets "
+                "without an owner have one by now (hf:nlphuji/flickr30k); a folder or a file of "
+                "this machine is given without hf:."
+            )
+        return cls(match["repository"], match["subset"], match["revision"])
+
+    @property
+    def title(self) -> str:
+        """What its dataset is called here by default."""
+        subset = f"@{self.subset}" if self.subset else ""
+        return self.repository.rpartition("/")[2] + subset + self._at
+
+    def __str__(self) -> str:
+        return f"{PREFIX}{self.repository}{f'@{self.subset}' if self.subset else ''}{self._at}"
+
+    @property
+    def _at(self) -> str:
+        return f":{self.revision}" if self.revision else ""
 
 
 #: Supported file types, the most common first; only one type is read from a folder.
@@ -61,7 +99,13 @@ _KINDS = (
 )
 #: Metadata files of the Hub and of libraries.
 _ABOUT = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
-_MOST_CARD = 4_000_000
+#: Files that only a pattern with their name means.
+_IGNORED = ("README.md", "config.json", "dummy_data.zip", *_ABOUT[:3])
+#: Tables that hold their pictures; others refer to files beside them.
+_HOLD_PICTURES = (".parquet", ".arrow", ".tar")
+#: What can be read at all.
+_READ = (*SOURCES, *PICTURES, *CAPTIONS, ".tar.gz", ".tgz")
+MOST_CARD = 4_000_000
 _POINTER = b"version https://git-lfs.github.com/"
 _POINTER_BYTES = 1024
 
@@ -84,25 +128,86 @@ def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None
     configs = _configs(folder)
     if not configs:
         if subset is not None:
-            raise DatasetFormatError(
-                f"'{shown(folder.name)}' has no subset '{shown(subset)}': no README.md "
-                "in it lists any."
-            )
+            raise _no_subsets(folder.name, subset)
         return None
-    config = configs[_chosen(folder, configs, subset)]
-    by_split = _by_split(folder, config.get("data_files"), config.get("data_dir"))
-    return _files(folder, by_split) if by_split else found_files(folder)
+    config = configs[_chosen(folder.name, configs, subset)]
+    return _source_tables(folder, config.splits_of(_names_below(folder)))
 
 
 def found_files(folder: Path) -> SourceTables | None:
     """Files and splits inferred from file and folder names, as by `load_dataset(folder)`; None if
     there are no data files."""
-    from datasets.data_files import get_data_patterns
+    return _source_tables(folder, _by_layout(_names_below(folder)))
 
-    try:
-        return _files(folder, get_data_patterns(folder.as_posix()), is_listed=False)
-    except FileNotFoundError:
-        return None
+
+def needed_files(
+    title: str, names: Collection[str], card: str, subset: str | None
+) -> Sequence[str]:
+    """Which files of a repository a copy needs, so that one of its subsets can be read: all that
+    its tables may refer to. `card`: the text of its README.md. Raises as `listed_files`."""
+    names = frozenset(names)
+    readable = sorted(
+        name for name in names if not is_hidden(name) and name.lower().endswith(_READ)
+    )
+    configs = configs_of(card)
+    if not configs:
+        if subset is not None:
+            raise _no_subsets(title, subset)
+        return readable
+    choice = _chosen(title, configs, subset)
+    subset_files = configs[choice].splits_of(names)
+    tables = _tables_among(subset_files)
+    if tables and all(map(_holds_its_pictures, tables)):
+        return [*tables, "README.md"]
+    others = {
+        name
+        for other, config in configs.items() if other != choice
+        for name in config.splits_of(names, is_strict=False)
+    }  # fmt: skip
+    return [
+        *(name for name in readable if name not in others or name in subset_files),
+        "README.md",
+    ]
+
+
+def _holds_its_pictures(table: str) -> bool:
+    path = PurePosixPath(table)
+    return path.suffix.lower() in _HOLD_PICTURES and path.stem != "metadata"
+
+
+def _no_subsets(title: str, subset: str) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"'{shown(title)}' has no subset '{shown(subset)}': no README.md in it lists any."
+    )
+
+
+def blobs_of(snapshot: Path) -> Path | None:
+    """The folder `blobs` to which the files of a snapshot in the hub's cache are links; None if the
+    resolved path is neither a snapshot nor in one."""
+    for place in (snapshot, *snapshot.parents):
+        blobs = place.parent.parent / "blobs"
+        if place.parent.name == "snapshots" and _is_in_cache(blobs):
+            return blobs
+    return None
+
+
+def _is_in_cache(blobs: Path) -> bool:
+    return "--" in blobs.parent.name and blobs.is_dir() and not blobs.is_symlink()
+
+
+def is_snapshot(source: Path) -> bool:
+    """Whether it is a folder of a snapshot in the hub's cache. Raises DatasetNotFound for other
+    parts of the cache, which hold no dataset, and says which does."""
+    around = source.parent if source.name == "snapshots" else source
+    around = source.parent.parent if source.parent.name == "blobs" else around
+    if _is_in_cache(around / "blobs") and (around / "snapshots").is_dir():
+        snapshots = sorted(path for path in (around / "snapshots").iterdir() if path.is_dir())
+        names = " or ".join(f"'{path}'" for path in snapshots[:3]) or "none yet"
+        raise DatasetNotFound(
+            f"'{source}' is a part of the hub's cache; its datasets are in its folders "
+            f"'snapshots'. Give {names}."
+        )
+    return source.is_dir() and blobs_of(source) is not None
 
 
 def check_pointer(table: Path, folders: Sequence[Path]) -> None:
@@ -121,94 +226,292 @@ def check_pointer(table: Path, folders: Sequence[Path]) -> None:
         )
 
 
-def _configs(folder: Path) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True)
+class Config:
+    """A configuration of a card. `patterns`: of the files of each split, relative to `folder`;
+    None: splits are inferred from the files' names."""
+
+    patterns: Mapping[str, Sequence[str]] | None
+    folder: str = ""
+    is_default: bool = False
+
+    def all_patterns(self) -> Iterator[str]:
+        for patterns in (self.patterns or {}).values():
+            yield from patterns
+
+    def splits_of(self, names: frozenset[str], is_strict: bool = True) -> dict[str, str]:
+        """The split of each of its files, "" if unknown. `is_strict`: a pattern without a file
+        raises DatasetFormatError."""
+        below = f"{self.folder}/" if self.folder else ""
+        if self.patterns is None:
+            inner = _by_layout([n.removeprefix(below) for n in names if n.startswith(below)])
+            if not inner and self.folder and is_strict:
+                raise DatasetFormatError(
+                    f"'README.md' lists the folder '{shown(self.folder)}', which holds no data."
+                )
+            return {below + name: split for name, split in inner.items()}
+        splits: dict[str, str] = {}
+        for split, patterns in self.patterns.items():
+            for pattern in patterns:
+                matches = matching(posixpath.normpath(below + pattern), names)
+                if not matches and is_strict:
+                    raise DatasetFormatError(
+                        f"'README.md' lists '{shown(below + pattern)}' for '{shown(split)}', and "
+                        "there is no such file. Is the copy complete?"
+                    )
+                for name in matches:
+                    splits.setdefault(name, split)
+        return splits
+
+
+def _configs(folder: Path) -> dict[str, Config]:
     card = folder / "README.md"
     if not card.is_file():
         return {}
     try:
-        text = read_within(folder, card, _MOST_CARD).decode("utf-8-sig")
+        text = read_within(folder, card, MOST_CARD).decode("utf-8-sig")
     except (OSError, ValueError) as problem:
         raise DatasetFormatError(f"The card 'README.md' cannot be read: {problem}.") from problem
-    if not text.startswith("---") or "configs" not in text:
-        return {}
-    from datasets.utils.metadata import MetadataConfigs
-    from huggingface_hub import DatasetCard
+    return configs_of(text)
 
+
+def configs_of(card: str) -> dict[str, Config]:
+    """The configurations that a card lists, by name. Raises DatasetFormatError if the list is
+    broken, UnsafePath if it lists files outside the dataset."""
+    lines = card.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != "---" or "configs" not in card:
+        return {}
+    ends = (number for number, line in enumerate(lines[1:], 1) if line.rstrip() == "---")
     try:
-        configs = MetadataConfigs.from_dataset_card_data(DatasetCard(text, True).data)
-    except Exception as problem:  # YAML errors, and the library's own for invalid content
+        # Every value is a text then: nothing is constructed, and a subset `no` is none of False.
+        data = yaml.load("\n".join(lines[1 : next(ends, None)]), yaml.BaseLoader)
+        entries = data.get("configs") if isinstance(data, dict) else None
+        if entries in (None, "", *_NULL):
+            return {}
+        if not isinstance(entries, list):
+            raise ValueError("'configs' is no list")
+        configs = dict(map(_config, entries))
+    except UnsafePath:
+        raise
+    except Exception as problem:  # errors of YAML and of nesting, and those below
         reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
         raise DatasetFormatError(
-            f"The list of configurations in 'README.md' is broken: {reason}. Repair it, or give "
-            "the data files themselves."
+            f"The list of configurations in 'README.md' is broken: {shown(reason)}. Repair it, or "
+            "give the data files themselves."
         ) from problem
-    return {name: about for name, about in configs.items() if isinstance(about, dict)}
+    patterns = [pattern for config in configs.values() for pattern in config.all_patterns()]
+    if sum(map(_has_wildcard, patterns)) > _MOST_WILDCARDS:
+        raise DatasetFormatError(
+            f"'README.md' lists more than {_MOST_WILDCARDS:,} patterns. Give the data files "
+            "themselves."
+        )
+    return configs
 
 
-def _chosen(folder: Path, configs: dict[str, dict[str, Any]], subset: str | None) -> str:
-    if subset is None:
-        default = [name for name, about in configs.items() if about.get("default")]
-        candidates = default or (["default"] if "default" in configs else list(configs))
-        if len(candidates) == 1:
-            return candidates[0]
-    elif subset in configs:
-        return subset
-    names = ", ".join(shown(name) for name in configs)
-    what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
-    raise DatasetFormatError(
-        f"'{shown(folder.name)}' {what}. Choose one: {names}.", **where_to_state("subset")
+#: Patterns with wildcards in a card: each is compared with every name.
+_MOST_WILDCARDS = 10_000
+
+
+def _has_wildcard(pattern: str) -> bool:
+    return any(character in pattern for character in "*?[")
+
+
+def _config(entry: Any) -> tuple[str, Config]:
+    """Name and content of an entry of `configs`. Raises ValueError, and UnsafePath."""
+    if not isinstance(entry, dict) or not _is_text(entry.get("config_name")):
+        raise ValueError("a configuration has no 'config_name'")
+    name, folder, files = entry["config_name"], entry.get("data_dir", ""), entry.get("data_files")
+    if not isinstance(folder, str):
+        raise ValueError(f"'data_dir' of '{name}' is no text")
+    folder = posixpath.normpath(_inside(folder)) if folder not in ("", *_NULL) else ""
+    return name, Config(
+        None if files is None or files in ("", *_NULL) else _patterns(name, files),
+        "" if folder == "." else folder,
+        entry.get("default") in ("true", "True", "TRUE"),
     )
 
 
-def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[str]]:
-    from datasets.data_files import get_data_patterns, sanitize_patterns
-
-    if data_files is None and isinstance(data_dir, str):
-        _check_inside(data_dir)
-        try:
-            patterns = get_data_patterns((folder / data_dir).as_posix())
-        except FileNotFoundError:
-            raise DatasetFormatError(
-                f"'README.md' lists the folder '{shown(data_dir)}', which holds no data."
-            ) from None
-        return {s: [f"{data_dir.strip('/')}/{p}" for p in patterns[s]] for s in patterns}
-    return dict(sanitize_patterns(data_files)) if data_files is not None else {}
+#: How YAML writes that there is nothing.
+_NULL = ("null", "~", "Null", "NULL")
 
 
-def _files(
-    folder: Path, by_split: dict[str, list[str]], is_listed: bool = True
-) -> SourceTables | None:
-    from datasets.data_files import resolve_pattern
-
-    splits: dict[Path, str] = {}
-    for split, patterns in by_split.items():
-        for pattern in patterns:
-            _check_inside(pattern)
-            try:
-                names = resolve_pattern(pattern, folder.as_posix())
-            except FileNotFoundError:
-                if not is_listed:
-                    continue
-                raise DatasetFormatError(
-                    f"'README.md' lists '{shown(pattern)}' for '{shown(str(split))}', and there "
-                    "is no such file. Is the clone complete?"
-                ) from None
-            for name in sorted(names):
-                splits.setdefault(Path(name), str(split))
-    data = [p for p in splits if p.name not in _ABOUT]
-    kind = next((k for k in _KINDS if any(p.suffix.lower() in k for p in data)), ())
-    tables = [p for p in data if p.suffix.lower() in kind]
-    if not tables:
-        return None
-    # Without any indication, the library assigns everything to "train".
-    says_nothing = list(by_split) == ["train"] and all(p == "**" for p in by_split["train"])
-    return SourceTables(tables, {} if says_nothing else {p: splits[p] for p in tables})
+def _patterns(name: str, files: Any) -> dict[str, list[str]]:
+    """The patterns of each split: from a pattern, a list of them, or a list of splits with one or
+    several."""
+    entries = files if isinstance(files, list) else [files]
+    by_split: dict[str, list[str]] = {}
+    for entry in entries:
+        split, paths = "train", [entry]
+        if isinstance(entry, dict):
+            split, path = entry.get("split", ""), entry.get("path")
+            paths = path if isinstance(path, list) else [path]
+            if not _is_text(split) or split in by_split:
+                raise ValueError(f"'data_files' of '{name}' names a split twice, or not at all")
+        if not all(map(_is_text, paths)):
+            raise ValueError(f"'data_files' of '{name}' are neither patterns nor splits with them")
+        by_split.setdefault(split, []).extend(map(_inside, paths))
+    return by_split
 
 
-def _check_inside(pattern: str) -> None:
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _inside(pattern: str) -> str:
     path = PurePosixPath(pattern)
     if path.is_absolute() or ".." in path.parts or ":" in pattern or "\0" in pattern:
         raise UnsafePath(
             f"'README.md' lists '{shown(pattern)}', which lies outside the dataset's folder. It is "
             "not read."
         )
+    return pattern
+
+
+def _chosen(title: str, configs: Mapping[str, Config], subset: str | None) -> str:
+    if subset is None:
+        default = [name for name, config in configs.items() if config.is_default]
+        candidates = default or (["default"] if "default" in configs else list(configs))
+        if len(candidates) == 1:
+            return candidates[0]
+    elif subset in configs:
+        return subset
+    few = [shown(name) for name in configs][:_MOST_NAMED]
+    names = ", ".join(few) + (f" and {len(configs) - len(few):,} more" * (len(configs) > len(few)))
+    what = f"has no subset '{shown(subset)}'" if subset else f"has {len(configs)} subsets"
+    raise DatasetFormatError(
+        f"'{shown(title)}' {what}. Choose one: {names}.", **where_to_state("subset")
+    )
+
+
+#: Subsets that a message names.
+_MOST_NAMED = 50
+
+
+def _names_below(folder: Path) -> frozenset[str]:
+    """The files below a folder, relative to it; links to folders are not followed."""
+    return frozenset(
+        Path(place, name).relative_to(folder).as_posix()
+        for place, _, files in os.walk(folder)
+        for name in files
+    )
+
+
+def matching(pattern: str, names: Collection[str]) -> list[str]:
+    """The names that match, sorted. `*`, `?` and `[…]` stand for characters of one folder, the
+    component `**` for any number of folders. Hidden files, folders such as `__MACOSX` and files
+    about the repository have to be named.
+
+    >>> matching("**/*.csv", ["a.csv", "x/b.csv", "x/.c.csv", "x/__pycache__/d.csv", "e.tsv"])
+    ['a.csv', 'x/b.csv']
+    """
+    parts = pattern.split("/")
+    if any("**" in part and part != "**" for part in parts):
+        raise DatasetFormatError(
+            f"'README.md' lists '{shown(pattern)}': '**' stands for whole folders, as in "
+            "'data/**/*.csv'."
+        )
+    if not _has_wildcard(pattern):
+        return [pattern] if pattern in names else []
+    start = re.split(r"[*?[]", pattern, maxsplit=1)[0]
+    matchers = [None if part == "**" else _matcher(part) for part in parts]
+    return sorted(
+        name for name in names
+        if name.startswith(start)
+        and not _is_hidden(name, pattern)
+        and _matches(matchers, name.split("/"))
+    )  # fmt: skip
+
+
+@cache
+def _matcher(part: str) -> Callable[[str], object]:
+    # The expressions of `fnmatch` never try a position twice: no pattern takes long.
+    return re.compile(translate(part)).match
+
+
+def _matches(matchers: Sequence[Callable[[str], object] | None], parts: Sequence[str]) -> bool:
+    """Whether the components match; `**` (None) any number of them, at the end at least one."""
+    ends = {0}
+    for number, matcher in enumerate(matchers):
+        if matcher is None:
+            least = min(ends, default=len(parts) + 1) + (number == len(matchers) - 1)
+            ends = set(range(least, len(parts) + 1))
+        else:
+            ends = {end + 1 for end in ends if end < len(parts) and matcher(parts[end])}
+    return len(parts) in ends
+
+
+def _is_hidden(name: str, pattern: str) -> bool:
+    """Whether a part of the name is hidden, or a file about the repository, and the pattern does
+    not name it."""
+    path, glob = PurePosixPath(name), PurePosixPath(pattern)
+
+    def count(parts: Iterable[str], mark: str) -> int:
+        return sum(part.startswith(mark) and part not in (".", "..") for part in parts)
+
+    return (
+        count(path.parts, ".") != count(glob.parts, ".")
+        or count(path.parts[:-1], "__") != count(glob.parts[:-1], "__")
+        or (path.name in _IGNORED and path.name != glob.name)
+    )
+
+
+_SPLITS = {
+    "train": "train|training",
+    "validation": "validation|valid|dev|val",
+    "test": "test|testing|eval|evaluation",
+}
+_APART = r"[-._ 0-9]"
+_SHARD = re.compile(r"data/(\w+(?:\.\w+)*)-\d{5}-of-\d{5}[^/]*\.[^/]*")
+#: By the names of folders, and by those of files.
+_IN_FOLDER, _IN_FILE = (
+    {
+        split: re.compile(rf"(?:.*{_APART})?(?:{words}){end}", re.DOTALL)
+        for split, words in _SPLITS.items()
+    }
+    for end in (rf"(?:{_APART}.*)?", rf"{_APART}.*")
+)
+
+
+def _by_layout(names: Iterable[str]) -> dict[str, str]:
+    """The files to read and their splits, from their names: shards in `data`, else folders, else
+    files that are named like a split, else every file, with the split ""."""
+    names = sorted(name for name in names if not _is_hidden(name, ""))
+    shards = {name: match[1] for name in names if (match := _SHARD.fullmatch(name))}
+    if shards:
+        return shards
+    for expressions, parts_of in (
+        (_IN_FOLDER, lambda path: path.parts[:-1]),
+        (_IN_FILE, lambda path: path.parts[-1:]),
+    ):
+        by_split = {
+            split: [
+                name for name in names
+                if any(map(expression.fullmatch, parts_of(PurePosixPath(name))))
+            ]
+            for split, expression in expressions.items()
+        }  # fmt: skip
+        splits: dict[str, str] = {}
+        for split, files in by_split.items():
+            for name in files:
+                splits.setdefault(name, split)
+        if splits:
+            return splits
+    return dict.fromkeys(names, "")
+
+
+def _tables_among(names: Iterable[str]) -> list[str]:
+    """The names of tables: those of the most common type that is there."""
+    data = [name for name in names if PurePosixPath(name).name not in _ABOUT]
+    suffixes = {name: PurePosixPath(name).suffix.lower() for name in data}
+    kind = next((k for k in _KINDS if any(suffix in k for suffix in suffixes.values())), ())
+    return [name for name in data if suffixes[name] in kind]
+
+
+def _source_tables(folder: Path, splits: Mapping[str, str]) -> SourceTables | None:
+    tables = _tables_among(splits)
+    if not tables:
+        return None
+    return SourceTables(
+        [folder / name for name in tables],
+        {folder / name: splits[name] for name in tables if splits[name]},
+    )

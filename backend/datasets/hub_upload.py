@@ -103,13 +103,15 @@ def _outdated(api: "HfApi", name: str, folder: Path) -> list[str]:
 @contextmanager
 def _asking(what: str) -> "Iterator[HfApi]":
     """The Hub's API; its errors are converted to ExportError."""
-    import httpx
-    from huggingface_hub import HfApi
+    import httpx2
     from huggingface_hub.errors import HfHubHTTPError
 
+    from backend.datasets.fetching import FetchError
+    from backend.datasets.hub_client import hub_api
+
     try:
-        yield HfApi()
-    except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as problem:
+        yield hub_api()
+    except (HfHubHTTPError, httpx2.HTTPError, FetchError, OSError, ValueError) as problem:
         lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
         reason = " ".join(lines)[:300].rstrip(".") or type(problem).__name__
         raise ExportError(f"{what}: {reason}.") from problem

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -230,6 +231,13 @@ class Location:
         raise AssertionError("the last try returns or raises")
 
 
+def folder_for(address: str, folder: Path) -> Path:
+    """Where `fetch` puts the files of an address: another place for each."""
+    place = address.partition("?")[0].rstrip("/")
+    readable = "".join(c if c.isalnum() or c in "._-" else "_" for c in place)[:100]
+    return folder / f"{readable}-{sha256(place.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
 def fetch(address: str, folder: Path, most: float) -> Path:
     """Copy all files at the address into a folder of their own below `folder`; those that are there
     in the same version are kept, and others removed. `most`: bytes. Returns the folder, or the
@@ -244,7 +252,7 @@ def fetch(address: str, folder: Path, most: float) -> Path:
             "and the free disk). Score it shard by shard instead.",
             terminal=f"score {location} --out DESTINATION/",
         )
-    target = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in str(location))
+    target = folder_for(address, folder)
     marks = target.with_name(f".{target.name}.json")
     copied_versions = json.loads(marks.read_text("utf-8")) if marks.is_file() else {}
     versions = {file.name: file.version for file in files}
@@ -294,6 +302,10 @@ def _opened(address: str) -> tuple[AbstractFileSystem, str]:
         importlib.import_module(package)
     except ImportError as problem:
         raise missing_extra(f"{parts.scheme}://", "storage") from problem
+    if parts.scheme == "hf":
+        from backend.datasets.hub_client import guard_connections
+
+        guard_connections()
     options = _OPTIONS.get(parts.scheme, {})
     files = filesystem(parts.scheme, use_listings_cache=False, **options)
     return files, address.partition("://")[2].rstrip("/")

@@ -435,10 +435,18 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
     for table in tables:
         resolved = table.resolve()
         if resolved not in folders and not any(resolved.is_relative_to(f) for f in folders):
+            advice = (
+                "Give that file itself; if its images lie here, name this folder as the one that "
+                "image paths are relative to."
+            )
+            if hub_datasets.blobs_of(table) is not None:
+                advice = (
+                    "Of the hub's cache, only an import reads snapshots; for other uses, 'hf "
+                    "download --local-dir FOLDER' makes a folder with the files themselves."
+                )
             raise UnsafePath(
                 f"'{shown(table.name)}' is a link that leads outside the dataset's folder, to "
-                f"'{shown(str(resolved), 500)}'. Give that file itself; if its images lie here, "
-                "name this folder as the one that image paths are relative to."
+                f"'{shown(str(resolved), 500)}'. {advice}"
             )
 
 

@@ -126,6 +126,11 @@ def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
 
     datasets.disable_progress_bars()
     part = target.part
+    if "::" in str(part) or set("*?[") & set(str(part)):
+        raise ExportError(
+            "The library that writes this format reads '::', '*', '?' and '[' in a path as more "
+            "than a name. Choose another folder, or another format."
+        )
     between = part / ".between"
     between.mkdir(exist_ok=True)
     inner = Target(between, between, target.root, changes=target.changes)

@@ -59,12 +59,17 @@ def unpack(source: Path, folder: Path) -> Path:
     for path in tars if source.is_dir() else []:
         if not path.resolve().is_relative_to(source.resolve()):
             raise UnsafePath(f"'{path.name}' is a link that leads out of the folder.")
-    digest = hashlib.sha256(os.fsencode(source)).hexdigest()[:8]
-    name = source.name if source.is_dir() else plain_name(source)
-    target = folder / f"{name}-{digest}"
+    target = unpacked_folder(source, folder)
     target.mkdir(parents=True, exist_ok=True)
     unpacked_tars = [_unpacked(path, target / f"{plain_name(path)}.tar") for path in tars]
     return target if source.is_dir() else unpacked_tars[0]
+
+
+def unpacked_folder(source: Path, folder: Path) -> Path:
+    """Where `unpack` puts the tars of `source`."""
+    digest = hashlib.sha256(os.fsencode(source)).hexdigest()[:8]
+    name = source.name if source.is_dir() else plain_name(source)
+    return folder / f"{name}-{digest}"
 
 
 def _unpacked(source: Path, tar: Path) -> Path:

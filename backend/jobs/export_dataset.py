@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from backend.datasets import export_folder
 from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
@@ -331,8 +332,9 @@ def export(
     progress(pairs_written, planned.kept, "Written")
     text = (out / "README.md").read_text(encoding="utf-8")
     return ExportReport(
-        out.resolve(), format, tally.counts(), pairs_written, text, unreadable, tuple(first)
-    )
+        out.resolve(), format, tally.counts(), pairs_written, text, unreadable, tuple(first),
+        export_folder.digest_of(out),
+    )  # fmt: skip
 
 
 def export_to_address(

@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 from sqlalchemy.orm import Session
 
-from backend.datasets import hub_datasets, source_tables
+from backend.datasets import hub_datasets, hub_download, source_tables
 from backend.datasets.cells import shown, split_proof
 from backend.datasets.containers import relative_name
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address, where_to_state
@@ -74,6 +74,7 @@ def import_dataset(
     gone: str = "keep",
     options: ReadOptions = DETECTED,
     fetch_limit: float = 20e9,
+    anonymous: bool = False,
 ) -> ImportReport:
     """Read `path` into the dataset `name` (default: the folder's or file's name).
 
@@ -82,8 +83,9 @@ def import_dataset(
     'hide'. Verdicts stay with their pairs in any case. A new dataset whose import fails, or
     without any valid row, leaves nothing behind; an interrupted import keeps the pairs read so
     far, if there are any, and importing again continues.
-    `hf:OWNER/DATASET` and addresses (`locations`; at most `fetch_limit` bytes) are fetched into the
-    folder `fetched` of the data folder first, and compressed tars are unpacked there.
+    `hf:OWNER/DATASET` (`anonymous`: without this machine's token) and addresses (`locations`) are
+    fetched into the folder `fetched` of the data folder first, at most `fetch_limit` bytes, and
+    compressed tars are unpacked there.
     Raises DatasetNotFound, DatasetFormatError, and SettingsError for an unknown choice.
     """
     if update not in UPDATES or gone not in GONE:
@@ -93,29 +95,91 @@ def import_dataset(
             terminal="Options: --update, --gone.",
         )
     data_directory = data_directory or default_data_directory()
-    fetched = data_directory / "fetched"
-    if str(path).startswith(hub_datasets.PREFIX):
-        name = name or str(path).removeprefix(hub_datasets.PREFIX).rpartition("/")[2]
-        progress(0, 0, f"Fetching {path}")
-        path = hub_datasets.fetch(str(path), fetched)
-    elif is_address(path):
-        name = name or PurePosixPath(str(path).partition("?")[0]).stem
-        progress(0, 0, f"Fetching {shown(str(path).partition('?')[0])}")
-        from backend.datasets import locations  # fsspec is slow to import
+    copies = _Copies(data_directory / "fetched", progress)
+    try:
+        source, plain, options = copies.local(path, data_directory, options, fetch_limit, anonymous)
+        name = (name or plain).strip()
+        if not name:
+            raise SettingsError("A dataset needs a name.", **where_to_state("name"))
+        return _import(store, source, name, progress, data_directory, update, gone, options)
+    except Exception:
+        # Ctrl-C or a kill keeps what was copied, and the same command resumes.
+        copies.take_back()
+        raise
 
-        path = locations.fetch(str(path), fetched, fetch_limit)
-    source = check_source(path, data_directory)
-    if options.image_root:
-        check_source(options.image_root, data_directory)
-    plain = (
-        source_tables.plain_name(source) if source_tables.is_gzipped_tar(source) else source.stem
-    )
-    name = (name or (source.name if source.is_dir() else plain)).strip()
-    if not name:
-        raise SettingsError("A dataset needs a name.", **where_to_state("name"))
-    if source_tables.gzipped_tars(source) and not (source.is_dir() and any(source.glob("*.tar"))):
-        progress(0, 0, f"Unpacking {source.name}")
-        source = source_tables.unpack(source, fetched)
+
+class _Copies:
+    """What an import puts into the folder `fetched`, to be read like every source: a dataset of the
+    hub, files at an address, a snapshot of the hub's cache, unpacked tars."""
+
+    def __init__(self, fetched: Path, progress: Progress) -> None:
+        self._fetched, self._progress = fetched, progress
+        self._new: list[Path] = []
+
+    def local(
+        self,
+        path: str | Path,
+        data_directory: Path,
+        options: ReadOptions,
+        limit: float,
+        anonymous: bool,
+    ) -> tuple[Path, str, ReadOptions]:
+        """The source on this machine, what its dataset is called by default, and how it is read.
+        Raises as `import_dataset`."""
+        if options.image_root:
+            check_source(options.image_root, data_directory)
+        if hub_datasets.is_hub_name(path):
+            dataset = hub_datasets.HubName.parse(str(path))
+            if dataset.subset is None:
+                dataset = replace(dataset, subset=options.subset)
+            options = replace(options, subset=dataset.subset)
+            self._progress(0, 0, f"Fetching {dataset}")
+            self._add(hub_download.folder_for(dataset, self._fetched))
+            copy = hub_download.fetch(dataset, self._fetched, limit, self._progress, anonymous)
+            return copy, dataset.title, options
+        if is_address(path):
+            from backend.datasets import locations  # fsspec is slow to import
+
+            plain = PurePosixPath(str(path).partition("?")[0]).stem
+            self._progress(0, 0, f"Fetching {shown(str(path).partition('?')[0])}")
+            self._add(locations.folder_for(str(path), self._fetched))
+            source = locations.fetch(str(path), self._fetched, limit)
+        else:
+            source = check_source(path, data_directory)
+            is_tar = source_tables.is_gzipped_tar(source)
+            plain = source_tables.plain_name(source) if is_tar else source.stem
+            plain = source.name if source.is_dir() else plain
+        if hub_datasets.is_snapshot(source):
+            self._add(hub_download.snapshot_folder(source, self._fetched))
+            source = hub_download.copy_snapshot(source, self._fetched)
+        if source_tables.gzipped_tars(source) and not (
+            source.is_dir() and any(source.glob("*.tar"))
+        ):
+            self._progress(0, 0, f"Unpacking {source.name}")
+            self._add(source_tables.unpacked_folder(source, self._fetched))
+            source = source_tables.unpack(source, self._fetched)
+        return source, plain, options
+
+    def _add(self, folder: Path) -> None:
+        if not folder.exists():
+            self._new.append(folder)
+
+    def take_back(self) -> None:
+        """Remove what this import copied; what was there before may belong to a dataset."""
+        for folder in self._new:
+            hub_download.discard(folder)
+
+
+def _import(
+    store: Store,
+    source: Path,
+    name: str,
+    progress: Progress,
+    data_directory: Path,
+    update: str,
+    gone: str,
+    options: ReadOptions,
+) -> ImportReport:
     reader = read_dataset(source, options)
     target = _Target(store, name, source, reader.root)
     comparison = Comparison()
@@ -255,11 +319,9 @@ def _notes(comparison: Comparison, takes: bool, hidden: int) -> list[str]:
 
 
 def check_source(path: str | Path, data_directory: Path) -> Path:
-    """The absolute path of the import source; sources on the Hugging Face hub are not resolved.
+    """The absolute path of an import's source on this machine.
     Raises DatasetNotFound, SettingsError for an impossible path, and UnsafePath for the folder of
     the program's own data, one that contains it, or a cache in it."""
-    if str(path).startswith(hub_datasets.PREFIX):
-        return Path(path)
     source = typed_path(path)
     if not os.path.exists(source):  # also False if the name is too long
         raise DatasetNotFound(f"There is no file or folder '{path}'. Give a path that exists.")
@@ -272,6 +334,15 @@ def check_source(path: str | Path, data_directory: Path) -> Path:
             "dataset to a folder of its own."
         )
     return source
+
+
+def check_named(path: str | Path, data_directory: Path) -> None:
+    """Raise, as far as can be told without reading, what an import of this path, address or name
+    on the hub would: see `check_source`, and SettingsError."""
+    if hub_datasets.is_hub_name(path):
+        hub_datasets.HubName.parse(str(path))
+    elif not is_address(path):
+        check_source(path, data_directory)
 
 
 def _nothing(name: str, bad: "_BadRows") -> str:

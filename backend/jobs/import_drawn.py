@@ -170,7 +170,7 @@ def _draw(
             path = results.copy(files[result_of(shard)], Path(folder))
             if not set(IMPORTED) <= set(pq.read_schema(path).names):
                 raise SettingsError(f"{results} was written by an earlier version. Score it again.")
-            table = pq.read_table(path, columns=list(IMPORTED))
+            table = pq.read_table(path, columns=list(IMPORTED), partitioning=None)
         pairs += table.num_rows
         if draw.share is not None:
             numbers = random.Random(shard)

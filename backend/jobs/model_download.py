@@ -5,13 +5,13 @@ complete and its checksum verified, so that an interrupted download resumes, and
 final names can be trusted.
 """
 
-import hashlib
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from backend.datasets.fetching import FetchError
 from backend.engine.hub_cache import (
     HUB_NAME,
     OPEN_CLIP_HUB,
@@ -25,6 +25,9 @@ from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import ModelUnavailable, NotFound, TracedError
 from backend.progress import Progress, no_progress
 
+if TYPE_CHECKING:
+    from backend.datasets.hub_client import RemoteFile
+
 #: Suffix of incomplete files.
 PART = ".part"
 
@@ -36,16 +39,6 @@ class DownloadReport:
 
     models: tuple[tuple[str, str], ...]
     downloaded: int
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """`checksum`: SHA-256 for files in large file storage, else the git blob digest."""
-
-    name: str
-    size: int
-    checksum: str
-    is_large: bool
 
 
 def repositories_of(model: str) -> tuple[str, ...]:
@@ -130,11 +123,11 @@ def _download(name: str, for_open_clip: bool, progress: Progress) -> int:
     return came
 
 
-def _listed(name: str, revision: str, for_open_clip: bool) -> tuple[str, list[RemoteFile]]:
+def _listed(name: str, revision: str, for_open_clip: bool) -> "tuple[str, list[RemoteFile]]":
     """The commit of a revision, and the files that a model is loaded from."""
-    from huggingface_hub import HfApi
+    from backend.datasets.hub_client import RemoteFile, hub_api
 
-    info = HfApi().model_info(name, revision=revision, files_metadata=True)
+    info = hub_api().model_info(name, revision=revision, files_metadata=True)
     by_name = {sibling.rfilename: sibling for sibling in info.siblings or ()}
     wanted = needed(list(by_name), for_open_clip)
     if not any(file.endswith((".safetensors", ".bin")) for file in wanted):
@@ -150,63 +143,25 @@ def _listed(name: str, revision: str, for_open_clip: bool) -> tuple[str, list[Re
     return str(info.sha), files
 
 
-def _fetch(name: str, commit: str, file: RemoteFile, tick: Callable[[int], None]) -> int:
+def _fetch(name: str, commit: str, file: "RemoteFile", tick: Callable[[int], None]) -> int:
     """Download the file into the blobs folder; returns the bytes transferred by this call."""
+    from backend.datasets.hub_client import save
+
     place = folder_of(name) / "blobs" / file.checksum
     if place.is_file() and place.stat().st_size == file.size:
         tick(file.size)
         return 0
     place.parent.mkdir(parents=True, exist_ok=True)
     part = place.with_name(place.name + PART)
-    start = min(part.stat().st_size, file.size) if part.is_file() else 0
-    _continue(name, commit, file, part, start, tick)
-    if checksum_of(part, file.is_large) != file.checksum:
-        part.unlink()
-        raise ModelUnavailable(
-            f"'{file.name}' of '{name}' does not match the hub's checksum. Download it again."
-        )
+    try:
+        came = save(name, file, part, commit, tick)
+    except FetchError as problem:
+        raise ModelUnavailable(f"'{name}': {problem}. Download it again.") from problem
     part.replace(place)
-    return file.size - start
+    return came
 
 
-def _continue(
-    name: str, commit: str, file: RemoteFile, part: Path, start: int, tick: Callable[[int], None]
-) -> None:
-    from huggingface_hub import hf_hub_url
-    from huggingface_hub.file_download import http_get
-    from huggingface_hub.utils import build_hf_headers, tqdm
-
-    done = start
-    tick(done)
-
-    class Bar(tqdm):
-        """Called by the hub's client for each chunk; prints nothing."""
-
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options | {"disable": True})
-
-        def update(self, n: float | None = 1) -> None:
-            nonlocal done
-            done += int(n or 0)
-            tick(done)
-
-    with part.open("ab") as out:
-        http_get(
-            hf_hub_url(name, file.name, revision=commit), out, resume_size=start,
-            headers=build_hf_headers(), expected_size=file.size, tqdm_class=Bar,
-        )  # fmt: skip
-
-
-def checksum_of(path: Path, is_large: bool) -> str:
-    """SHA-256, or the git blob digest: SHA-1 of length and content."""
-    digest = hashlib.sha256()
-    if not is_large:
-        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: digest).hexdigest()
-
-
-def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:
+def _point(name: str, commit: str, files: "Sequence[RemoteFile]") -> None:
     """Make the commit's directory, whose files are links to the blobs, and point `main` at it
     if no revision is pinned."""
     folder = folder_of(name)

@@ -501,6 +501,8 @@ class ExportReport:
     #: imported, and the first of them with the reason.
     unreadable: int = 0
     first_unreadable: "tuple[ProblemRow, ...]" = ()
+    #: What identifies the files that were written, see `export_folder.digest_of`.
+    digest: str = ""
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def _write(
     rows: list[ExportRow] = []
     with tempfile.TemporaryDirectory(prefix="traced-shard-") as folder:
         columns = ["id", "p_error", "s_0", "icc"]
-        table = pq.read_table(scores.copy(result, Path(folder)), columns=columns)
+        table = pq.read_table(scores.copy(result, Path(folder)), columns=columns, partitioning=None)
         scores_of = {row.pop("id"): row for row in table.to_pylist()}
         for pair in read_dataset(source.copy(shard, Path(folder)), image_check="exists"):
             numbers = scores_of.get(pair.id)

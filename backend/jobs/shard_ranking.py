@@ -90,7 +90,7 @@ def _rank(
     out: Location, result: StoredFile, fact: Facts, classifier: Classifier, digest: str
 ) -> Facts:
     with tempfile.TemporaryDirectory() as folder:
-        table = pq.read_table(out.copy(result, Path(folder)))
+        table = pq.read_table(out.copy(result, Path(folder)), partitioning=None)
         features = np.column_stack([table[name].to_numpy() for name in NAMES]).astype(np.float64)
         captioner = pc.struct_field(table["trajectory"], "captioner").to_numpy()
         unread = captioner != classifier.captioner

@@ -2,17 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
+from backend.datasets import export_folder
+from backend.datasets.export_row import MARK
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
 from backend.engine.trajectories.depth import parse_depth
-from backend.errors import SettingsError, TracedError, explain
+from backend.errors import SettingsError, TracedError, UnsafePath, explain
 from backend.jobs import (
     boost_captions,
     estimate,
@@ -89,6 +94,8 @@ class Jobs:
         self.engines = engines
         self._settings = settings
         self.guard: Guard | None = self._base.guard if self._base is not None else None
+        #: Where exports go for which no folder is named, each into one of its own.
+        self.exports: Path | None = self._base.exports if self._base is not None else None
         #: The queues as each reader sees them (see `Store.seen_by`).
         self._queues_for = queues_for
         self.models = self._base.models if self._base is not None else Models(store, engines)
@@ -166,6 +173,7 @@ class Jobs:
         update: str = "keep",
         gone: str = "keep",
         options: ReadOptions = DETECTED,
+        anonymous: bool = False,
     ) -> ImportReport:
         """See `backend.jobs.import_dataset.import_dataset`."""
         return import_dataset.import_dataset(
@@ -178,6 +186,7 @@ class Jobs:
             gone,
             options,
             self._settings.upload_limit * 1e9,
+            anonymous,
         )
 
     def estimate_figures(
@@ -195,10 +204,13 @@ class Jobs:
         name: str | None = None,
         update: str = "keep",
         gone: str = "keep",
+        anonymous: bool = False,
         **options: Any,
     ) -> ImportReport:
         """Import, then check whether the model that would score the dataset knows its pictures."""
-        report = self.import_dataset(path, name, progress, update, gone, ReadOptions(**options))
+        report = self.import_dataset(
+            path, name, progress, update, gone, ReadOptions(**options), anonymous
+        )
         return replace(report, asks_for_model=self.needs_model(report.dataset_id))
 
     def needs_model(self, dataset_id: int) -> str:
@@ -269,10 +281,42 @@ class Jobs:
     ) -> ExportReport:
         """An export whose pairs are selected when it runs: a queue as text survives a restart,
         and a million ids need not be stored."""
+        self.check_own_export(str(arguments["out"]))
         if queue or view is not None:
             only = self._queues_for(self._reader).select_pairs(dataset_id, queue, view)
             choice = replace(choice, only=only)
         return self.export(dataset_id, choice, progress=progress, **arguments)
+
+    def new_export_folder(self, dataset_id: int) -> Path:
+        """A folder for one export, below one for the account that starts it."""
+        name = self.store.read(dataset_queries.get_dataset, dataset_id).name
+        account = self._reader
+        parent = self.exports or self._settings.data_directory / "exports"
+        if account is not None:
+            parent /= f"{_plain(account)}-{sha256(account.encode()).hexdigest()[:8]}"
+        return parent / f"{_plain(name)}-{datetime.now():%Y%m%d-%H%M%S}-{token_hex(3)}"
+
+    def check_own_export(self, out: str) -> None:
+        """Raise UnsafePath if a curator names a folder with an export that is not their own, or one
+        inside it."""
+        if self._reader is None or is_address(out):
+            return
+        place = typed_path(out)
+        for folder in (place, *place.parents):
+            if not (folder / MARK).exists():
+                continue
+            job = self.store.read(job_queries.last_export, str(folder))
+            is_own = (
+                folder == place
+                and job is not None
+                and _starter(job) == self._reader
+                and job.result.get("digest") == export_folder.digest_of(folder)
+            )
+            if not is_own:
+                raise UnsafePath(
+                    "That folder holds an export that is not yours. Name another one, or none: "
+                    "then each export gets a folder of its own."
+                )
 
     def decide_all(self, dataset_id: int, progress: Progress, **arguments: Any) -> Any:
         """See `backend.review.queue_rules.decide_all`."""
@@ -369,11 +413,16 @@ class Jobs:
         job = JOBS[kind]
         as_seen_by = NOBODY if job.is_for_all else reader
         jobs = self if as_seen_by is None else self.seen_by(as_seen_by)
+        if kind == "export" and not arguments.get("out"):
+            arguments["out"] = str(jobs.new_export_folder(dataset_id or 0))
         if self.guard is not None:
             arguments |= self.guard(kind, arguments)
+        if kind == "export":
+            jobs.check_own_export(str(arguments["out"]))
         if kind == "import":
-            for path in filter(None, (arguments["path"], arguments.get("image_root"))):
-                import_dataset.check_source(path, self._settings.data_directory)
+            import_dataset.check_named(arguments["path"], self._settings.data_directory)
+            if root := arguments.get("image_root"):
+                import_dataset.check_source(root, self._settings.data_directory)
         return self.background.start(
             kind,
             dataset_id,
@@ -459,6 +508,11 @@ JOBS: Mapping[str, Job] = {
     ),
     "probe": Job(lambda jobs, _, progress, model: jobs.models.probe(model, progress), ("models",)),
 }
+
+
+def _plain(name: str) -> str:
+    """A name as a part of a path."""
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:60]
 
 
 def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:

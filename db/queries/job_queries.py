@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import String, cast, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -116,6 +116,13 @@ def get_job(session: Session, job_id: int) -> JobRow:
 def latest_job(session: Session, kind: str, dataset_id: int) -> JobRow | None:
     """The newest job of this kind for the dataset, whatever its status."""
     query = select(*_COLUMNS).where(Job.kind == kind, Job.dataset_id == dataset_id)
+    return find_record(session, JobRow, query.order_by(Job.id.desc()).limit(1))
+
+
+def last_export(session: Session, out: str) -> JobRow | None:
+    """The newest export that was written to the folder `out`; its result has the folder."""
+    place = cast(Job.result["out"].as_string(), String)
+    query = select(*_COLUMNS).where(Job.kind == "export", Job.status == "done", place == out)
     return find_record(session, JobRow, query.order_by(Job.id.desc()).limit(1))
 
 

@@ -20,6 +20,7 @@ from backend.datasets.export_row import ExportRow
 from backend.datasets.images import image_size
 from backend.datasets.reading import SourcePair
 from backend.datasets.writing import FORMATS, write_dataset
+from backend.errors import ExportError
 from tests.datasets.folders import encoded, json_lines, make_tar, picture, read, zip_bytes
 from tests.datasets.folders import write as save
 from tests.datasets.test_writing import COUNTS, CREATED
@@ -187,6 +188,15 @@ def test_a_saved_dataset_is_loaded_from_disk(source: Path, tmp_path: Path) -> No
     loaded = datasets.load_from_disk(str(write(source, tmp_path / "out", "huggingface")))
     assert set(loaded) == set(by_split(source))
     check_pairs(loaded["train"]["caption"], loaded["train"]["image"], by_split(source)["train"])
+
+
+@pytest.mark.parametrize("name", ["a::memory:", "a*", "a[b]"])
+def test_no_saved_dataset_is_written_where_a_library_reads_more_than_a_name(
+    source: Path, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(ExportError, match="Choose another folder"):
+        write(source, tmp_path / name / "out", "huggingface")
+    assert not list(tmp_path.rglob("*.arrow"))
 
 
 @pytest.mark.parametrize("shard", [1, 3, 10_000])

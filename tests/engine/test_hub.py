@@ -39,6 +39,8 @@ from tests.checkpoints import (
     with_another_tokenizer,
 )
 from tests.engine.concreteness.small_models import text_encoder
+from tests.engine.scoring.contracts.checkpoints import open_clip_repository
+from tests.fixtures.hub_server import dataset_hub
 
 LOADERS: dict[str, Callable[[str], Any]] = {
     "clip": lambda name: load_scorer(name, None, "cpu"),
@@ -378,6 +380,38 @@ def test_a_models_own_code_is_never_run_and_nothing_is_prompted(
             with pytest.raises(ModelUnavailable):
                 loader(str(model))
         assert not marker.exists()
+
+
+@pytest.mark.usefixtures("nobody_answers")
+@pytest.mark.parametrize(
+    "asks_for",
+    [{"tokenizer_kwargs": {"trust_remote_code": True}},
+     {"timm_model_name": "hf-hub:somebody/tower"}, {"timm_model_name": "local-dir:/"}],
+)  # fmt: skip
+def test_the_configuration_of_an_open_clip_model_passes_nothing_on_to_libraries(
+    asks_for: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a permission to run its code nor a place of weights beside its own."""
+    (tmp_path / "model").mkdir()
+    model = open_clip_repository(tmp_path / "model")
+    marker = tmp_path / "ran"
+    automatic = {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}
+    (model / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "EvilTokenizer", "auto_map": automatic})
+    )
+    with_code(model, marker, **AUTO)
+    change(model / "tokenizer_config.json", auto_map=automatic)
+    file = model / "open_clip_config.json"
+    configuration = json.loads(file.read_text())
+    towers = configuration["model_cfg"]
+    towers["vision_cfg" if "timm_model_name" in asks_for else "text_cfg"] |= asks_for
+    towers["text_cfg"]["hf_tokenizer_name"] = str(model)
+    file.write_text(json.dumps(configuration))
+    with dataset_hub(monkeypatch, tmp_path / "hub") as hub:
+        with pytest.raises(ModelUnavailable):
+            load_scorer(f"open_clip:local-dir:{model}", None, "cpu")
+        assert hub.requests == []
+    assert not marker.exists()
 
 
 @pytest.mark.usefixtures("nobody_answers")

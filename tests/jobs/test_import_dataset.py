@@ -1,8 +1,10 @@
 """Imports are atomic; a dataset can be renamed and deleted, and its verdicts are kept in a file."""
 
+import gzip
 import json
 import os
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -12,14 +14,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.read_options import ReadOptions
-from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
+from backend.errors import (
+    DatasetError,
+    DatasetFormatError,
+    DatasetNotFound,
+    NotFound,
+    SettingsError,
+    StoreError,
+)
 from backend.workspace import Workspace
 from db.queries import dataset_queries, job_queries
 from db.queries import pairs as pair_queries
 from tests.cli.invoking import as_json
-from tests.datasets.folders import image_folder, picture
+from tests.datasets.folders import encoded, image_folder, picture, write
 from tests.datasets.test_forms import gzipped_tar
 from tests.fixtures import programs
+from tests.fixtures.hub_server import Hub, Repository, dataset_hub
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
@@ -260,3 +270,59 @@ def test_the_folder_of_images_that_are_elsewhere_is_named(
     assert [(row.caption, row.split) for row in rows] == [
         ("A dog 0", "validation"), ("A dog 1", "validation"),
     ]  # fmt: skip
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    with dataset_hub(monkeypatch, tmp_path / "hub") as server:
+        yield server
+
+
+def fetched(workspace: Workspace) -> list[Path]:
+    """What imports put into the data folder."""
+    return sorted((workspace.settings.data_directory / "fetched").rglob("*"))
+
+
+def test_a_dataset_of_the_hub_is_imported_by_its_name(workspace: Workspace, hub: Hub) -> None:
+    captions = pa.table({"image": [encoded(), encoded((9, 9))], "text": ["A dog.", "A cat."]})
+    buffer = pa.BufferOutputStream()
+    pq.write_table(captions, buffer)
+    files = {"data/train-00000-of-00001.parquet": buffer.getvalue().to_pybytes()}
+    hub.repositories["somebody/pets"] = Repository(private=True, files=files)
+    report = workspace.jobs.import_dataset("hf:somebody/pets")
+    assert (report.name, report.added, report.problems) == ("pets", 2, 0)
+    assert workspace.jobs.import_dataset("hf:somebody/pets").already_there == 2
+    before = fetched(workspace)
+    with pytest.raises(DatasetFormatError):
+        workspace.jobs.import_dataset("hf:somebody/pets@en", name="pets")
+    with pytest.raises(DatasetNotFound):
+        workspace.jobs.import_dataset("hf:somebody/pets", name="theirs", anonymous=True)
+    assert fetched(workspace) == before
+    with pytest.raises(DatasetNotFound):
+        workspace.relocate_dataset(report.dataset_id, "hf:somebody/pets")
+
+
+def bad_on_the_hub(tmp_path: Path, hub: Hub) -> str:
+    hub.repositories["a/b"] = Repository(private=False, files={"train.csv": b"image,text\n"})
+    return "hf:a/b"
+
+
+def bad_in_the_cache(tmp_path: Path, hub: Hub) -> str:
+    snapshot = tmp_path / "datasets--a--b" / "snapshots" / "1"
+    write(tmp_path / "datasets--a--b" / "blobs" / "1", "image,text\n")
+    snapshot.mkdir(parents=True)
+    (snapshot / "train.csv").symlink_to("../../blobs/1")
+    return str(snapshot)
+
+
+def bad_in_a_tar(tmp_path: Path, hub: Hub) -> str:
+    return str(write(tmp_path / "a.tar.gz", gzip.compress(b"no tar" * 1000)))
+
+
+@pytest.mark.parametrize("bad", [bad_on_the_hub, bad_in_the_cache, bad_in_a_tar])
+def test_a_failed_import_leaves_nothing_behind(
+    workspace: Workspace, tmp_path: Path, hub: Hub, bad: Callable[[Path, Hub], str]
+) -> None:
+    with pytest.raises(DatasetFormatError):
+        workspace.jobs.import_dataset(bad(tmp_path, hub))
+    assert fetched(workspace) == workspace.datasets() == []

@@ -111,11 +111,3 @@ def test_a_missing_shard_is_reported(workspace: Workspace, tmp_path: Path) -> No
     with pytest.raises(ImageError):
         workspace.review.thumbnail(row.pair_id)
     assert workspace.review.open_pair(row.pair_id).image_size is None
-
-
-def test_a_dataset_is_imported_by_its_hub_name(workspace: Workspace, tmp_path: Path) -> None:
-    # The library accepts a folder as a name too, which needs no network.
-    report = workspace.jobs.import_dataset(f"hf:{a_parquet(tmp_path / 'flowers')}")
-    assert (report.name, report.added) == ("flowers", 6)
-    again = workspace.jobs.import_dataset(f"hf:{tmp_path / 'flowers'}")
-    assert (again.added, again.already_there) == (0, 6)

@@ -3,15 +3,20 @@
 import json
 from collections.abc import Iterator
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
+from backend.datasets import locations
 from backend.errors import SettingsError, UnsafePath
 from backend.jobs.reports import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
+from tests.datasets.test_hub_download import HOSTILE
+from tests.fixtures.hub_server import Repository, dataset_hub
 from traced_ui.server import create_app
 
 
@@ -136,9 +141,13 @@ def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> N
     state = tmp_path / "state"
     with pytest.raises(UnsafePath):
         workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(state / "thumbnails"))
-    assert workspace.default_export.is_relative_to(state)
-    workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))
+    started = workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))
     workspace.jobs.background.wait(250)
+    dataset = workspace.jobs.job(started).result["dataset_id"]
+    job = workspace.seen_by("Ada").jobs.start("export", dataset, choice=ExportChoice())
+    workspace.jobs.background.wait(250)
+    out = Path(workspace.jobs.job(job).result["out"])
+    assert out.parent.parent == state / "exports"
     assert [dataset.name for dataset in workspace.datasets()] == ["pairs"]
     workspace.store.close()
 
@@ -155,3 +164,45 @@ def test_a_server_without_login_is_not_restricted(tmp_path: Path) -> None:
 def test_the_command_line_is_not_restricted(team: Workspace, tmp_path: Path) -> None:
     report = team.jobs.import_dataset(malformed(tmp_path / "elsewhere"))
     assert report.added
+
+
+def test_a_name_on_the_hub_is_no_way_around(
+    team: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the API, by the key of a curator: nothing is read here, and no server asked."""
+    monkeypatch.chdir(secret(tmp_path / "private").parent)
+    team.accounts.add("Ada", "a long password")
+    _, token = team.accounts.keys.add("Ada", "a program", "review")
+    with dataset_hub(monkeypatch, tmp_path / "hub") as hub:
+        client = TestClient(create_app(team, 1, login=True), base_url="http://127.0.0.1/api/v1/")
+        client.headers["Authorization"] = f"Bearer {token}"
+        for name in HOSTILE:
+            answer = client.post("datasets", json={"path": name})
+            assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+            assert "salary" not in answer.text
+        assert hub.requests == []
+    assert team.jobs.recent() == []
+
+
+def test_a_curator_has_no_use_of_the_token_of_the_server(
+    team: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dataset_hub(monkeypatch, tmp_path / "hub") as hub:
+        files = {"train.csv": b"image,text\n"}
+        hub.repositories["boss/salaries"] = Repository(private=True, files=files)
+        started = team.jobs.start("import", None, path="hf:boss/salaries")
+        team.jobs.background.wait(250)
+        assert set(hub.credentials) == {None}
+    assert team.jobs.job(started).status == "failed"
+
+
+def test_an_address_that_the_administrator_allows_is_fetched_by_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locations, "_PAUSES", ())
+    team = opened(tmp_path, import_root=["https://192.0.2.1/in"])
+    team.confine()
+    started = team.jobs.start("import", None, path="https://192.0.2.1/in/a.csv")
+    team.jobs.background.wait(250)
+    assert "could not read" in team.jobs.job(started).message.lower()
+    team.store.close()

@@ -3,15 +3,22 @@
 import csv
 import io
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import fastapi
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from backend.datasets.export_folder import digest_of, zipped
+from backend.errors import ExportError
 from backend.workspace import ExportChoice, Workspace
 from tests.datasets.folders import GOOD, malformed
+from tests.traced_ui.serving import serving
 from traced_ui import transfers
 
 
@@ -114,3 +121,82 @@ def test_rows_left_out_can_be_downloaded_as_a_table(
     assert "attachment" in answer.headers["content-disposition"]
     assert not any(cell[:1] in "=+-@" for row in rows for cell in row.values() if cell)
     assert client.get("/datasets/99/left-out.csv").status_code == 404
+
+
+@pytest.fixture
+def team(workspace: Workspace) -> Iterator[dict[str, httpx.Client]]:
+    """Ada and Ben, each with a key, at a server on a real port."""
+    with ExitStack() as opened:
+        tokens = {}
+        for name in ("Ada", "Ben"):
+            workspace.accounts.add(name, "a long password")
+            _, tokens[name] = workspace.accounts.keys.add(name, "a program", "review")
+        address = opened.enter_context(serving(workspace, login=True))
+        yield {
+            name: opened.enter_context(
+                httpx.Client(
+                    base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
+                )
+            )
+            for name, token in tokens.items()
+        }
+
+
+def export(client: httpx.Client, workspace: Workspace, **wanted: Any) -> httpx.Response:
+    """The answer to a request for an export, once its job has ended."""
+    answer = client.post("api/v1/datasets/1/exports", json={"format": "csv", **wanted})
+    workspace.jobs.background.wait(250)
+    return answer
+
+
+def test_each_export_has_its_own_folder_and_link(
+    team: dict[str, httpx.Client], workspace: Workspace
+) -> None:
+    jobs = [export(team[name], workspace).json()["id"] for name in ("Ada", "Ada", "Ben")]
+    places = [Path(workspace.jobs.job(job).result["out"]) for job in jobs]
+    assert len(set(places)) == 3
+    assert places[0].parent == places[1].parent != places[2].parent
+    for name, number, status in (
+        ("Ada", 0, 200), ("Ada", 1, 200), ("Ada", 2, 404), ("Ben", 2, 200), ("Ben", 0, 404),
+    ):  # fmt: skip
+        assert team[name].get(f"exports/{jobs[number]}.zip").status_code == status
+
+
+def test_a_link_serves_what_was_written_or_nothing(
+    team: dict[str, httpx.Client], workspace: Workspace
+) -> None:
+    out = str(workspace.settings.data_directory / "exports" / "shared")
+    job = export(team["Ada"], workspace, out=out).json()["id"]
+    assert team["Ada"].get(f"exports/{job}.zip").status_code == 200
+    # The server's administrator, who is not confined, replaces it.
+    workspace.jobs.export(1, ExportChoice(), out, "jsonl", overwrite=True)
+    assert team["Ada"].get(f"exports/{job}.zip").status_code == 400
+    again = export(team["Ada"], workspace, out=out, overwrite=True)
+    assert again.status_code == 403, "it is another's by now"
+
+
+def test_a_file_that_changed_is_not_served(workspace: Workspace, tmp_path: Path) -> None:
+    report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "csv")
+    (tmp_path / "out" / "data.csv").write_text("another's")
+    served: list[bytes] = []
+    with pytest.raises(ExportError):
+        served.extend(zipped(tmp_path / "out", report.digest))
+    assert b"another's" not in b"".join(served)
+
+
+def test_only_an_export_of_ones_own_is_replaced(
+    team: dict[str, httpx.Client], workspace: Workspace
+) -> None:
+    folder = workspace.settings.data_directory / "exports"
+    of_ada, of_operator = str(folder / "of-ada"), str(folder / "of-operator")
+    job = export(team["Ada"], workspace, out=of_ada).json()["id"]
+    workspace.jobs.export(1, ExportChoice(), of_operator, "csv")
+    before = workspace.jobs.job(job).result["digest"]
+    for place in (of_ada, f"{of_ada}/", f"{of_ada}/../of-ada", f"{of_ada}/inside", of_operator):
+        answer = export(team["Ben"], workspace, out=place, overwrite=True)
+        assert answer.status_code == 403, place
+    assert digest_of(Path(of_ada)) == before
+    assert team["Ada"].get(f"exports/{job}.zip").status_code == 200
+    again = export(team["Ada"], workspace, out=of_ada, overwrite=True).json()["id"]
+    assert workspace.jobs.job(again).status == "done"
+    assert team["Ada"].get(f"exports/{again}.zip").status_code == 200

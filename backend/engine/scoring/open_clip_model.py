@@ -262,8 +262,11 @@ def files_of(model: str) -> Files:
         folder = Path(place) if architecture.startswith("local-dir:") else _snapshot(model, place)
         if _weights_in(folder, OPEN_CLIP_WEIGHTS) is None:
             raise _missing(model, place)
-        text = json.loads((folder / "open_clip_config.json").read_text("utf-8"))["model_cfg"]
-        return _with_text_tower(Files(f"local-dir:{folder}", text["text_cfg"], folder))
+        towers = json.loads((folder / "open_clip_config.json").read_text("utf-8"))["model_cfg"]
+        if ":" in str(towers["vision_cfg"].get("timm_model_name", "")):
+            # timm would take it for a folder of this machine, or a model to download.
+            raise ModelUnavailable("its configuration names a picture tower elsewhere.")
+        return _with_text_tower(Files(f"local-dir:{folder}", towers["text_cfg"], folder))
     configuration = open_clip.get_model_config(architecture)
     if configuration is None:
         raise ModelUnavailable(f"open_clip has no architecture '{architecture}'. {ADVICE}")
@@ -303,6 +306,11 @@ def _with_text_tower(files: Files) -> Files:
     return replace(files, options={**files.options, "text_cfg": text})
 
 
+#: What a configuration may say about its tokenizer. Others would be options of transformers, such
+#: as the permission to run the code beside it.
+_TOKENIZER_OPTIONS = ("clean", "strip_sep_token", "language")
+
+
 def _tokenizer(files: Files) -> Any:
     """open_clip's tokenizer for these files. Raises ModelMissing."""
     import open_clip
@@ -318,8 +326,11 @@ def _tokenizer(files: Files) -> Any:
         context_length=files.text.get("context_length", open_clip.tokenizer.DEFAULT_CONTEXT_LENGTH),
         tokenizer_mode=files.text.get("tokenizer_mode"),
         local_files_only=True,
-        **files.text.get("tokenizer_kwargs", {}),
-    )
+        **{
+            name: value for name, value in files.text.get("tokenizer_kwargs", {}).items()
+            if name in _TOKENIZER_OPTIONS
+        },
+    )  # fmt: skip
 
 
 def _snapshot(model: str, name: str) -> Path:
