@@ -33,3 +33,14 @@ def test_the_bar_of_scoring_never_goes_back_over_all_its_stages() -> None:
 
 def test_other_messages_of_scoring_keep_the_bar_at_its_start() -> None:
     assert jobs.share_of(scoring("Loading the model", 0, 0)) == 0
+
+
+def test_scoring_that_could_not_read_its_pictures_is_no_success() -> None:
+    result = {"pairs": 6, "scored": 0, "unreadable": 6}
+    job = JobView(1, "score", "a", 1, "done", False, 6, 6, "", result, NOW, NOW)
+    assert "6 of 6 pairs" in jobs.state_of(job)
+    html = jobs.job_html(job)
+    assert "warning" in html
+    assert "good" not in html
+    assert "data-ranked" not in html, "Review has nothing to show"
+    assert "✓" not in jobs.button_html([job], NOW)
