@@ -21,6 +21,7 @@ from traced_ui.import_form import (
     UNCAPTIONED,
     element,
 )  # fmt: skip
+from traced_ui.jobs import starting
 from traced_ui.messages import QUIET, guarded
 from traced_ui.templates import part, render
 
@@ -29,6 +30,16 @@ SCRIPT = Path(__file__).with_name("uploads.js")
 _NOTHING_CHOSEN = (
     "What was found is listed here: pairs, and rows that cannot be read, with the reason."
 )
+#: In the browser: a result, or the progress of what was started, is scrolled into view.
+_IN_VIEW = """let said = "";
+watch("value", () => {
+  const now = element.querySelector(".progress") ? "running" : element.textContent.trim();
+  if (now && now !== said && element.checkVisibility()) {
+    requestAnimationFrame(() => element.scrollIntoView({ block: "nearest" }));
+  }
+  said = now;
+});
+"""
 #: In the browser: once the first pairs are ranked, Review opens, unless another page is shown.
 OPENS_REVIEW = """let opened;
 watch("value", () => {
@@ -84,7 +95,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             importing = _import_form(workspace)
         with gr.Column(min_width=320, elem_classes="step"):
             gr.Markdown("### 2 · Check")
-            report = gr.HTML(part("plain", _NOTHING_CHOSEN), elem_id="import-status")
+            report = gr.HTML(
+                part("plain", _NOTHING_CHOSEN), elem_id="import-status", js_on_load=_IN_VIEW
+            )
             problems = gr.HTML(elem_id="problems")
             page = gr.Number(
                 1, label="Page", precision=0, minimum=1, elem_id="problems-page", visible=False
@@ -93,7 +106,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             gr.Markdown("### 3 · Find errors")
             scoring = _scoring_form(workspace)
             job_id = gr.State(None)
-            status = gr.HTML(elem_id="job-status", js_on_load=OPENS_REVIEW)
+            status = gr.HTML(elem_id="job-status", js_on_load=_IN_VIEW + OPENS_REVIEW)
             timer = gr.Timer(1.0, active=False)
             measurements = {
                 kind: gr.Button(label, elem_id=id, size="sm") for kind, label, id in MEASUREMENTS
@@ -118,13 +131,13 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
     model = scoring.fields[0]
-    importing.upload.select(guarded(jobs.uploaded), None, reading, **QUIET)
-    importing.start.click(guarded(jobs.begin_import), importing.fields, reading, **QUIET)
+    importing.upload.select(starting(jobs.uploaded), None, reading, **QUIET)
+    importing.start.click(starting(jobs.begin_import), importing.fields, reading, **QUIET)
     scoring_inputs = [dataset, *scoring.fields]
-    scoring.estimate.click(guarded(jobs.scoring("estimate")), scoring_inputs, scoring_job, **QUIET)
-    scoring.start.click(guarded(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
+    scoring.estimate.click(starting(jobs.scoring("estimate")), scoring_inputs, scoring_job, **QUIET)
+    scoring.start.click(starting(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
     for kind, button in measurements.items():
-        button.click(guarded(jobs.starting(kind)), [dataset], scoring_job, **QUIET)
+        button.click(starting(jobs.starting(kind)), [dataset], scoring_job, **QUIET)
     updated = [report, status, timer, dataset, model, importing.unusual]
     timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
     dataset.input(jobs.models, [dataset], [model], **QUIET)

@@ -1,6 +1,7 @@
 """Jobs, shown where they were started and in a drawer on every page."""
 
-from collections.abc import Collection, Sequence
+import functools
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from backend.jobs.reports import JobView
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, event_value, guarded
-from traced_ui.templates import part, render
+from traced_ui.messages import QUIET, event_value, explained, guarded, note
+from traced_ui.templates import counted, part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
 #: and when idle, to notice jobs started elsewhere.
@@ -58,7 +59,7 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
     """The state of the job. `jobs`: all unfinished jobs, to say what a queued one is waiting
     for."""
     if job.status == "done":
-        return "Done"
+        return unreadable_of(job) or "Done"
     if job.has_ended:
         return job.message or job.status.capitalize()
     if job.is_cancelling:
@@ -69,17 +70,45 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
     return _activity(job) or "Starting"
 
 
+def unreadable_of(job: JobView) -> str:
+    """What a scoring job that is done could not score; "" if nothing."""
+    count = job.result.get("unreadable", 0) if job.kind == "score" else 0
+    if not count:
+        return ""
+    return (
+        f"{count:,} of {counted(job.result['pairs'])} could not be scored: their pictures cannot "
+        "be read. If their folder has moved, say where it is under Settings."
+    )
+
+
 def job_html(job: JobView) -> Markup:
     """One job: what it does, its progress, and the reason if it failed."""
-    is_ranked = job.kind == "score" and (job.status == "done" or job.step.is_usable)
+    is_done = job.status == "done" and job.result.get("unreadable", 0) < job.result.get("pairs", 1)
+    is_usable = job.step.is_usable and not job.has_ended
+    is_ranked = job.kind == "score" and (is_done or is_usable)
     return render(
         "jobs/job.html", job=job, name=name_of(job), state=state_of(job), share=job.step.share,
+        unreadable=unreadable_of(job) if job.status == "done" else "",
         ranked=job.dataset_id if is_ranked else None,
     )  # fmt: skip
 
 
 #: What a button that starts a job updates: the job's id, its status, the timer that follows it.
 Started = tuple[int, Markup, gr.Timer]
+
+
+def starting(handler: Callable[..., Started]) -> Callable[..., tuple[int | None, Markup, gr.Timer]]:
+    """Wrap a handler that starts a job: why it did not start is said where its progress would
+    be, and the next result replaces it."""
+
+    @functools.wraps(handler)
+    def wrapped(*arguments: Any) -> tuple[int | None, Markup, gr.Timer]:
+        try:
+            return handler(*arguments)
+        except Exception as error:
+            return None, note(explained(error), "error"), gr.Timer(active=False)
+
+    return wrapped
 
 
 def begin(workspace: Workspace, kind: str, dataset_id: int | None, **arguments: Any) -> Started:
@@ -144,7 +173,8 @@ def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         summary = f"{name_of(first)} {share}{more}"
     elif ended:
-        summary, share = f"{name_of(ended[0])}: {ended[0].status}", "✓"
+        is_whole = not unreadable_of(ended[0])
+        summary, share = f"{name_of(ended[0])}: {ended[0].status}", "✓" if is_whole else "!"
     return render("jobs/button.html", summary=summary, share=share, failed=failed is not None)
 
 
@@ -217,7 +247,7 @@ def start_by(
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 
-    @guarded
+    @starting
     def start_job(dataset_id: int | None, *values: Any) -> Started:
         named = {name: value for name, value in zip(arguments, values, strict=True)
                  if value is not None}  # fmt: skip

@@ -5,6 +5,7 @@ keeps nothing about a page, so that a restart, a reload or a second server loses
 in it comes from outside and is checked where it is used.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, Field
@@ -15,9 +16,10 @@ from backend.workspace import Cursor
 #: Rows of a table at first and at each approach to its end, and at most on one page.
 ROWS, MOST_ROWS = 30, 600
 LONGEST_DRAFT = 4000
-#: Pairs to go back through, and undo steps to return from.
+#: Pairs to go back through.
 MOST_VISITED = 200
-#: Pairs whose tags the page can take back.
+#: Steps to undo or redo, and pairs whose tags one of them changes.
+MOST_STEPS = 50
 MOST_TAGGED = 1000
 
 
@@ -34,6 +36,14 @@ class TagChange(BaseModel):
     name: str = Field(max_length=200)
     pairs: list[int] = Field(max_length=MOST_TAGGED)
     remove: bool
+
+
+class Step(BaseModel):
+    """What `Z` takes back or `Y` repeats: changes of tags, in order, or else a verdict, which the
+    store knows. `pair`: shown before it was undone; redo returns to it."""
+
+    tags: list[TagChange] = Field(default_factory=list, max_length=2)
+    pair: int | None = None
 
 
 class PageState(BaseModel):
@@ -60,10 +70,9 @@ class PageState(BaseModel):
     #: Claimed with login: the pair on the page and the prefetched ones.
     held: list[int] = Field(default_factory=list, max_length=100)
     came_from: Return | None = None
-    #: The pair shown before each undo, so that redo returns to it.
-    undone: list[int | None] = Field(default_factory=list, max_length=MOST_VISITED)
-    #: What takes the last change of tags back, until the next verdict.
-    tagging: list[TagChange] = Field(default_factory=list, max_length=2)
+    #: To undo and to redo, the newest last.
+    done: list[Step] = Field(default_factory=list, max_length=MOST_STEPS)
+    undone: list[Step] = Field(default_factory=list, max_length=MOST_STEPS)
     #: Pairs shown before this one, so that "previous" goes back through them.
     visited: list[int] = Field(default_factory=list, max_length=MOST_VISITED)
     #: Shown because they were drawn at random, and whether such pairs are mixed into the queue.
@@ -80,9 +89,11 @@ class PageState(BaseModel):
         before = (pair for pair in reversed(self.visited) if pair not in self.sampled)
         return next(before, self.pair)
 
-    def advance(self) -> None:
-        """Record a new verdict: what was undone or tagged before is no longer the last act."""
-        self.undone, self.tagging = [], []
+    def advance(self, tags: Sequence[TagChange] = ()) -> None:
+        """Record a new verdict, or a change of tags that `tags` take back: what was undone before
+        cannot be redone."""
+        self.done = newest([*self.done, Step(tags=list(tags))])
+        self.undone = []
 
     def leave(self) -> None:
         """Record that the pair is about to be replaced by another one."""
@@ -94,3 +105,16 @@ class PageState(BaseModel):
         if pair != self.pair:
             self.leave()
         self.pair = pair
+
+
+def newest(steps: Sequence[Step]) -> list[Step]:
+    """The last steps, as many as a request may carry: at most `MOST_STEPS`, with tags of at most
+    `MOST_TAGGED` pairs but for the last."""
+    kept: list[Step] = []
+    pairs = 0
+    for step in reversed(steps[-MOST_STEPS:]):
+        pairs += sum(len(change.pairs) for change in step.tags)
+        if kept and pairs > MOST_TAGGED:
+            break
+        kept.insert(0, step)
+    return kept

@@ -6,7 +6,7 @@ to that pair or to none: curators must not judge pairs that they have not seen.
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -49,11 +49,12 @@ from traced_ui.page_state import (
     LONGEST_DRAFT,
     MOST_ROWS,
     MOST_TAGGED,
-    MOST_VISITED,
     ROWS,
     PageState,
     Return,
+    Step,
     TagChange,
+    newest,
 )
 from traced_ui.templates import counted, part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
@@ -63,6 +64,8 @@ PAGE = 30
 MOST_EDITED = 100_000
 #: Longest note or typed caption of a request; the store has its own limits.
 MOST_CHARACTERS = 100_000
+#: Pairs that one request goes on or back by.
+MOST_PASSED = 1000
 #: URL parameters of this page other than those of the queue.
 _OTHER_PARAMETERS = ("dataset", "pair", "tab")
 #: The filter set by "more like this": the field and, for searches, what is compared.
@@ -116,6 +119,8 @@ class Act(BaseModel):
     address: dict[str, str] = Field(default_factory=dict)
     target: int | None = None
     filter: dict[str, str] = Field(default_factory=dict)
+    #: Pairs to go on or back by: keys that were pressed meanwhile count.
+    by: int = Field(1, ge=1, le=MOST_PASSED)
     #: What the drawer does with a value: "only", "any" or "none".
     how: str = Field("only", max_length=8)
     word: int = -1
@@ -217,7 +222,7 @@ class OpenPage:
         state = self.state
         state.dataset, state.pair, state.after = act.dataset, None, None
         state.visited, state.came_from = [], None
-        state.advance()
+        state.done, state.undone = [], []
         self._clear_outdated_filter()
         state.pair = self._first() if state.dataset is not None else None
 
@@ -437,21 +442,18 @@ class OpenPage:
 
     @on("undo")
     def _undo(self, act: Act) -> Parts | None:
-        if self.state.tagging:  # nothing was decided since
-            for change in self.state.tagging:
-                self.review.tag(
-                    self._pairs_here(change.pairs), change.name, self.author, change.remove
-                )
-            self._say(f"Undone: the tags of {counted(len(change.pairs))}.", "good")
-            self.state.tagging = []
-            self._clear_outdated_filter()
-            return None
-        verdict = self.review.undo(int(self.state.dataset or 0), author=self.author)
-        if verdict is None:
-            return _message(note("There is nothing to undo."))
-        self.state.undone = [*self.state.undone[1 - MOST_VISITED :], self.state.pair]
-        self.state.pair = verdict.pair_id
-        self._say(f"Undone{_many(verdict)}. {_now(verdict)}", "good")
+        state = self.state
+        last = state.done[-1] if state.done else Step()
+        if last.tags:
+            again = Step(tags=self._change_tags(last.tags, "Undone"), pair=state.pair)
+        else:
+            verdict = self.review.undo(int(state.dataset or 0), author=self.author)
+            if verdict is None:
+                return _message(note("There is nothing to undo."))
+            again = Step(pair=state.pair)
+            state.pair = verdict.pair_id
+            self._say(f"Undone{_many(verdict)}. {_now(verdict)}", "good")
+        state.done, state.undone = state.done[:-1], newest([*state.undone, again])
         return None
 
     @on("redo")
@@ -459,17 +461,39 @@ class OpenPage:
         """Redo the verdict and return to where the curator was: if the page stayed on the decided
         pair, the next key would change its verdict."""
         state = self.state
-        verdict = self.review.redo(int(state.dataset or 0), author=self.author)
-        if verdict is None:
-            return _message(note("There is nothing to redo."))
-        state.pair = verdict.pair_id
-        before = state.undone.pop() if state.undone else None
-        if before is None or before == verdict.pair_id:
-            before = self._neighbour("next") or self._first()
-        state.pair = before or verdict.pair_id
-        name = self.review.open_pair(verdict.pair_id).external_id[:60]
-        self._say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
+        last = state.undone[-1] if state.undone else Step()
+        back = Step()
+        if last.tags:
+            back = Step(tags=self._change_tags(last.tags, "Redone"))
+        else:
+            is_tagged = not state.undone and bool(state.done) and bool(state.done[-1].tags)
+            verdict = (
+                None if is_tagged
+                else self.review.redo(int(state.dataset or 0), author=self.author)
+            )  # fmt: skip
+            if verdict is None:
+                return _message(note("There is nothing to redo."))
+            state.pair = verdict.pair_id
+            before = last.pair
+            if before is None or before == verdict.pair_id:
+                before = self._neighbour("next") or self._first()
+            state.pair = before or verdict.pair_id
+            name = self.review.open_pair(verdict.pair_id).external_id[:60]
+            self._say(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good")
+        state.done, state.undone = newest([*state.done, back]), state.undone[:-1]
         return None
+
+    def _change_tags(self, changes: Sequence[TagChange], verb: str) -> list[TagChange]:
+        """Make the changes, and tell them; returns what takes them back."""
+        inverse: list[TagChange] = []
+        for change in changes:
+            pair_ids = self._pairs_here(change.pairs)
+            changed_ids = self.review.tag(pair_ids, change.name, self.author, change.remove)
+            back = TagChange(name=change.name, pairs=changed_ids, remove=not change.remove)
+            inverse.insert(0, back)
+        self._say(f"{verb}: the tags of {counted(len(inverse[0].pairs))}.", "good")
+        self._clear_outdated_filter()
+        return inverse
 
     # ------------------------------------------------------------------ many captions
 
@@ -569,9 +593,8 @@ class OpenPage:
         pair_ids = self._pairs_here(ids_in(str(act.edit.get("of", ""))))
         changed_ids = self.review.tag(pair_ids, name, self.author, is_removal)
         if changed_ids:
-            self.state.tagging = [
-                TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
-            ]
+            back = TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
+            self.state.advance([back])
         verb = "taken from" if is_removal else "given to"
         self._say(f"The tag was {verb} {counted(len(changed_ids))}. Press Z to undo.", "good")
         self._clear_outdated_filter()
@@ -592,11 +615,13 @@ class OpenPage:
             question = f"{counts[name]:,} pairs have the tag “{name}”: Z cannot take this back."
             return {"toast": "", "edit": self._tags_of(pair_ids, entries, question)}
         moved_ids, added_ids = self.review.rename_tag(dataset, name, new, self.author)
-        self.state.tagging = [] if is_large or name == new else [
-            TagChange(name=new, pairs=added_ids, remove=True),
-            TagChange(name=name, pairs=moved_ids, remove=False),
-        ]  # fmt: skip
-        undo = " Press Z to undo." if self.state.tagging else ""
+        can_undo = not is_large and name != new
+        if can_undo:
+            self.state.advance([
+                TagChange(name=new, pairs=added_ids, remove=True),
+                TagChange(name=name, pairs=moved_ids, remove=False),
+            ])  # fmt: skip
+        undo = " Press Z to undo." if can_undo else ""
         self._say(f"The tag of {counted(len(moved_ids))} is “{new}” now.{undo}", "good")
         self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()
@@ -613,21 +638,23 @@ class OpenPage:
 
     @on("next", "previous")
     def _go(self, act: Act) -> Parts | None:
-        if self.state.grid:
-            return self._turn(act.model_copy(update={"action": _PAGE_OF[act.action]}))
-        if self.state.pair is None:
-            return {}
-        if act.action == "previous" and (back := self._back_through_visited()) is not None:
-            self.state.pair = back
+        state, before = self.state, self.state.pair
+        if state.grid:
+            self._turn(act.model_copy(update={"action": _PAGE_OF[act.action]}))
             return None
-        target = self._neighbour(act.action)
-        if target is None:
-            where = "last" if act.action == "next" else "first"
-            return _message(note(f"This is the {where} pair of this queue."))
-        if act.action == "next":
-            self.state.leave()
-        self.state.pair = target
-        return None
+        if before is None:
+            return {}
+        for _ in range(act.by):
+            back = self._back_through_visited() if act.action == "previous" else None
+            target = back or self._neighbour(act.action)
+            if target is None:
+                where = "last" if act.action == "next" else "first"
+                self._say(f"This is the {where} pair of this queue.")
+                break
+            if act.action == "next":
+                state.leave()
+            state.pair = target
+        return None if state.pair != before else _message(Markup(self.toast))
 
     @on("next-caption")
     def _next_caption(self, act: Act) -> Parts | None:
@@ -655,8 +682,12 @@ class OpenPage:
     def _turn(self, act: Act) -> None:
         filter, after = self.filter(), None
         if act.action == "next-page":
-            page = self.review.queue_page(filter, self.state.after, self._page_size())
-            after = page.next_cursor or self.state.after
+            after = self.state.after
+            for _ in range(act.by):
+                page = self.review.queue_page(filter, after, self._page_size())
+                if page.next_cursor is None:
+                    break
+                after = page.next_cursor
         if after != self.state.after:
             self.state.after, self.state.rows = after, ROWS
         rows = self.review.queue_page(filter, after, PAGE).rows

@@ -267,6 +267,8 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
 
 #: Corrections on the page, one key each.
 SUGGESTIONS_SHOWN = 3
+#: Longer captions are set smaller, and their box is higher.
+LONGEST_AT_SIZE = 160
 #: Suggestions that lower the chance of an error by less are behind "more".
 LEAST_CHANGE = 0.05
 
@@ -292,6 +294,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     return render(
         "review/stage.html",
         view=view,
+        longest=LONGEST_AT_SIZE,
         is_deferred=is_unjudged or view.looks_abstract or not is_whole,
         caption=highlighted_caption(
             view.caption, view.suspects, view.words_read, gains,
@@ -384,7 +387,8 @@ def grid(
     for row in rows:
         # Suspect words are places in the original caption.
         words = () if row.corrected_caption else suspects_by_pair.get(row.pair_id, ())
-        text = (row.corrected_caption or row.caption)[:LONGEST_ON_CARD]
+        whole = row.corrected_caption or row.caption
+        text = whole if len(whole) <= LONGEST_ON_CARD else f"{whole[:LONGEST_ON_CARD]} … more"
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         cards.append((row, highlighted_caption(text, words), fingerprint))
     return render(

@@ -9,6 +9,7 @@ Importing this module makes torchvision importable (`torchvision_compat`), so mo
 transformers or open_clip import it first (`tests/engine/test_hub.py`).
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,10 @@ from backend.errors import (
     not_loaded,
 )
 
+# Loads in two threads disturb each other: transformers changes global state meanwhile, and a model
+# comes without some of its weights.
+_ONE_AT_A_TIME = threading.RLock()
+
 # The "Loading weights" bar would clutter command output and server logs.
 disable_progress_bar()
 # cuDNN plans its attention anew for every shape, and every round has another: on an H100 the demo
@@ -61,7 +66,7 @@ def load(
     name = str(name)
     _check_place(what, name, advice)
     options |= from_cache(what, name)
-    with explained(what, name, advice):
+    with _ONE_AT_A_TIME, explained(what, name, advice):
         # By its folder: by name, transformers' Auto classes ask the hub for an adapter in any case.
         place = str(snapshot_of(name) or name)
         return loader.from_pretrained(place, trust_remote_code=False, **options)

@@ -200,14 +200,15 @@ def _may_ask(corrector: str | None, suggestions: Sequence[SuggestionRow]) -> str
 
 
 def _image_size(dataset: DatasetRow, relative: str) -> tuple[tuple[int, int] | None, str]:
-    """Width and height, and ""; or None and why the image cannot be shown: the page says so instead
-    of failing."""
+    """Width and height, and ""; or None and why the image cannot be shown and where it was looked
+    for: the page says so instead of failing."""
     try:
         return images.image_size(locate(Path(dataset.root), relative)), ""
     except ImageError as problem:
-        return None, str(problem)
+        reason = str(problem)
     except (UnsafePath, OSError):
-        return None, f"'{split_proof(relative)[0]}' cannot be opened."
+        reason = f"'{split_proof(relative)[0]}' cannot be opened."
+    return None, f"{reason} The dataset's folder is '{dataset.root}'."
 
 
 def looks_abstract(icc: float | None) -> bool:

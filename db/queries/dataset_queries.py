@@ -264,9 +264,13 @@ def count_pairs_with_problem(session: Session, dataset_id: int, kind: str) -> in
 
 
 def clear_problems(session: Session, dataset_id: int, kind: str | None = None) -> None:
-    """Delete the problems (of one kind) before the dataset is checked again."""
+    """Delete the problems before the dataset is imported again; or those of one kind with pictures
+    of its pairs, before these are read again: rows that an import left out stay listed."""
     forget = delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id)
-    session.execute(forget if kind is None else forget.where(ImportProblem.kind == kind))
+    if kind is not None:
+        pictures = select(Pair.image_path).where(Pair.dataset_id == dataset_id)
+        forget = forget.where(ImportProblem.kind == kind, ImportProblem.file.in_(pictures))
+    session.execute(forget)
 
 
 def _storable(value: str) -> str:

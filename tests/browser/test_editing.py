@@ -5,10 +5,21 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of, press
-from tests.browser.test_verdicts import EDITOR, STAGE, wait_until_ready
+from tests.browser.test_verdicts import EDITOR, STAGE, decisions, wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
+DRAFT = "#traced-stage [data-draft]"
+RIGHT = "#traced-stage [data-action=correct]"
+#: What the keys open to write in.
+BOXES = {
+    "e": EDITOR,
+    "n": "#traced-steps details.note textarea",
+    "t": "#traced-edit [data-edit=name]",
+    "f": "#traced-edit [data-edit=find]",
+    "v": "#traced-edit [data-edit=decision]",
+}
 #: Lets the page draw itself anew, as the end of a job does, and waits until it has.
 REDRAW = """() => new Promise((done) => {
   const send = window.fetch;
@@ -58,14 +69,16 @@ def test_a_correction_survives_a_redraw_other_pairs_and_a_reload(page: Page) -> 
     page.keyboard.press("Escape")
     press(page, "k")
     assert pair_of(page) == pair
+    expect(page.locator(DRAFT)).to_be_visible()  # offered: arrow keys still move through the queue
+    expect(area).to_be_hidden()
+    page.keyboard.press("e")
     expect(area).to_have_value("add a duub")
     page.wait_for_url(re.compile(f"pair={pair}"))
     page.reload()
     page.wait_for_selector(f"{STAGE}[data-pair='{pair}']")
-    expect(area).to_be_visible()
+    expect(area).to_be_focused()
     expect(area).to_have_value("add a duub")
     wait_until_ready(page)
-    page.keyboard.press("e")
     press(page, "Control+Enter")
     expect(page.locator("#traced-toast")).to_contain_text("Corrected")
     page.keyboard.press("z")
@@ -75,6 +88,85 @@ def test_a_correction_survives_a_redraw_other_pairs_and_a_reload(page: Page) -> 
     page.keyboard.press("e")
     expect(area).not_to_have_value(re.compile("duub"))
     page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize(("key", "box"), BOXES.items())
+def test_no_key_is_a_verdict_while_a_box_is_open_wherever_the_focus_is(
+    page: Page, site: Site, key: str, box: str
+) -> None:
+    before, pair = decisions(site), pair_of(page)
+    page.keyboard.press(key)
+    field = page.locator(box).first
+    expect(field).to_be_focused()
+    start = field.input_value()
+    for elsewhere, pressed in (("body", "d"), (RIGHT, "Enter")):
+        field.evaluate("field => field.blur()")
+        page.locator(elsewhere).evaluate("other => other.focus()")
+        page.keyboard.press(pressed)
+        expect(field).to_be_focused()
+        page.keyboard.type("ua")
+    if key != "v":  # its first field is a list
+        assert field.input_value() != start
+        assert sorted(field.input_value()) == sorted(start + "duaua") or key == "e"
+    assert pair_of(page) == pair
+    assert decisions(site) == before
+    page.keyboard.press("Escape")
+    if key in "en":
+        page.evaluate("sessionStorage.clear()")
+
+
+@pytest.mark.parametrize("key", ["e", "n"])
+def test_typing_goes_on_after_a_reload(page: Page, site: Site, key: str) -> None:
+    before, pair = decisions(site), pair_of(page)
+    page.wait_for_url(re.compile(rf"pair={pair}\b"))
+    page.keyboard.press(key)
+    box = page.locator(BOXES[key])
+    box.fill("")
+    page.keyboard.type("a du")
+    page.reload()
+    page.wait_for_selector(STAGE)
+    expect(box).to_be_focused()
+    page.keyboard.type("b")
+    expect(box).to_have_value("a dub")
+    assert decisions(site) == before
+    page.keyboard.press("Escape")
+    page.evaluate("sessionStorage.clear()")
+
+
+@pytest.mark.parametrize("field", ["#traced-queue [data-filter=text]", BOXES["t"]])
+def test_what_was_meant_for_a_field_before_a_reload_is_no_verdict(
+    page: Page, site: Site, field: str
+) -> None:
+    before, pair = decisions(site), pair_of(page)
+    page.wait_for_url(re.compile(rf"pair={pair}\b"))
+    page.keyboard.press("/" if "queue" in field else "t")
+    expect(page.locator(field)).to_be_focused()
+    page.keyboard.type("a d")
+    page.reload()
+    wait_until_ready(page)
+    page.keyboard.type("ub")
+    assert pair_of(page) == pair
+    assert decisions(site) == before
+    page.keyboard.press("Escape")
+    press(page, "j")
+
+
+def test_another_verdict_leaves_the_draft_to_its_pair(page: Page, site: Site) -> None:
+    before, pair = decisions(site), pair_of(page)
+    wait_until_ready(page)
+    page.keyboard.press("e")
+    page.locator(EDITOR).fill("three lighthouses")
+    page.keyboard.press("Escape")
+    press(page, "u")
+    wait_until_saved(page)
+    assert decisions(site) == {**before, pair: "unsure"}
+    page.keyboard.press("z")
+    page.wait_for_selector(f"{STAGE}[data-pair='{pair}']")
+    page.locator(DRAFT).click()
+    expect(page.locator(EDITOR)).to_be_focused()
+    expect(page.locator(EDITOR)).to_have_value("three lighthouses")
+    page.get_by_role("button", name="Discard").click()
+    expect(page.locator(DRAFT)).to_be_hidden()
 
 
 def test_nothing_moves_from_pair_to_pair_or_for_the_editor(page: Page) -> None:

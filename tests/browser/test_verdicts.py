@@ -199,6 +199,7 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site
     expect(page.locator(EDITOR)).to_have_value("Three lighthouses at dusk.")
     expect(returned).to_be_hidden()
     colleague.close()
+    page.keyboard.press("e")
     page.get_by_role("button", name="Discard").click()
     take_back(page, site, before)
 

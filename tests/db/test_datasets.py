@@ -122,3 +122,14 @@ def test_problems_are_listed_in_order_and_page_by_page(store: Store) -> None:
         assert dataset_queries.count_problems(session, dataset_id) == 8
         dataset_queries.clear_problems(session, dataset_id)
         assert dataset_queries.count_problems(session, dataset_id) == 0
+
+
+def test_scoring_anew_forgets_what_it_noted_and_not_what_the_import_left_out(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 1)
+    with store.writing() as session:
+        (pair,) = pairs.pairs_of(session, ids)
+        files = ("left-out.png", pair.image_path)
+        noted = [ProblemRow(name, None, "image", "no") for name in files]
+        dataset_queries.add_problems(session, dataset_id, noted)
+        dataset_queries.clear_problems(session, dataset_id, "image")
+        assert dataset_queries.list_problems(session, dataset_id, 0, 9) == noted[:1]

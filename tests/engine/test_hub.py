@@ -6,6 +6,7 @@ import pickle
 import shutil
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -451,3 +452,18 @@ def test_bfloat16_is_the_default_only_where_it_is_native(
 
 def test_attention_is_not_planned_anew_for_every_shape() -> None:
     assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+def test_models_loaded_by_two_threads_at_once_are_complete() -> None:
+    """A job and a page each load their own."""
+    from transformers import BlipForConditionalGeneration  # after the hub
+
+    model = Path(__file__).parents[2] / "assets" / "models" / "scenes-blip-captioner"
+
+    def missing(_: int) -> object:
+        return hub.load(BlipForConditionalGeneration, model, output_loading_info=True)[1][
+            "missing_keys"
+        ]
+
+    with ThreadPoolExecutor(3) as threads:
+        assert not any(threads.map(missing, range(12)))

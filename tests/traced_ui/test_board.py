@@ -15,7 +15,7 @@ from db.models import Claim, Pair
 from db.queries.rankings import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
-from traced_ui.board import DEPTH, FILES, VERSION
+from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
 from traced_ui.review_page import LISTED, stage
 from traced_ui.server import create_app
 from traced_ui.templates import percent
@@ -138,7 +138,7 @@ def test_no_pair_is_prefetched_for_two_people(workspace: Workspace) -> None:
     ada, ben = Page(workspace, curator="Ada"), Page(workspace, curator="Ben")
     first, order = ada.pair, following(ada)
     of_ben = {ben.pair, *following(ben)}
-    assert len(order) == DEPTH
+    assert len(order) == TEAM_DEPTH
     assert set(ada.state.held) == {first, *order}
     assert not set(ada.state.held) & of_ben
     # A verdict releases its pair, and another one is claimed at the end of the prefetched pairs.

@@ -60,6 +60,31 @@ def test_a_verdict_after_a_tag_is_undone_first(workspace: Workspace) -> None:
     assert workspace.review.tags(1) == {"odd": 1}
 
 
+def test_tags_and_verdicts_are_undone_and_redone_in_their_order(workspace: Workspace) -> None:
+    page = Page(workspace)
+    first = page.pair
+
+    def now() -> tuple[tuple[str, ...], str | None]:
+        return page.view(first).tags, page.view(first).decision
+
+    seen = [now()]
+    page.press("tag-add", **edit([first], "a"))
+    seen.append(now())
+    page.press("drop")
+    seen.append(now())
+    page.press("tag-add", **edit([first], "b"))
+    assert now() == (("a", "b"), "drop")
+    for state in reversed(seen):
+        page.press("undo")
+        assert now() == state
+    for state in (*seen[1:], (("a", "b"), "drop")):
+        page.press("redo")
+        assert now() == state
+    page.press("undo")
+    page.press("tag-add", **edit([first], "c"))
+    assert "nothing to redo" in page.press("redo")
+
+
 @pytest.mark.parametrize("most", [1000, 1])
 def test_tags_are_merged_and_the_merge_is_undone(
     workspace: Workspace, sizes: Sizes, most: int

@@ -4,6 +4,7 @@ import { Ahead } from "./ahead.js";
 import { Outbox } from "./outbox.js";
 import { all, board, isVerdict, one, onPaint, paint, reveal, stage } from "./page.js";
 import { say, showReturned, tellUnsent } from "./messages.js";
+import { isSeen } from "./seen.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
 const LONGEST = 2000;  // characters of a typed caption that is saved in the background
@@ -18,7 +19,7 @@ let isPainted = true;  // the stage has been painted on the screen
 let waiting = [];
 /** @type {any} the verdict that the server asks about */
 let asked = null;
-/** @type {((pairs: number[]) => void)[]} */
+/** @type {((acts: any[]) => void)[]} called with the verdicts that have been saved */
 const whenSaved = [];
 export const onSaved = (tell) => whenSaved.push(tell);
 /** @type {((act: any) => void)[]} */
@@ -68,7 +69,8 @@ function take(answer, request) {
   board().ariaBusy = "false";
   const { act, of } = request;
   const isCurrent = state.pair === of && !isAdvancing;
-  whenSaved.forEach((tell) => tell(answer.saved));
+  const saved = [...request.verdicts, act].filter((one) => one && answer.saved.includes(one.pair));
+  whenSaved.forEach((tell) => tell(saved));
   if (answer.returned) showReturned(answer.returned);
   const parts = answer.parts;
   const { is_mixed } = state;  // may have been switched meanwhile
@@ -85,7 +87,7 @@ function take(answer, request) {
   if (fromBefore && request.verdicts.length) { fromBefore = 0; if (!answer.returned) say("later"); }
   asked = one("#traced-toast [data-question]") ? act ?? asked : null;
   markCurrent();
-  if (act) { whenDone.forEach((tell) => tell(act)); outbox.want(); drain(); return; }
+  if (act) { whenDone.forEach((tell) => tell(act)); outbox.want(); drain(); walk(); return; }
   if (answer.ahead && (request.drawing !== drawing || !ahead.take(answer.ahead, answer.state.pair, state.pair))) outbox.want();
   advance();
 }
@@ -125,19 +127,38 @@ export function forget() {
   board().dataset.ready = 0;
 }
 
-/** Give a verdict, or go on. */
-export function decide(action, text = null, isRepeated = false) {
-  if (outbox.isBusy) { if (!isRepeated) waiting.push({ action, text, pair: state.pair }); return; }
+let steps = 0;  // along the queue: those of the keys pressed whose pair is not shown yet
+/** Go along the queue: each key counts, also those pressed before its pair is loaded. */
+export function go(by) { steps += by; walk(); }
+
+function walk() {
+  if (!steps || isAdvancing || outbox.isBusy) return;
+  while (steps > 0 && ahead.behind === state.pair) {
+    const next = ahead.shift();
+    if (!next) break;
+    steps -= 1;
+    show(next);
+    outbox.want();
+  }
+  if (!steps) return;
+  send(steps > 0 ? "next" : "previous", { by: Math.abs(steps) });
+  steps = 0;
+}
+
+/** Give a verdict. */
+export function decide(action, text = null) {
+  if (outbox.isBusy) { waiting.push({ action, text, pair: state.pair }); return; }
   const s = stage();
+  if (s && !isSeen({ isWritten: text !== null })) return;
   const button = one(`#traced-review :is(#traced-stage, #traced-steps) [data-action="${action}"]`);
-  const isKnown = ["next", "correction"].includes(action) || (button && !button.disabled && isVerdict(action));
-  if (!s || !isKnown || one("#traced-toast [data-question]") || ("decided" in s.dataset && action !== "next") || (text !== null && !isCorrection(text))) {
+  const isKnown = action === "correction" || (button && !button.disabled && isVerdict(action));
+  if (!s || !isKnown || one("#traced-toast [data-question]") || "decided" in s.dataset || (text !== null && !isCorrection(text))) {
     askFirst(action, text, button);
   } else if (outbox.isOffline) say("offline");
-  else if (isAdvancing || !isPainted) { if (!isRepeated) say("too-soon"); }
+  else if (isAdvancing || !isPainted) { say("too-soon"); }
   else if (ahead.behind !== state.pair || (!ahead.entries.length && !ahead.hasMore)) askFirst(action, text, button);
   else {
-    if (action !== "next") outbox.push(verdictOf(action, text, button));
+    outbox.push(verdictOf(action, text, button));
     isAdvancing = true;
     advance();
     outbox.want();
@@ -177,7 +198,7 @@ function advance() {
   board().dataset.ready = ahead.ready;
   if (!isAdvancing) return;
   const next = ahead.behind === state.pair ? ahead.shift() : null;
-  if (next) show(next);
+  if (next) { show(next); walk(); }
   else if (ahead.behind === state.pair && !ahead.entries.length && !ahead.hasMore) { isAdvancing = false; send("end"); }
   else stage()?.classList.add("leaving");
 }

@@ -1,17 +1,35 @@
-// A correction or a note being written. Texts are kept in the browser until they are saved, by curator,
-// by pair and by the fingerprint of what was on the screen: a reload or another pair loses nothing.
+// A correction or a note being written. Texts are kept in the browser until they are saved or discarded,
+// by curator, by pair and by the fingerprint of what was on the screen: a reload, another pair or another
+// verdict loses nothing. What is open stays open over a reload.
 import { ask, decide, onSaved, redraw, state } from "./acts.js";
 import { all, listen, one, onPaint, paint, stage } from "./page.js";
 
-const BOXES = "#traced-review :is(.editor, details.note) textarea", TYPING = 600, LOOKED_AT = 150;
+const BOXES = "#traced-review :is(.editor, details.note) textarea", NOTE = "#traced-steps details.note", OPENED = "traced-open";
+const TYPING = 600, LOOKED_AT = 150;  // ms
 const editor = () => one("#traced-stage .editor textarea");
 const prefix = (pair) => `traced-draft:${state.author}:${pair}:`;
 const keyOf = (box) => `${prefix(stage().dataset.pair)}${box.closest(".editor") ? "caption" : "note"}:${stage().dataset.fingerprint}`;
 let typing = 0;
 let isOpen = false;
+let isLoading = true;  // no pair has been shown yet
 
 export const isEditing = () => isOpen && Boolean(editor());
-function show(open) { isOpen = open; stage()?.classList.toggle("editing", open); }
+/** The open box, editor or form: typing belongs to it, wherever the focus is. */
+export const openBox = () => one(`#traced-stage .editing .editor textarea, ${NOTE}[open] textarea`) ?? one("#traced-edit [data-bulk-edit] :is(input[type=text], select)");
+
+/** Show or hide the editor, and offer the draft of one that is hidden. */
+function show(open) {
+  isOpen = open;
+  if (!stage()) return;
+  stage().classList.toggle("editing", open);
+  one("[data-draft]", stage()).hidden = open || sessionStorage.getItem(keyOf(editor())) === null;
+  keepOpen();
+}
+
+function keepOpen() {
+  const box = openBox();
+  if (box?.matches(BOXES)) sessionStorage.setItem(OPENED, keyOf(box)); else sessionStorage.removeItem(OPENED);
+}
 
 export function edit() {
   if (!editor()) return;
@@ -39,12 +57,22 @@ export function save() {
 }
 
 export function writeNote() {
-  const box = one("#traced-steps details.note");
-  if (!box) { one("[data-note-for-many]")?.focus(); return; }
-  box.open = true;
-  one("textarea", box).focus();
-  box.scrollIntoView({ block: "nearest" });
+  const note = one(NOTE);
+  if (!note) { one("[data-note-for-many]")?.focus(); return; }
+  note.open = true;
+  one("textarea", note).focus();
+  note.scrollIntoView({ block: "nearest" });
 }
+export function closeNote() {
+  if (!one(`${NOTE}[open]`)) return;
+  one("textarea", one(NOTE)).blur();
+  one(NOTE).open = false;
+}
+listen("toggle", ({ target }) => {
+  if (!target.matches(NOTE)) return;
+  if (target.open) one("textarea", target).focus({ preventScroll: true });
+  keepOpen();
+}, true);
 
 listen("input", ({ target }) => {
   if (!target.matches(BOXES)) return;
@@ -74,20 +102,33 @@ listen("click", ({ target }) => {
   }
 });
 
-onSaved((pairs) => pairs.forEach((pair) => Object.keys(sessionStorage).filter((key) => key.startsWith(prefix(pair))).forEach((key) => sessionStorage.removeItem(key))));
+// A text is no draft any more once it is saved.
+onSaved((acts) => {
+  for (const { pair, text, note } of acts) {
+    for (const [kind, saved] of Object.entries({ caption: text, note })) {
+      for (const key of Object.keys(sessionStorage)) {
+        if (key.startsWith(`${prefix(pair)}${kind}:`) && sessionStorage.getItem(key) === saved) sessionStorage.removeItem(key);
+      }
+    }
+  }
+});
 
-onPaint("steps", (isSame) => {
+onPaint("stage", (isSame) => {
   if (!isSame) isOpen = false;
   if (!stage()) return;
+  const opened = isLoading ? all(BOXES).find((box) => keyOf(box) === sessionStorage.getItem(OPENED)) : null;
+  isLoading = false;
   for (const box of all(BOXES)) {
     const draft = sessionStorage.getItem(keyOf(box));
-    if (draft === null) continue;
-    if (box.value !== draft) box.value = draft;
-    if (isSame) continue;
-    if (box.closest(".editor")) isOpen = true;
-    else box.closest("details").open = true;
+    if (draft === box.defaultValue) sessionStorage.removeItem(keyOf(box));
+    else if (draft !== null && box.value !== draft) box.value = draft;
   }
-  show(isOpen);
+  show(isOpen || Boolean(opened?.closest(".editor")));
+  if (opened) {
+    if (!isOpen) one(NOTE).open = true;
+    opened.focus({ preventScroll: true });
+    opened.setSelectionRange(opened.value.length, opened.value.length);
+  }
   if (isSame && checked && editor()?.value === checked.text) paint(checked.parts);
 });
 

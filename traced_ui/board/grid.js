@@ -1,6 +1,7 @@
 // Many pairs at once: cards to select, one verdict for all of them, and the forms for many pairs.
 import { decide, isUnderWay, send, state } from "./acts.js";
 import { all, listen, one, onPaint, paint } from "./page.js";
+import { isSeen } from "./seen.js";
 
 const CARD_SIZE = "traced-card-size";
 const cards = () => all("#traced-stage .pick");
@@ -29,6 +30,7 @@ export function selectAll() {
 
 export function decideMany(decision) {
   const note = one("[data-note-for-many]")?.value ?? "";
+  if (pairs().length && !isSeen({ cards: picked() })) return;
   if (pairs().length) send("many", { decision, pairs: pairs(), note });
   else decide(decision);
 }

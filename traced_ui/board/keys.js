@@ -1,16 +1,20 @@
 // Keys and buttons of the page, and own key bindings, which are kept in this browser.
-import { ask, confirm, decide, leaveIt, redraw, send } from "./acts.js";
-import { edit, isEditing, save, stopEditing, writeNote } from "./editor.js";
+import { ask, confirm, decide, go, leaveIt, redraw, send } from "./acts.js";
+import { closeNote, edit, isEditing, openBox, save, stopEditing, writeNote } from "./editor.js";
 import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
-import { all, board, isShown, isVerdict, listen, one, onPaint, paint } from "./page.js";
+import { say } from "./messages.js";
+import { all, isShown, isVerdict, listen, one, onPaint, paint } from "./page.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
 
+const WAYS = { next: 1, previous: -1 };
 const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back"];
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
+const FIELD = "input:not([type=checkbox]), textarea, select, [contenteditable=true]";
+const COVERS = `:modal, #traced-numbers:popover-open, ${HELP}:not([hidden]), #traced-try-open[aria-expanded=true]`;  // lie over the page
 const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
 /** @type {Record<string, string>} action by key */
 let keys = {}, standard = {};
@@ -53,7 +57,7 @@ listen("toggle", ({ target }) => {
 }, true);
 onPaint("steps", (isSame) => {
   const tab = one(`#traced-steps [data-tab="${openTab}"]`);
-  if (!isSame && tab) tab.open = true;
+  if (!isSame && tab && !one("#traced-steps details.note[open]")) tab.open = true;
 });
 
 function fold(part) {
@@ -63,13 +67,14 @@ function fold(part) {
   box.scrollIntoView({ block: "nearest" });
 }
 
-function act(action, more = {}, isRepeated = false) {
+function act(action, more = {}) {
   const folded = one(`#traced-stage .weak:not([open]) [data-action="${action}"]`);
   if (folded) folded.closest("details").open = true;  // nobody accepts a suggestion unseen
   else if (LOCAL[action]) LOCAL[action]();
   else if (isVerdict(action)) { if (isGrid()) decideMany(action); else decide(action); }
-  else if (action === "next" && !isGrid()) decide("next", null, isRepeated);
+  else if (action in WAYS) go(WAYS[action]);
   else if (action === "save-edit") save();
+  else if (action === "save-note") { send("save-note"); closeNote(); }
   else if (action === "meant") confirm();
   else if (action === "leave") leaveIt();
   else if (ASKING.includes(action)) askModel(action);
@@ -85,30 +90,50 @@ async function askModel(action) {
 
 listen("keydown", (event) => {
   const { target, key } = event;
-  const isWriting = target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable=true]");
+  const isWriting = target.closest?.(FIELD);
   const withControl = event.ctrlKey || event.metaKey;
-  if (key === "Escape") { escape(isWriting); return; }
+  if (key === "Escape") { wasTyping = false; escape(isWriting); return; }
   if (isWriting) {
     if (key !== "Enter") return;
     if (target.closest("[data-bulk-edit]")) bulk(one("[data-bulk]", target.form).dataset.bulk);
     else if (withControl && target.closest(".editor")) save();
-    else if (withControl && target.closest("details.note")) { target.blur(); send("save-note"); }
+    else if (withControl && target.closest("details.note")) act("save-note");
     else return;
     event.preventDefault();
     return;
   }
+  if (wasTyping && key.length === 1) { if (!withControl) say("was-typing"); return; }
   if (!isShown()) return;
   if (!withControl && !event.altKey && typeAhead(key)) { event.preventDefault(); return; }
   if (withControl && key === "a" && isGrid()) { event.preventDefault(); selectAll(); return; }
   if (withControl || event.altKey) return;
+  if (one(COVERS) && keys[key] !== "help") return;
   const word = target.closest?.(WORD);
   if (word && onWord(word, event)) return;
+  if (openBox()) { typeInto(openBox(), event); return; }
   const action = keys[key];
-  // A held key must not decide several unseen pairs, nor continue after it is released.
-  if (!action || (event.repeat && (!REPEATED.includes(action) || board().ariaBusy === "true"))) return;
+  if (isVerdict(action) && one("#traced-queue .more[open]")) { say("covered"); return; }
+  // A held key must not decide several unseen pairs.
+  if (!action || (event.repeat && !REPEATED.includes(action))) return;
   event.preventDefault();
-  act(action, {}, event.repeat);
+  act(action);
 });
+
+/** What is typed belongs to the box that is open: no key gives a verdict meanwhile. */
+function typeInto(box, event) {
+  const { target, key } = event;
+  const button = ["Enter", " "].includes(key) && target.closest?.("button, summary, input");
+  if (button && !isVerdict(button.dataset.action ?? button.dataset.many)) return;
+  if (button) event.preventDefault();
+  else if (!(key in keys) && key.length > 1) return;
+  box.focus({ preventScroll: true });  // and the browser types the key into it
+}
+
+// A reload takes the focus from other fields: what is typed on is for them and must not act.
+const WAS_TYPING = "traced-was-typing";
+addEventListener("pagehide", () => { sessionStorage.setItem(WAS_TYPING, document.activeElement?.closest(FIELD) || openBox() ? "yes" : ""); });
+let wasTyping = Boolean(sessionStorage.getItem(WAS_TYPING));
+for (const act of ["pointerdown", "focusin"]) listen(act, () => { wasTyping = false; });
 
 function escape(isWriting) {
   const help = one(HELP);
@@ -124,8 +149,7 @@ function escape(isWriting) {
   else if (isEditing()) stopEditing();
   else {
     (isWriting ?? document.activeElement)?.blur?.();
-    const note = isWriting?.closest("details.note");
-    if (note) note.open = false;
+    closeNote();
   }
 }
 
@@ -190,13 +214,13 @@ function label() {
 }
 for (const part of ["stage", "steps"]) onPaint(part, label);
 
-function say(text) { one(`${HELP} [data-keys-say]`).textContent = text; }
+function tellKey(text) { one(`${HELP} [data-keys-say]`).textContent = text; }
 
 listen("click", ({ target }) => {
   const change = target.closest("[data-rebind]");
   if (asking) asking.textContent = asking.dataset.text;
   asking = change;
-  if (change) { change.dataset.text = change.textContent; change.textContent = change.dataset.waits; say(""); }
+  if (change) { change.dataset.text = change.textContent; change.textContent = change.dataset.waits; tellKey(""); }
   if (target.closest("[data-keys-reset]")) { localStorage.removeItem(KEPT); location.reload(); }
 });
 
@@ -211,7 +235,7 @@ listen("keydown", (event) => {
   const taken = keys[key];
   if (taken && taken !== action) {
     const other = one(`${HELP} [data-key-of="${taken}"]`)?.closest("dt").nextElementSibling;
-    say(`${shown(key)}: ${other?.firstChild.textContent.trim()}. ${one(`${HELP} [data-keys-say]`).dataset.taken}`);
+    tellKey(`${shown(key)}: ${other?.firstChild.textContent.trim()}. ${one(`${HELP} [data-keys-say]`).dataset.taken}`);
     return;
   }
   own = { ...own, [action]: key };

@@ -24,13 +24,14 @@ export function start(element) {
 
   const { keys: table, dataset } = board().dataset;
   keys.start(JSON.parse(table));
-  let chosen = dataset ? Number(dataset) : null;  // in the header
+  let chosen = dataset ? Number(dataset) : null;  // in the header, which follows the address later
+  const named = Number(new URL(location.href).searchParams.get("dataset"));
   acts.open(chosen);
   address.start();
   listen("traced-dataset", ({ detail }) => {
     if (detail === chosen) return;
     chosen = detail;
-    if (detail !== acts.state.dataset) acts.send("dataset", { dataset: detail });
+    if (detail !== (acts.state.dataset ?? named)) acts.send("dataset", { dataset: detail });
   });
   // A job has ended or reached its next stage; or another page has changed what pairs look like.
   listen("traced-refresh", acts.redraw);

@@ -14,10 +14,10 @@ export function describe({ count, busy }) {
 
 function show() { one(".session").textContent = describe(session); }
 
-onSaved((pairs) => {
-  if (!pairs.length) return;
+onSaved((acts) => {
+  if (!acts.length) return;
   const now = Date.now(), gap = now - session.last;
-  Object.assign(session, { count: session.count + pairs.length, busy: session.busy + (gap < PAUSE ? gap : 0), last: now });
+  Object.assign(session, { count: session.count + acts.length, busy: session.busy + (gap < PAUSE ? gap : 0), last: now });
   sessionStorage.setItem(KEPT, JSON.stringify(session));
   localStorage.setItem(HAS_DECIDED, "yes");
   delete board().dataset.isNew;
