@@ -181,6 +181,8 @@ class QueueChanged(SettingsError):
 
 
 #: Exit status after Ctrl-C, as in shells.
+#: Of `train`.
+ONLY_LEVEL = 11
 INTERRUPTED = 130
 #: All exit statuses of the command line, for `--help` and `docs/reference.md`.
 EXIT_STATUSES = {
@@ -195,6 +197,7 @@ EXIT_STATUSES = {
     8: "no such pair, model, classifier or other item",
     9: "someone else decided the pair in the meantime",
     10: "the app cannot listen on this address or port",
+    ONLY_LEVEL: "train: no better order was learnt, only the level of the probabilities",
     12: "out of memory",
     INTERRUPTED: "interrupted (Ctrl-C)",
 }

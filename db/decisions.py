@@ -22,6 +22,11 @@ DECISIONS: tuple[Decision, ...] = get_args(Decision)
 REVIEWS: tuple[Review, ...] = get_args(Review)
 ORDERS: tuple[Order, ...] = get_args(Order)
 
+#: How a pair came to be shown to whoever judged it: drawn at random from all undecided pairs; next
+#: in a queue of all of them; among those that a filter or a search found; "": in another way.
+SAMPLINGS = ("random", "queue", "filter", "")
+AT_RANDOM = SAMPLINGS[0]
+
 #: Issues of a picture, independent of its caption; see `backend.jobs.picture_quality`.
 PICTURE_ISSUES = (
     "dark", "bright", "blurry", "odd_size", "odd_aspect", "low_information", "exact_duplicate",

@@ -150,6 +150,8 @@ class Pair(Base):
     enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: The note of the current verdict; "": none.
     note: Mapped[str] = mapped_column(Text, server_default="")
+    #: How the pair had come to be shown to whoever decided it; see `SAMPLINGS` in `decisions.py`.
+    sampling: Mapped[str] = mapped_column(String(16), server_default="")
     #: Gone from the source, and therefore in no queue and no export; nothing of it is deleted.
     hidden: Mapped[bool] = mapped_column(Boolean, server_default=false())
 
@@ -510,6 +512,8 @@ class Verdict(Base):
     enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: The curator's note on the decision in effect after this act.
     note: Mapped[str] = mapped_column(Text, server_default="")
+    #: As in `Pair`, of the decision in effect after this act.
+    sampling: Mapped[str] = mapped_column(String(16), server_default="")
 
     __table_args__ = (
         UniqueConstraint("pair_id", "version"),

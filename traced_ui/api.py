@@ -29,6 +29,7 @@ from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.review.charts import progress_of
+from backend.review.queue import MIXED_EVERY, sampling_of
 from backend.review.queue_form import START, cleaned, from_fields, from_text, typed
 from backend.version import VERSION
 from backend.workspace import ExportChoice, QueueFilter, VerdictRow, Workspace
@@ -161,7 +162,8 @@ def queue(
 def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | None:
     """The next pair to judge, by default the one most likely to be wrong; null if none is left.
 
-    If login is enabled, it is reserved for you for ten minutes.
+    One in ten is drawn at random: from these a detector learns the most. Its `sampling` says so;
+    pass it on with the verdict. If login is enabled, it is reserved for you for ten minutes.
 
     Args:
         dataset: The dataset's id.
@@ -169,12 +171,18 @@ def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | N
     """
     fields = cleaned({**START, "order": order})
     filter = replace(from_fields(caller.find(dataset), fields), reader=caller.name)
+    review = caller.workspace.review
+    is_due = review.counts(filter.dataset_id).reviewed % MIXED_EVERY == MIXED_EVERY - 1
+    if is_due and review.is_mixable(filter):
+        filter = replace(filter, order="random", descending=False)
     pair_id = (
         caller.workspace.accounts.claim_first(filter, caller.name)
         if caller.name is not None
-        else caller.workspace.review.first_pair(filter)
+        else review.first_pair(filter)
     )
-    return None if pair_id is None else open_pair(caller, pair_id)
+    if pair_id is None:
+        return None
+    return open_pair(caller, pair_id).model_copy(update={"sampling": sampling_of(filter, pair_id)})
 
 
 def open_pair(caller: Reader, pair: Id) -> Pair:
@@ -194,6 +202,7 @@ def decide(
     corrected_caption: Text = "",
     suggestion: Id = 0,
     note: Text = "",
+    sampling: Text = "",
 ) -> Verdict:
     """Give a verdict on a pair. It is saved when this returns.
 
@@ -209,13 +218,15 @@ def decide(
         suggestion: Alternatively, the id of one of the pair's suggestions or enrichments. With an
             enrichment, *correction* means that the caption was right and now says more.
         note: The reason, or what remains to be done; stored with the verdict and exported.
+        sampling: How the pair was chosen, as the queue says: random (drawn at random, not by its
+            score), queue or filter. A detector learns the most from random ones.
     """
     version, fingerprint = etag_parts(etag)
     if corrected_caption and verdict != "correction":
         raise SettingsError("A corrected caption needs the verdict 'correction'.")
     decided = caller.workspace.review.decide(
         pair, version, verdict, corrected_caption or None, suggestion or None,
-        author=caller.author, note=note, fingerprint=fingerprint,
+        author=caller.author, note=note, fingerprint=fingerprint, sampling=sampling,
     )  # fmt: skip
     return _verdict(decided, fingerprint)
 
@@ -281,6 +292,7 @@ class VerdictGiven(Wanted):
     corrected_caption: Text = ""
     suggestion: Id = 0
     note: Text = ""
+    sampling: Text = ""
 
 
 class RuleWanted(Wanted):

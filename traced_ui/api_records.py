@@ -166,6 +166,7 @@ class Pair(Scored):
     specificity: Specificity | None
     suggestions: list[Suggestion]
     enrichments: list[Suggestion]
+    sampling: str = Field("", description="How it was chosen, for its verdict; see `next`.")
 
     @classmethod
     def of(cls, view: PairView) -> Self:

@@ -13,8 +13,6 @@ screen: nobody else gets them.
 import functools
 import hashlib
 import json
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ import gradio as gr
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
-from backend.workspace import QueueFilter, QueueRow, Workspace
+from backend.workspace import Workspace
 from traced_ui import review_page
 from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
@@ -35,7 +33,6 @@ from traced_ui.review_actions import (
     OpenPage,
     Parts,
     drawn_pair,
-    is_plain,
     is_verdict,
 )
 from traced_ui.review_page import verdict_label
@@ -44,9 +41,6 @@ from traced_ui.templates import render
 #: Number of prefetched pairs: at 500 ms per response, enough for twenty verdicts a second;
 #: with login fewer, because nobody else gets them meanwhile.
 DEPTH, TEAM_DEPTH = 10, 5
-#: Of so many pairs of the queue one is followed by a pair drawn at random, in datasets that are
-#: large enough for an estimate from them.
-MIXED_EVERY, LEAST_MIXED = 20, 200
 #: Maximum number of verdicts in one post; the browser sends more in the next one.
 MOST_VERDICTS = 50
 _TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
@@ -156,7 +150,11 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     depth = TEAM_DEPTH if page.is_team else DEPTH
     rows = page.review.following(filter, state.place, depth + 1)
     has_more, rows = len(rows) > depth, rows[:depth]
-    rows, sampled = with_random_pairs(page, filter, rows)
+    sampled: set[int] = set()
+    if state.is_mixed:
+        before = None if state.pair in state.sampled else state.pair
+        on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
+        rows, sampled = page.review.mixed(filter, rows, before, on_screen)
     if page.is_team:
         held_pairs = page.workspace.accounts.claim_each(
             [state.pair, *(row.pair_id for row in rows)], page.author, state.held
@@ -176,36 +174,6 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
             parts = drawn_pair(page.review.open_pair(row.pair_id), scoring, is_sampled)
             drawn[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}
     return {"order": [row.pair_id for row in rows], "drawn": drawn, "more": has_more}
-
-
-def with_random_pairs(
-    page: OpenPage, filter: QueueFilter, rows: tuple[QueueRow, ...]
-) -> tuple[tuple[QueueRow, ...], set[int]]:
-    """The pairs that follow, with the next ones of the random order mixed in, and the ids of these.
-
-    The random order is the same every time and independent of everything else: whoever decides its
-    pairs without a gap has decided a random sample (`backend.engine.statistics.stopping`).
-    """
-    state = page.state
-    before = [] if state.pair in state.sampled else [state.pair or 0]
-    wanted = sum(pair % MIXED_EVERY == 0 for pair in [*before, *(row.pair_id for row in rows)])
-    is_possible = wanted and state.is_mixed and filter.order != "random"
-    if not is_possible or not is_plain(replace(filter, reader=None)):
-        return rows, set()
-    if page.review.counts(filter.dataset_id).total < LEAST_MIXED:
-        return rows, set()
-    listed_pairs = {state.pair, state.place, *(row.pair_id for row in rows)}
-    in_random_order = replace(filter, order="random", descending=False)
-    drawn = page.review.queue_page(in_random_order, None, wanted + len(listed_pairs)).rows
-    fresh = [row for row in drawn if row.pair_id not in listed_pairs][:wanted]
-    mixed, waiting = [], iter(fresh)
-    if before and before[0] % MIXED_EVERY == 0:
-        mixed.extend(islice(waiting, 1))
-    for row in rows:
-        mixed.append(row)
-        if row.pair_id % MIXED_EVERY == 0:
-            mixed.extend(islice(waiting, 1))
-    return tuple(mixed), {row.pair_id for row in fresh}
 
 
 #: With the whole address: Chromium resolves an import in cached code at the page that cached it.

@@ -26,29 +26,39 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             "and Argilla are understood.",
             placeholder="id,verdict,note", lines=6, max_lines=16, elem_id="labels-text",
         )  # fmt: skip
+        drawn = gr.Checkbox(
+            label="These pairs were drawn at random from the dataset",
+            info="The error finder learns the most from them.", elem_id="labels-at-random",
+        )  # fmt: skip
         with gr.Row():
             look = gr.Button("Preview", elem_id="labels-preview")
             give = gr.Button("Give these verdicts", variant="primary", elem_id="labels-give")
             undo = gr.Button("Take the last ones back", elem_id="labels-undo")
         message = gr.HTML(elem_id="labels-message")
 
-    def apply(dataset_id: int | None, pasted: str, preview: bool, request: gr.Request) -> str:
+    def apply(
+        dataset_id: int | None, pasted: str, at_random: bool, preview: bool, request: gr.Request
+    ) -> str:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"labels{ending_of(pasted)}"
             path.write_text(pasted, encoding="utf-8")
             store = seen_by(workspace, request).store
             file = _file(workspace, request)
-            report = apply_labels(store, chosen_id, path, preview=preview, name=file)
+            report = apply_labels(
+                store, chosen_id, path, preview=preview, name=file, at_random=at_random
+            )
         return render("labels.html", lines=report_lines(report))
 
     @guarded
-    def previewed(dataset_id: int | None, pasted: str, request: gr.Request) -> str:
-        return apply(dataset_id, pasted or "", True, request)
+    def previewed(dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request) -> str:
+        return apply(dataset_id, pasted or "", at_random, True, request)
 
     @guarded
-    def give_verdicts(dataset_id: int | None, pasted: str, request: gr.Request) -> str:
-        return apply(dataset_id, pasted or "", False, request)
+    def give_verdicts(
+        dataset_id: int | None, pasted: str, at_random: bool, request: gr.Request
+    ) -> str:
+        return apply(dataset_id, pasted or "", at_random, False, request)
 
     @guarded
     def undone(dataset_id: int | None, request: gr.Request) -> str:
@@ -61,8 +71,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     def cleared() -> str:
         return ""
 
-    look.click(previewed, [dataset, text], [message], **QUIET)
-    give.click(give_verdicts, [dataset, text], [message], **QUIET)
+    look.click(previewed, [dataset, text, drawn], [message], **QUIET)
+    give.click(give_verdicts, [dataset, text, drawn], [message], **QUIET)
     undo.click(undone, [dataset], [message], **QUIET)
     dataset.change(cleared, None, [message], **QUIET)
 

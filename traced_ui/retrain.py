@@ -5,17 +5,18 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from backend.errors import SettingsError
+from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
 from traced_ui.jobs import Started, begin, followed, job_html, table, unfollowed
 from traced_ui.messages import QUIET, guarded, note
-from traced_ui.templates import counted, part, render
+from traced_ui.templates import part, render
 
 _FIGURES = {
     "auc": ("AUC, cross-validated", "on pairs not trained on; 0.5 is chance"),
     "auc_s_0": ("AUC of the match (s) alone", "the same for the plain image-text score"),
-    "verdict_auc_before": ("AUC on your verdicts, before", "by the current error finder"),
-    "verdict_auc_after": ("AUC on your verdicts, after", "by one that had not seen them"),
+    "verdict_auc_before": ("AUC on pairs drawn at random, before", "by the current error finder"),
+    "verdict_auc_after": ("AUC on pairs drawn at random, after", "by one that had not seen them"),
     "new_in_first_places": ("new among the first 100", "pairs that move to the head of the queue"),
     "rank_correlation": ("rank correlation", "1: the order stays as it was"),
     "detector": ("kind", "the winner of the cross-validation"),
@@ -24,14 +25,13 @@ _FIGURES = {
     "noisy_copies": ("planted errors trained on", ""),
     "verdicts_wrong": ("verdicts: wrong", ""),
     "verdicts_right": ("verdicts: right", ""),
+    "verdicts_at_random": ("verdicts on pairs drawn at random", "these teach the most"),
 }
-#: A smaller rise of the AUC on the verdicts is within its error.
-_CLEAR_RISE = 0.01
-_FIRST = 100
 
 
 class Candidate(NamedTuple):
-    """The newest error finder, not in use. `is_better`: it ranks the verdicts clearly better."""
+    """The newest error finder, not in use. `is_better`: its order, or its level, is supported by
+    verdicts on pairs drawn at random."""
 
     classifier_id: int
     sentence: str
@@ -44,15 +44,8 @@ def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
     if not classifiers or classifiers[0].active or classifiers[0].report.get("declined"):
         return None
     newest = classifiers[0]
-    report = newest.report
-    verdicts = (report.get("verdicts_wrong") or 0) + (report.get("verdicts_right") or 0)
-    before, after = report.get("verdict_auc_before"), report.get("verdict_auc_after")
-    is_better = before is not None and after is not None and after - before >= _CLEAR_RISE
-    moved = report.get("new_in_first_places")
-    change = "" if moved is None else f"{moved} of the first {_FIRST} would change; "
-    ranks = "it ranks your verdicts better" if is_better else "it ranks your verdicts no better"
-    source = counted(verdicts, "verdict") if verdicts else "planted errors"
-    sentence = f"Trained on {source}. {change}{ranks}."
+    is_better = newest.report.get("learnt") == "order" or bool(newest.report.get("level_is_known"))
+    sentence = learnt_in_words(newest.report) or "Trained on planted errors."
     return Candidate(newest.id, sentence, is_better)
 
 

@@ -19,6 +19,7 @@ from backend.engine.captions import Caption
 from backend.errors import QueueChanged, SettingsError, TracedError, VerdictConflict
 from backend.jobs.reports import JobView
 from backend.review.pair_selection import tag_name
+from backend.review.queue import is_plain, sampling_of
 from backend.review.queue_form import (
     LIKENESS,
     START,
@@ -333,11 +334,20 @@ class OpenPage:
         text = (act.text or "") if act.action == "correction" else None
         verdict = self.review.decide(
             act.pair, act.version, decision, text, suggestion, author=self.author, note=act.note,
-            fingerprint=act.fingerprint,
+            fingerprint=act.fingerprint, sampling=self._sampling_of(act.pair),
         )  # fmt: skip
         self.state.advance()
         name = act.name or self.review.open_pair(act.pair).external_id[:60]
         return {"verdict": _now(verdict), "name": name}
+
+    def _sampling_of(self, pair: int) -> str:
+        """How the pair has come to be shown; "": by a link, or in another dataset."""
+        if pair not in (self.state.pair, *self.state.visited, *self.state.sampled):
+            return ""
+        try:
+            return sampling_of(self.filter(), pair, self.state.sampled)
+        except TracedError:  # a filter that has become invalid
+            return ""
 
     def _suggestion(self, act: Act) -> int | None:
         """The id of an accepted suggestion: named by the page, or the one with that number; None if
@@ -945,7 +955,7 @@ class OpenPage:
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
         """The number of pairs in the queue, counted only up to a limit so that no key waits."""
-        if is_plain(filter):
+        if is_plain(filter) and not self.is_team:
             return f"{counts.total - counts.reviewed:,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
@@ -958,12 +968,6 @@ class OpenPage:
 _OPENING = ("visit", "dataset")
 #: In the grid, keys for the next and the previous pair turn the page.
 _PAGE_OF = {"next": "next-page", "previous": "first-page"}
-
-
-def is_plain(filter: QueueFilter) -> bool:
-    """Whether the queue has all undecided pairs of the dataset."""
-    plain = QueueFilter(filter.dataset_id, "unreviewed")
-    return filter == replace(plain, order=filter.order, descending=filter.descending)
 
 
 def drawn_pair(

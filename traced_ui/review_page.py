@@ -13,6 +13,7 @@ from backend.engine.english.shortening import is_sentence
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs.reports import JobView
 from backend.review.pair_selection import LONGEST
+from backend.review.queue import MIXED_EVERY
 from backend.review.queue_form import (
     EXTRA,
     REVERSED,
@@ -205,6 +206,7 @@ def queue(
         left=left,
         enough=ENOUGH,
         is_mixed=is_mixed,
+        mixed_every=MIXED_EVERY,
     )
 
 
@@ -308,6 +310,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         why=[view.caption[word.start : word.end] for word in named],
         because=_because(view),
         is_sampled=is_sampled,
+        mixed_every=MIXED_EVERY,
     )  # fmt: skip
 
 

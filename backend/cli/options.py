@@ -87,7 +87,8 @@ DETECTOR = Annotated[
                  "features of the trajectory; eight signs: on those of its first step. A dataset "
                  "that was ranked by another detector without verdicts is ranked anew, from its "
                  "stored scores. With score SOURCE --out DESTINATION/: also a file that train "
-                 "--save wrote, to rank again what is there, without a model. Default: best."),
+                 "--save wrote, to rank again what is there, without a model, or previous: the one "
+                 "before it. Default: best."),
 ]  # fmt: skip
 AS_JSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")

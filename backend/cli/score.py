@@ -10,8 +10,9 @@ from rich.markup import escape
 from backend.cli import options
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress, reported
 from backend.engine.trajectories.depth import ALL
-from backend.errors import DatasetFormatError, NotScored, SettingsError
+from backend.errors import ONLY_LEVEL, DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult, count_of
+from backend.learning_texts import learnt_in_words
 from backend.progress import duration
 from backend.settings import load_settings
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     )
     from backend.jobs.workers import Devices
     from backend.workspace import Workspace
+
+
+#: The value of --detector that ranks shards as before.
+PREVIOUS = "previous"
 
 
 def score(
@@ -176,6 +181,14 @@ def score(
         from backend.jobs.workers import Devices
 
         learnt = None
+        is_previous = detector == PREVIOUS
+        if is_previous:
+            if out is None:
+                raise SettingsError(
+                    "--detector previous ranks shards as before: give --out DESTINATION/. For a "
+                    "dataset, use an earlier error finder under Learn from my verdicts."
+                )
+            detector = None
         if detector is not None and Path(detector).expanduser().is_file():
             learnt, detector = Path(detector).expanduser(), None
         settings = load_settings(
@@ -186,7 +199,7 @@ def score(
              "lemon": lemon, "trajectories": trajectories,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
-        if out is not None and learnt is not None:
+        if out is not None and (learnt is not None or is_previous):
             _rank_shards(dataset, out, learnt, as_json)
             return
         limits = options.spending_limits(
@@ -287,20 +300,24 @@ def _score_shards(
         raise typer.Exit(DatasetFormatError.exit_status)
 
 
-def _rank_shards(source: str, out: str, file: Path, as_json: bool) -> None:
+def _rank_shards(source: str, out: str, file: Path | None, as_json: bool) -> None:
     from backend.jobs.shard_ranking import rank_shards
 
     with progress("Ranking") as update:
         report = rank_shards(source, out, file, update)
-    emit(report, as_json, f"{report.scored_now} of {report.shards} shards ranked again, "
-                          f"{report.pairs:,} pairs in {report.out}.")  # fmt: skip
+    lines = [
+        f"{report.scored_now} of {report.shards} shards ranked again, {report.pairs:,} pairs in "
+        f"{report.out}. The detector before is kept: --detector {PREVIOUS}.",
+        *([report.learnt] if report.learnt else []),
+    ]
+    emit(report, as_json, " ".join(lines))
 
 
 def train(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
     adopt: Annotated[bool, typer.Option(help="Adopt the new classifier immediately.")] = False,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of the injected errors and the folds. Default: 0.")
+        int, typer.Option(min=0, help="Of the folds of the comparison. Default: 0.")
     ] = 0,
     save: Annotated[
         Path | None,
@@ -314,20 +331,28 @@ def train(
     detector: options.DETECTOR = None,
     as_json: options.AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
+    """Train the detector on the verdicts so far; compare with the one in use.
+
+    A new order is used only if it ranks held-out pairs drawn at random no worse; otherwise only the
+    level of the probabilities is learnt, and the exit status is 11.
+    """
     with reported(as_json):
+        from backend.jobs.shard_ranking import check_saving, save_detector
+
         workspace, dataset_id = open_dataset(
             dataset, database=db, model=model, kind=scorer, device=device, detector=detector
         )
+        if save is not None:  # refuse before the work
+            check_saving(workspace.store, dataset_id, workspace.settings.detector)
         with progress("Training") as update:
             report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if save is not None:
-            from backend.jobs.shard_ranking import save_detector
-
             save_detector(workspace.store, report.classifier_id, save.expanduser())
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))
+        if report.report["learnt"] != "order":
+            raise typer.Exit(ONLY_LEVEL)
 
 
 def progress_(
@@ -509,17 +534,15 @@ def _where(
 
 def training_summary(report: "TrainReport", adopted: bool) -> str:
     """The figures of the new classifier, and whether it is in use."""
-    lines = [f"{report.name}, on {count_of(report.verdicts, 'verdict')} and injected noise."]
+    lines = [f"{report.name}, on {count_of(report.verdicts, 'verdict')}."]
     for key, value in report.report.items():
         if isinstance(value, float):
             lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")
         elif isinstance(value, int | str):
             lines.append(f"  {key.replace('_', ' ')}: {value}")
-    before, after = (report.report.get(f"verdict_auc_{when}") for when in ("before", "after"))
-    is_worse = before is not None and after is not None and after < before
-    worse = " It ranks your verdicts worse than the one before." if is_worse else ""
+    lines.append(learnt_in_words(report.report))
     lines.append(
-        f"In use now.{worse}"
+        "In use now."
         if adopted
         else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )

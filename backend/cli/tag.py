@@ -150,6 +150,10 @@ def label(
         str | None, typer.Option(help="What 1, true and yes mean: 'right' or 'wrong'. Default: "
                                  "as the column's name says, otherwise wrong.")
     ] = None,
+    at_random: Annotated[
+        bool, typer.Option("--at-random", help="The labelled pairs were drawn at random from the "
+                                               "dataset: a detector learns the most from them.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the labels, list the conflicts; change "
                                              "nothing.")
@@ -178,8 +182,9 @@ def label(
             emit(undone, as_json, f"Undone: {count_of(undone.together, 'label')} of {path.name}.")
             return
         report = apply_labels(
-            workspace.store, dataset_id, path, id_column, verdict_column, one_means, preview=dry_run
-        )
+            workspace.store, dataset_id, path, id_column, verdict_column, one_means,
+            preview=dry_run, at_random=at_random,
+        )  # fmt: skip
         emit(report, as_json, "\n".join(report_lines(report)))
 
 

@@ -1,7 +1,7 @@
 """Stage of scoring: probability of error and suspect words of every pair, from its trajectory."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -11,6 +11,7 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import (
     COPIES_WANTED,
     FEWEST_PAIRS,
+    TrainedDetector,
     captioner_of,
     cold_start,
 )
@@ -40,11 +41,14 @@ from db.queries import classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.classifier_queries import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.statements import chunks, lock_dataset, lock_pairs
 
+#: What a classifier was trained on: noise injected into captions; verdicts, with that as prior.
+INJECTED, VERDICTS = "injected", "verdicts"
 #: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
 COLD_START_PAIRS = 2000
 #: Seconds a pair of training the first detector: two processor cores take 8 s for 2,000 pairs and
@@ -117,7 +121,7 @@ def check_detector(store: Store, dataset_id: int) -> None:
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
         name = dataset_queries.get_dataset(session, dataset_id).name
-    if active is not None and active.basis != "injected":
+    if active is not None and active.basis != INJECTED:
         raise SettingsError(
             f"'{name}' is ranked by '{active.name}', which has learnt from verdicts.",
             terminal=f"To train another detector on them, run: train '{name}' --detector NAME "
@@ -144,33 +148,18 @@ def detect(
     if not drawn:
         return {}
     fits = True
-    if active is not None and active.basis == "injected" and lacks_steps:
+    if active is not None and active.basis == INJECTED and lacks_steps:
         fits = not stored_classifier(store, active.id)[1].needs_steps
     if anew and active is not None and active.report.get("requested", "best") != detector:
         fits = False
     if active is not None and fits and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
-        progress(0, 0, "Training the detector on injected noise")
-        pairs, trajectories = scored_pairs(store, run, drawn)
-        trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
-        keyed = [(pair.id, pair.image_path) for pair in pairs]
-        whole = reads_later_steps(detector) and not lacks_steps
-        exploring = replace(exploring_of(run), whole=whole)
-        cache = TrajectoryCache(store, run.id, workers, keyed, exploring, progress)
-        result = cold_start(
-            [pair.caption for pair in pairs],
-            trajectories,
-            cache.score,
-            groups=[pair.image_path for pair in pairs],
-            maximum_pairs=COLD_START_PAIRS,
-            progress=progress,
-            detector=detector,
-            whole=whole,
-        )
+        started = start_cold(store, workers, run, drawn, progress)
+        pairs, trajectories, result = started.pairs, started.trajectories, started.detector
         signs = np.array([trajectory.second_opinion for trajectory in trajectories])
         p_errors = with_opinions(result.p_error, signs, result.classifier.opinion_weight)
-        report = {**result.report, "requested": detector, "run": run.id, "verdicts": 0}
+        report = result.report
 
         p_error = p_errors.tolist()
         suspects = _suspects_of(store, pairs, trajectories, p_error, result.classifier)
@@ -178,15 +167,7 @@ def detect(
         # In the transaction of the switch: the training pairs get cross-fitted probabilities, which
         # could not be recovered if the program were killed in between.
         def activate(session: Session) -> None:
-            row = classifier_queries.add_classifier(
-                session,
-                dataset_id,
-                name="Cold start",
-                kind=result.classifier.kind,
-                basis="injected",
-                payload=result.classifier.to_bytes(),
-                report=report,
-            )
+            row = add_cold_start(session, dataset_id, result)
             classifier_queries.activate(session, row.id)
             judge(session, run, row.id, pairs, trajectories, p_error, suspects)
 
@@ -198,6 +179,57 @@ def detect(
         use_ranking(store, dataset_id, ids, p_errors, activate)
     judge_rest(store, run)
     return report
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """The pairs that a detector was trained on, with their trajectories, and the detector."""
+
+    pairs: list[PairRow]
+    trajectories: list[Trajectory]
+    detector: TrainedDetector
+
+
+def start_cold(
+    store: Store, workers: Workers, run: RunRow, drawn: Sequence[int], progress: Progress
+) -> ColdStart:
+    """Train the detector of the settings on noise injected into the captions of these pairs;
+    stores nothing but the copies' trajectories."""
+    progress(0, 0, "Training the detector on injected noise")
+    detector = workers.engine.settings.detector
+    with store.reading() as session:
+        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
+    pairs, trajectories = scored_pairs(store, run, drawn)
+    trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
+    keyed = [(pair.id, pair.image_path) for pair in pairs]
+    whole = reads_later_steps(detector) and not lacks_steps
+    exploring = replace(exploring_of(run), whole=whole)
+    cache = TrajectoryCache(store, run.id, workers, keyed, exploring, progress)
+    result = cold_start(
+        [pair.caption for pair in pairs],
+        trajectories,
+        cache.score,
+        groups=[pair.image_path for pair in pairs],
+        maximum_pairs=COLD_START_PAIRS,
+        progress=progress,
+        detector=detector,
+        whole=whole,
+    )
+    report = {**result.report, "requested": detector, "run": run.id, "verdicts": 0}
+    return ColdStart(pairs, trajectories, replace(result, report=report))
+
+
+def add_cold_start(session: Session, dataset_id: int, result: TrainedDetector) -> ClassifierRow:
+    """Store the detector of a cold start; it is not in use yet."""
+    return classifier_queries.add_classifier(
+        session,
+        dataset_id,
+        name="Cold start",
+        kind=result.classifier.kind,
+        basis=INJECTED,
+        payload=result.classifier.to_bytes(),
+        report=result.report,
+    )
 
 
 def judge_rest(store: Store, run: RunRow) -> None:

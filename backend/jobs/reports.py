@@ -66,6 +66,7 @@ class ShardsReport:
     left_out: int
     failed: tuple[str, ...]
     out: str
+    learnt: str = ""  #: what their detector has learnt from verdicts, in words
 
 
 #: The kind of run that records a draw. Its parameter `pairs`: of how many; what a random draw shows

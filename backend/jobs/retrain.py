@@ -1,44 +1,56 @@
-"""Retrain the detector on verdicts, compare, and let the curator decide.
+"""Learn from verdicts, compare with the detector in use, and let the curator decide.
 
 A newly trained classifier is a *candidate*: stored, with its metrics next to those of the one in
 use, and not used until a curator adopts it. Earlier ones are kept and can be adopted again.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.engine.detection.cold_start import TrainedDetector, captioner_of
-from backend.engine.detection.retraining import compare, retrain
-from backend.engine.detection.types import reads_later_steps
-from backend.engine.trajectories.depth import ALL, parse_depth
-from backend.engine.trajectories.trajectory import Trajectory
-from backend.engine.trajectories.word_expectations import with_expectations_of
-from backend.errors import TrainingError
-from backend.jobs.captioner_stages import Expectations
-from backend.jobs.classifiers import classifier_in_use, stored_classifier
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.cold_start import captioner_of
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.verdict_learning import (
+    InUse,
+    JudgedPairs,
+    Learnt,
+    check_verdicts,
+    learn,
+)
+from backend.errors import NotScored, TrainingError
+from backend.jobs.classifiers import stored_classifier
 from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
+from backend.jobs.detect import (
+    COLD_START_PAIRS,
+    INJECTED,
+    VERDICTS,
+    add_cold_start,
+    judge_rest,
+    renew_suspects,
+    start_cold,
+)
 from backend.jobs.known_pictures import prepare_scorer
-from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
-from backend.jobs.stage import Scoring
-from backend.jobs.stored_rows import exploring_of, scored_pairs
+from backend.jobs.stored_rows import scored_pairs
 from backend.jobs.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
+from db.column_types import now
+from db.decisions import AT_RANDOM
 from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
-from db.queries.pairs import PairRow
+from db.queries.classifier_queries import ClassifierRow
 from db.queries.runs import RunRow
 from db.queries.statements import lock_dataset
 
@@ -48,6 +60,14 @@ LABELS: dict[str, int] = {decision: int(is_wrong(decision)) for decision in RIGH
 
 #: Status of the suspect words in the report of an adopted classifier.
 RENEWING, RENEWED = "being renewed", "renewed"
+#: Entries of a classifier's report that are not about what it has learnt.
+_NOT_INHERITED = ("suspects", "declined")
+#: In a report: verdicts up to this moment have taught the classifier its order.
+_ORDER_UNTIL = "order_until"
+#: Pairs whose captioner is looked up.
+_LOOKED_AT = 100
+#: Pairs at the head of the queue whose change is reported.
+TOP = 100
 
 
 def train_candidate(
@@ -57,53 +77,34 @@ def train_candidate(
     progress: Progress = no_progress,
     seed: int = 0,
 ) -> TrainReport:
-    """Train on all verdicts that say right or wrong, and on injected noise.
+    """Learn from all verdicts of people that say right or wrong.
 
-    `seed`: of the injected errors and of the folds; the same pairs, verdicts and seed give the same
-    classifier.
-    Raises NotScored if the dataset is not scored with this session's model, and TrainingError if
-    there are too few verdicts; the message says what is missing.
+    `seed`: of the folds of the comparison; the same pairs, verdicts and seed give the same
+    classifier. Raises NotScored if the dataset is not scored with this session's model, and
+    TrainingError if there are too few verdicts; the message says what is missing.
     """
     run = scored_by_this_model(store, engine, dataset_id)
-    prepare_scorer(store, engine, dataset_id, progress)
     with store.reading() as session:
-        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
-        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
-    whole = reads_later_steps(engine.settings.detector) and not lacks_steps
-    workers = Workers(engine, root)
-    # Scored without a captioner or with another one: compute the missing evidence for training.
-    depth = parse_depth(ALL)
-    Expectations(Scoring(store, engine, dataset_id, root, len(drawn), depth, run, workers)).run(
-        progress
-    )
-    pairs, trajectories = _decided_by_people(*scored_pairs(store, run, sorted({*drawn, *decided})))
-    trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
-    labels = [LABELS.get(pair.judgement or "") for pair in pairs]
-    verdicts = sum(label is not None for label in labels)
-    progress(0, 0, "Training on verdicts and injected noise")
-    result = retrain(
-        [pair.caption for pair in pairs],
-        trajectories,
-        labels,
-        TrajectoryCache(
-            store,
-            run.id,
-            workers,
-            [(p.id, p.image_path) for p in pairs],
-            replace(exploring_of(run), whole=whole),
-            progress,
-        ).score,
-        groups=[pair.image_path for pair in pairs],
-        maximum_pairs=COLD_START_PAIRS,
-        progress=progress,
-        seed=seed,
-        detector=engine.settings.detector,
-        whole=whole,
-    )
-    moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
-    report = {**result.report, **moved, "run": run.id, "verdicts": verdicts, "seed": seed}
+    check_verdicts(len(decided))
+    prior = _prior(store, engine, run, drawn, progress)
+    progress(0, 0, "Learning from verdicts")
+    at = now()
+    pairs, in_use = _judged(store, run, prior, sorted({*drawn, *decided}), set(drawn))
+    learnt = learn(prior.classifier, in_use, pairs, seed)
+    is_order = learnt.report["learnt"] == "order"
+    inherited = prior.report if is_order else prior.active.report
+    verdicts = int(pairs.is_judged.sum())
+    report = {
+        **{name: value for name, value in inherited.items() if name not in _NOT_INHERITED},
+        **learnt.report,
+        **_moved(store, run, learnt),
+        "backbone": {**inherited.get("backbone", {}), "exact": False},
+        "run": run.id, "verdicts": verdicts, "seed": seed,
+    }  # fmt: skip
+    if is_order:
+        report[_ORDER_UNTIL] = at.isoformat()
     with store.writing() as session:
         lock_dataset(session, dataset_id)  # so that no two get the same number
         number = len(classifier_queries.list_classifiers(session, dataset_id))
@@ -111,12 +112,124 @@ def train_candidate(
             session,
             dataset_id,
             name=f"Retrained {number}",
-            kind=result.classifier.kind,
-            basis="verdicts",
-            payload=result.classifier.to_bytes(),
+            kind=learnt.classifier.kind,
+            basis=VERDICTS,
+            payload=learnt.classifier.to_bytes(),
             report=report,
         )
     return TrainReport(dataset_id, row.id, row.name, verdicts, report)
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """The classifier that verdicts update, its report, and the one that stays if they teach no
+    order: in use, or named by the settings (`active`, `in_use`)."""
+
+    classifier: Classifier
+    report: dict[str, Any]
+    active: ClassifierRow
+    in_use: Classifier
+
+    @property
+    def order_until(self) -> datetime | None:
+        """Verdicts up to this moment have taught the classifier in use its order, as an update of
+        this very prior; None: it does not come from verdicts."""
+        until = self.active.report.get(_ORDER_UNTIL)
+        is_same = self.in_use.model.to_json() == self.classifier.model.to_json()
+        return datetime.fromisoformat(until) if until and is_same else None
+
+
+def _prior(
+    store: Store, engine: Engine, run: RunRow, drawn: list[int], progress: Progress
+) -> _Prior:
+    """The cold start behind the classifier in use; another one, trained now if need be, if the
+    settings name another detector, if it is another scoring's or another captioner's, or if it
+    needs steps of trajectories that are not known."""
+    dataset_id, wanted = run.dataset_id or 0, engine.settings.detector
+    with store.reading() as session:
+        active = classifier_queries.active(session, dataset_id)
+        every = classifier_queries.list_classifiers(session, dataset_id)
+        lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
+    if active is None:
+        raise NotScored("This dataset is not ranked yet. Score it first.")
+    captioner = captioner_of(scored_pairs(store, run, drawn[:_LOOKED_AT])[1])
+    _, in_use = stored_classifier(store, active.id)
+
+    def fits(row: ClassifierRow, classifier: Classifier) -> bool:
+        return (
+            wanted in ("best", row.report.get("requested", "best"), row.kind)
+            and row.report.get("run") == run.id
+            and captioner in ("", classifier.captioner)
+            and not (classifier.needs_steps and lacks_steps)
+        )
+
+    for row in (active, *(row for row in every if row.basis == INJECTED)):
+        _, classifier = stored_classifier(store, row.id)
+        if fits(row, classifier):
+            prior, report = replace(classifier, update=None), dict(row.report)
+            break
+    else:
+        prepare_scorer(store, engine, dataset_id, progress)
+        with store.reading() as session:
+            root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        started = start_cold(store, Workers(engine, root), run, drawn, progress).detector
+        store.write(add_cold_start, dataset_id, started)
+        prior, report = started.classifier, started.report
+    if wanted != "best":  # it takes the place of the one in use whatever verdicts say
+        is_same = prior.model.to_json() == in_use.model.to_json()
+        in_use = in_use if is_same else prior
+        active = active if is_same else replace(active, report=report)
+    # What verdicts teach must not depend on steps that are known of some pairs only.
+    prior = replace(prior, first_step=prior.first_step or not prior.needs_steps)
+    return _Prior(prior, report, active, in_use)
+
+
+def _judged(
+    store: Store, run: RunRow, prior: _Prior, ids: list[int], drawn: set[int]
+) -> tuple[JudgedPairs, InUse]:
+    """What is learnt from. Pairs decided by a rule are left out: a detector must not learn from
+    decisions based on its own output, and these pairs are not open either."""
+    rows = [
+        (pair, trajectory)
+        for pair, trajectory in zip(*scored_pairs(store, run, ids), strict=True)
+        if not is_rule(pair.decided_by)
+    ]
+    features = feature_matrix([prior.classifier.read(trajectory) for _, trajectory in rows])
+    p_in_use = prior.in_use.predict(
+        feature_matrix([prior.in_use.read(trajectory) for _, trajectory in rows])
+    )
+    labels = np.array([LABELS.get(pair.judgement or "", -1) for pair, _ in rows])
+    check_verdicts(int((labels >= 0).sum()))
+    until = prior.order_until
+    is_seen = [
+        until is not None and pair.decided_at is not None and pair.decided_at <= until
+        for pair, _ in rows
+    ]
+    judged_pairs = JudgedPairs(
+        features,
+        prior.classifier.predict(features),
+        labels,
+        np.array([pair.sampling == AT_RANDOM for pair, _ in rows]),
+        [pair.image_path for pair, _ in rows],
+        np.array([trajectory.second_opinion for _, trajectory in rows]),
+        np.array([pair.id in drawn for pair, _ in rows]),
+    )
+    return judged_pairs, InUse(prior.in_use, p_in_use, np.array(is_seen))
+
+
+def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
+    """How the order of all pairs would change; {} if some are not ranked yet."""
+    from scipy.stats import spearmanr
+
+    every = ranked(store, run, learnt.classifier)
+    before, after = every.before, every.after
+    if not len(before) or np.isnan(before).any() or np.isnan(after).any():
+        return {}
+    old, new = (set(np.argsort(-p, kind="stable")[:TOP].tolist()) for p in (before, after))
+    moved: dict[str, Any] = {"new_in_first_places": len(new - old)}
+    if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
+        moved["rank_correlation"] = round(float(spearmanr(before, after).statistic), 4)
+    return moved
 
 
 def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) -> int:
@@ -165,37 +278,3 @@ def _follow(store: Store, run: RunRow, classifier_id: int) -> None:
     if newest is None or newest.id == run.id:
         judge_rest(store, run)
     store.write(classifier_queries.amend_report, classifier_id, suspects=RENEWED)
-
-
-def _decided_by_people(
-    pairs: list[PairRow], trajectories: list[Trajectory]
-) -> tuple[list[PairRow], list[Trajectory]]:
-    """Exclude pairs decided by a rule: a detector must not learn from decisions based on its own
-    output, and these pairs are not undecided either."""
-    decided_rows = [
-        (pair, trajectory)
-        for pair, trajectory in zip(pairs, trajectories, strict=True)
-        if not is_rule(pair.decided_by)
-    ]
-    return [pair for pair, _ in decided_rows], [trajectory for _, trajectory in decided_rows]
-
-
-def _compared(
-    store: Store,
-    run: RunRow,
-    result: TrainedDetector,
-    trained_on: list[int],
-    labels: list[int | None],
-) -> dict[str, Any]:
-    """The candidate's changes over all pairs; see `detection.retraining.compare`."""
-    judged = ranked(store, run, result.classifier)
-    ids, after, before = judged.ids, judged.after, judged.before
-    rows = np.searchsorted(ids, trained_on)
-    after[rows] = result.p_error  # cross-fitted
-    if np.isnan(before).any():
-        current = classifier_in_use(store, run.dataset_id or 0)
-        before = ranked(store, run, current).after if current is not None else before
-    verdicts = [
-        (int(row), label) for row, label in zip(rows, labels, strict=True) if label is not None
-    ]
-    return compare(None if np.isnan(before).any() else before, after, verdicts)

@@ -7,6 +7,7 @@ Suspect words stay as the run wrote them.
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,14 @@ from backend.datasets.locations import Location, StoredFile
 from backend.datasets.regular_files import replacement
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import NAMES, without_expectation
+from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.errors import SettingsError
 from backend.jobs.classifiers import stored_classifier
 from backend.jobs.reports import ShardsReport
 from backend.jobs.shard_scores import (
     DETECTOR,
     FACTS,
+    PREVIOUS_DETECTOR,
     Detector,
     Facts,
     detector_in,
@@ -33,8 +36,25 @@ from backend.jobs.shard_scores import (
     run_in,
     write_manifest,
 )
+from backend.learning_texts import learnt_in_words
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from db.queries import classifier_queries
+from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
+
+
+def check_saving(store: Store, dataset_id: int, detector: str) -> None:
+    """Raise SettingsError if what training would save judges whole trajectories only. `detector`:
+    the one of the settings."""
+    with store.reading() as session:
+        active = classifier_queries.active(session, dataset_id)
+        run = run_queries.latest_run(session, dataset_id, "score")
+        has_all_steps = run is None or not trajectory_queries.count_first_steps(session, run.id)
+    if active is None or not has_all_steps or detector in FIRST_STEP_DETECTORS:
+        return
+    if detector != "best" or stored_classifier(store, active.id)[1].needs_steps:
+        raise _needs_steps(active.name)
 
 
 def save_detector(store: Store, classifier_id: int, file: Path) -> None:
@@ -42,39 +62,44 @@ def save_detector(store: Store, classifier_id: int, file: Path) -> None:
     whole trajectories only."""
     row, classifier = stored_classifier(store, classifier_id)
     if classifier.needs_steps:
-        raise SettingsError(
-            f"'{row.name}' reads whole trajectories, and shards have only first steps. Train on a "
-            "dataset that was scored by first steps.",
-            terminal="score DATASET --trajectories first-step",
-        )
+        raise _needs_steps(row.name)
     with replacement(file) as part:
         part.write_bytes(Detector(row.kind, row.report, classifier.to_bytes()).to_bytes())
 
 
+def _needs_steps(name: str) -> SettingsError:
+    return SettingsError(
+        f"'{name}' reads whole trajectories, and shards have only first steps. Train on a dataset "
+        "that was scored by first steps.",
+        terminal="score DATASET --trajectories first-step",
+    )
+
+
 def rank_shards(
-    source: str | Path, out: str | Path, file: Path, progress: Progress = no_progress
+    source: str | Path, out: str | Path, file: Path | None, progress: Progress = no_progress
 ) -> ShardsReport:
     """Give every result in `out` the probabilities of the detector in `file`, which also ranks the
-    shards that remain. Raises SettingsError for a file or a destination that does not fit."""
+    shards that remain; None: of the one that ranked them before. The present one is kept as the one
+    before. Raises SettingsError for a file or a destination that does not fit."""
     results = Location(out)
     run = run_in(results)
     if run["source"] != str(Location(source)):
         raise SettingsError(f"{results} holds the results of {run['source']}.")
-    try:
-        detector = Detector.from_bytes(file.read_bytes())
-        classifier = Classifier.from_bytes(detector.payload)
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise SettingsError(
-            f"'{file}' is no detector.", terminal="Write one: python app.py train NAME --save FILE"
-        ) from problem
-    earlier = Classifier.from_bytes(detector_in(results).payload)
+    present = detector_in(results)
+    detector, classifier = _read(results, file)
+    earlier = Classifier.from_bytes(present.payload)
     # A detector that was trained on few pairs knows no captioner; the results may hold its signs.
     captioners = {classifier.captioner, earlier.captioner} - {""}
     if classifier.needs_steps or len(captioners) > 1:
         raise SettingsError(
-            f"'{file}' reads whole trajectories, or another captioner's signs than {results} holds."
+            f"'{file or PREVIOUS_DETECTOR}' reads whole trajectories, or another captioner's "
+            f"signs than {results} holds."
         )
-    results.write(DETECTOR, detector.to_bytes())
+    if detector.payload != present.payload:
+        # What is overwritten first exists elsewhere, so that a kill in between loses nothing.
+        names = [(PREVIOUS_DETECTOR, present), (DETECTOR, detector)]
+        for name, content in names if file is not None else reversed(names):
+            results.write(name, content.to_bytes())
     facts = facts_in(results)
     files = {result.name: result for result in results.files()}
     remaining = [name for name, fact in facts.items() if fact.get("detector") != detector.digest]
@@ -83,7 +108,23 @@ def rank_shards(
         facts[name] = _rank(results, result, facts[name], classifier, detector.digest)
         progress(number, len(remaining), f"Ranked {name}")
     write_manifest(results, facts, failures_in(results))
-    return report_of(results, list(facts.values()), len(facts), len(remaining))
+    report = report_of(results, list(facts.values()), len(facts), len(remaining))
+    return replace(report, learnt=learnt_in_words(detector.report))
+
+
+def _read(results: Location, file: Path | None) -> tuple[Detector, Classifier]:
+    """The detector in a file, or the one that ranked these results before."""
+    name = str(file) if file is not None else PREVIOUS_DETECTOR
+    try:
+        content = results.read(PREVIOUS_DETECTOR) if file is None else file.read_bytes()
+        if content is None:
+            raise SettingsError(f"No other detector has ranked {results} before.")
+        detector = Detector.from_bytes(content)
+        return detector, Classifier.from_bytes(detector.payload)
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise SettingsError(
+            f"'{name}' is no detector.", terminal="Write one: python app.py train NAME --save FILE"
+        ) from problem
 
 
 def _rank(

@@ -70,6 +70,8 @@ from db.queries import classifier_queries, dataset_queries
 #: The key of this program's facts in a Parquet file's metadata.
 FACTS = b"traced_curator"
 RUN, DETECTOR, _MANIFEST = "run.json", "detector", "manifest.json"
+#: The detector that ranked the results before the present one.
+PREVIOUS_DETECTOR = "detector-previous"
 #: What two runs have in common that give the same numbers, besides the detector.
 RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 #: The detector is trained on the largest of so many shards drawn at random.

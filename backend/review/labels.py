@@ -17,6 +17,7 @@ from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from backend.verdict_texts import is_wrong
 from db.authors import label_author
+from db.decisions import AT_RANDOM
 from db.queries import pairs as pair_queries
 from db.queries import verdict_queries
 from db.queries.blind_review import hidden_pairs
@@ -74,11 +75,13 @@ def apply_labels(
     one_means: str | None = None,
     preview: bool = True,
     name: str = "",
+    at_random: bool = False,
 ) -> LabelReport:
     """Give the verdicts of a file, in one transaction with one undo (`undo_labels`); with `preview`
     only report them. `key`, `verdict`: columns, found by their names if None; `one_means`: "right"
     or "wrong", by default as the column's name says, else wrong. `name`: of the file, if it was
-    uploaded under another.
+    uploaded under another; `at_random`: its pairs were drawn at random from the dataset, so that a
+    detector learns the most from them.
 
     Raises SettingsError for a file that cannot be read, with the reason.
     """
@@ -87,7 +90,7 @@ def apply_labels(
     author = label_author(name or path.name)
     try:
         columns, labels = labels_of(path, key, verdict, one_means)
-        work = _Labels(store, dataset_id, author, columns.by_picture)
+        work = _Labels(store, dataset_id, author, columns.by_picture, at_random)
         while part := list(islice(labels, _AT_ONCE)):
             work.add(part)
     except OSError as problem:
@@ -143,7 +146,10 @@ def undo_labels(store: Store, dataset_id: int, file: str) -> VerdictRow | None:
 class _Labels:
     """The verdicts that follow from labels, read one after another."""
 
-    def __init__(self, store: Store, dataset_id: int, author: str, by_picture: bool) -> None:
+    def __init__(
+        self, store: Store, dataset_id: int, author: str, by_picture: bool, at_random: bool
+    ) -> None:
+        self._sampling = AT_RANDOM if at_random else ""
         self._store, self._dataset_id, self._author = store, dataset_id, author
         self.verdicts: list[NewVerdict] = []
         self._rows: dict[int, int | None] = {}  #: the row of the label of each pair
@@ -214,7 +220,9 @@ class _Labels:
         else:
             self._tally[decision] += 1
             self.verdicts.append(
-                NewVerdict(pair.id, pair.verdict_version, decision, caption, label.note)
+                NewVerdict(
+                    pair.id, pair.verdict_version, decision, caption, label.note, self._sampling
+                )
             )
 
     def _list(self, kind: str, label: Label, message: str) -> None:

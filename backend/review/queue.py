@@ -1,8 +1,9 @@
 """The review queue, as used by curators and programs, and its saved views."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from backend.errors import SettingsError
@@ -18,6 +19,7 @@ from backend.review.search import PairSearch
 from backend.review.views import ErrorsLeft
 from backend.settings import Settings
 from backend.store import Store
+from db.decisions import AT_RANDOM
 from db.queries import pair_queue as queue_queries
 from db.queries import pair_tags as view_queries
 from db.queries import pairs as pair_queries
@@ -33,6 +35,9 @@ MOST_COUNTED = 10_000
 #: press needs it.
 LARGE, TOTALS_HOLD = 50_000, 3.0
 ESTIMATED_EVERY = 10
+#: In the queue of all undecided pairs, one pair in so many is drawn at random, in datasets that are
+#: large enough to learn from them; see RESULTS.md, "Which pairs to show next".
+MIXED_EVERY, LEAST_MIXED = 10, 200
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,22 @@ class QueueCaches:
     estimates: dict[tuple[str | None, int], tuple[int, int, ErrorsLeft]] = field(
         default_factory=dict
     )
+
+
+def is_plain(filter: QueueFilter) -> bool:
+    """Whether the queue has all undecided pairs of the dataset, whoever reads it."""
+    plain = QueueFilter(filter.dataset_id, "unreviewed", reader=filter.reader)
+    return filter == replace(plain, order=filter.order, descending=filter.descending)
+
+
+def sampling_of(filter: QueueFilter, pair_id: int, at_random: Collection[int] = ()) -> str:
+    """How a pair of the queue comes to be shown (`db.decisions.SAMPLINGS`). `at_random`: those that
+    were mixed in."""
+    if pair_id in at_random:
+        return AT_RANDOM
+    if not is_plain(filter):
+        return "filter"
+    return AT_RANDOM if filter.order == "random" else "queue"
 
 
 class Queue:
@@ -170,6 +191,47 @@ class Queue:
     def following(self, filter: QueueFilter, pair_id: int, limit: int) -> tuple[QueueRow, ...]:
         """At most `limit` following pairs of the queue, in the order of `next_pair`."""
         return self._store.read(queue_queries.following, filter, pair_id, limit)
+
+    def mixed(
+        self,
+        filter: QueueFilter,
+        rows: Sequence[QueueRow],
+        before: int | None = None,
+        on_screen: Collection[int] = (),
+    ) -> tuple[tuple[QueueRow, ...], set[int]]:
+        """The rows, which follow each other in the queue, with the next pairs of the random order
+        mixed in, and the ids of these. `before`: the pair of the queue that precedes the rows;
+        `on_screen`: pairs that are on the screen already.
+
+        The random order is the same every time and independent of everything else: whoever decides
+        its pairs without a gap has decided a random sample, which tells how many errors remain
+        (`backend.engine.statistics.stopping`) and what the others look like
+        (`backend.engine.detection.verdict_learning`).
+        """
+        every = [*([] if before is None else [before]), *(row.pair_id for row in rows)]
+        wanted = sum(pair % MIXED_EVERY == 0 for pair in every)
+        if not wanted or not self.is_mixable(filter):
+            return tuple(rows), set()
+        listed_pairs = {*on_screen, *every}
+        drawn = self.drawn_at_random(filter, wanted + len(listed_pairs))
+        fresh = [row for row in drawn if row.pair_id not in listed_pairs][:wanted]
+        waiting = iter(fresh)
+        mixed = list(islice(waiting, 1)) if before is not None and before % MIXED_EVERY == 0 else []
+        for row in rows:
+            mixed.append(row)
+            if row.pair_id % MIXED_EVERY == 0:
+                mixed.extend(islice(waiting, 1))
+        return tuple(mixed), {row.pair_id for row in fresh}
+
+    def is_mixable(self, filter: QueueFilter) -> bool:
+        """Whether pairs drawn at random are mixed into the queue: it has all undecided pairs, in
+        another order, and there are enough of them."""
+        is_large = self.counts(filter.dataset_id).total >= LEAST_MIXED
+        return is_large and filter.order != "random" and is_plain(filter)
+
+    def drawn_at_random(self, filter: QueueFilter, limit: int = 1) -> tuple[QueueRow, ...]:
+        """The first pairs of the queue in the random order."""
+        return self.queue_page(replace(filter, order="random", descending=False), None, limit).rows
 
     def previous_pair(self, filter: QueueFilter, pair_id: int) -> int | None:
         """The previous pair in the queue, see `next_pair`; None at the start."""

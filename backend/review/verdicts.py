@@ -16,6 +16,7 @@ from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
 from backend.verdict_texts import DECISIONS
+from db.decisions import SAMPLINGS
 from db.queries import blind_review, curator_queries, verdict_queries
 from db.queries import detections as word_mark_queries
 from db.queries import opinions as opinion_queries
@@ -132,16 +133,24 @@ class Verdicts:
         author: str | None = None,
         note: str = "",
         fingerprint: str | None = None,
+        sampling: str = "",
     ) -> VerdictRow:
         """Write a verdict with its note, in one transaction; committed when this returns.
 
         `expected_version` is the version the curator saw, `fingerprint` that of the pair they saw
-        (`PairView.fingerprint`). Raises VerdictConflict, with nothing written, if the pair was
-        decided in the meantime, and SettingsError for an invalid verdict or a changed pair.
+        (`PairView.fingerprint`), `sampling` how the pair had come to be shown, one of
+        `db.decisions.SAMPLINGS`: verdicts on pairs drawn at random teach the most. Raises
+        VerdictConflict, with nothing written, if the pair was decided in the meantime, and
+        SettingsError for an invalid verdict or a changed pair.
         """
         if decision not in DECISIONS:
             raise SettingsError(
                 f"'{decision}' is not a verdict; use one of {', '.join(DECISIONS)}."
+            )
+        if sampling not in SAMPLINGS:
+            raise SettingsError(
+                f"'{sampling}' is no way in which pairs are sampled; use "
+                f"{', '.join(SAMPLINGS[:-1])}."
             )
         who = author or self._settings.author
         note = _note(note)
@@ -165,6 +174,7 @@ class Verdicts:
                 author=who,
                 settles=_settles(session, pair_id, expected_version, who),
                 note=note,
+                sampling=sampling,
             )
 
     def annotate(
@@ -184,6 +194,7 @@ class Verdicts:
             last.suggestion_id,
             author,
             note,
+            sampling=last.sampling,
         )
 
     def decide_many(

@@ -91,6 +91,8 @@ class PairRow:
     note: str = ""
     #: Gone from the source; see `db.models.Pair`.
     hidden: bool = False
+    #: How it had come to be shown to whoever decided it; see `db.decisions.SAMPLINGS`.
+    sampling: str = ""
 
     @property
     def judgement(self) -> str | None:

@@ -38,7 +38,7 @@ from sqlalchemy.orm import Session, aliased
 
 from db.authors import EDIT, NEW_PICTURE, authors_of, edit_author, is_edit, is_label_file, is_rule
 from db.column_types import now
-from db.decisions import DECISIONS
+from db.decisions import DECISIONS, SAMPLINGS
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
@@ -75,6 +75,8 @@ class Act:
     enriches: bool = False
     #: The curator's note on the decision in effect after this act.
     note: str = ""
+    #: How the pair had come to be shown; see `db.decisions.SAMPLINGS`.
+    sampling: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,18 +140,20 @@ def add_verdict(
     author: str,
     settles: bool = False,
     note: str = "",
+    sampling: str = "",
 ) -> VerdictRow:
     """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
 
     `settles`: an adjudicator ends a disagreement with it. Judging a pair *correct* whose caption
-    has been edited in bulk accepts the edit: a *correction* that enriches.
+    has been edited in bulk accepts the edit: a *correction* that enriches. `sampling`: one of
+    `SAMPLINGS`.
 
     Idempotent: the same verdict by the same author on the same version returns the existing row.
     Raises `VersionConflict` with the current state if the pair's version has changed, `MissingRow`
     for an unknown pair or a suggestion of another pair, ValueError for an invalid decision. In all
     these cases nothing is written.
     """
-    _check(decision, corrected_caption, author, note)
+    _check(decision, corrected_caption, author, note, sampling)
     if pair_id not in (versions := _versions(session, [pair_id])):
         raise _missing(pair_id)
     current, standing = versions[pair_id]
@@ -180,6 +184,7 @@ def add_verdict(
                 standing_version=version,
                 enriches=edited is not None or (decision == "correction" and is_boost),
                 note=note,
+                sampling=sampling,
             ),
             settles,
         )
@@ -214,6 +219,7 @@ class NewVerdict:
     decision: str
     caption: str | None = None
     note: str = ""
+    sampling: str = ""
 
 
 def add_verdicts(
@@ -241,7 +247,7 @@ def add_all(
     written.
     """
     for request in requests:
-        _check(request.decision, request.caption, author, request.note)
+        _check(request.decision, request.caption, author, request.note, request.sampling)
     batch, when = batch or uuid.uuid4().hex, now()
     wanted = {request.pair_id: request for request in requests}
     lock_pairs(session, list(wanted))
@@ -267,6 +273,7 @@ def add_all(
             batch=batch,
             enriches=pair_id in edited,
             note=request.note,
+            sampling=request.sampling,
         )
         changes.append(_Change(act, author, when))
     _write_all(session, changes)
@@ -317,6 +324,7 @@ def _state_after(act: Act) -> dict[str, Any]:
         "corrected_caption": act.corrected_caption,
         "enriches": act.enriches,
         "note": act.note,
+        "sampling": act.sampling,
     }
 
 
@@ -379,7 +387,8 @@ def _rewritten(
         for row in session.execute(
             select(
                 Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
-                Pair.corrected_caption, Pair.enriches, Pair.note, Pair.decided_by, Pair.decided_at,
+                Pair.corrected_caption, Pair.enriches, Pair.note, Pair.sampling, Pair.decided_by,
+                Pair.decided_at,
             ).where(Pair.id.in_([edit.pair_id for edit in edits]))
         )
     }  # fmt: skip
@@ -408,6 +417,7 @@ def _rewritten(
             batch=batch,
             enriches=decision == "correction" and was_right,
             note=pair.note,
+            sampling=pair.sampling,
         )
         changes.append(_Change(act, pair.decided_by, pair.decided_at))
     return changes
@@ -629,6 +639,7 @@ def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetim
         batch=act.batch,
         enriches=state.enriches if state else False,
         note=state.note if state else "",
+        sampling=state.sampling if state else "",
         **versions,
     )
     decider = state
@@ -687,13 +698,17 @@ def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:
     return find_record(session, VerdictRow, query)
 
 
-def _check(decision: str, corrected_caption: str | None, author: str, note: str = "") -> None:
+def _check(
+    decision: str, corrected_caption: str | None, author: str, note: str = "", sampling: str = ""
+) -> None:
     if decision not in DECISIONS:
         raise ValueError(f"'{decision}' is not a decision; there are {', '.join(DECISIONS)}")
     if (decision == "correction") != (corrected_caption is not None):
         raise ValueError("a corrected caption belongs to the decision 'correction', and only there")
     if corrected_caption is not None and not corrected_caption.strip():
         raise ValueError("the corrected caption is empty; drop the pair instead")
+    if sampling not in SAMPLINGS:
+        raise ValueError(f"'{sampling}' is no way in which pairs are sampled")
     if not author.strip():
         raise ValueError("a verdict needs an author")
     check_text(corrected_caption or "", "The corrected caption")

@@ -3,12 +3,13 @@ again, decide, and write the shards without what is wrong.
 """
 
 import csv
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from backend.errors import SettingsError
+from backend.errors import ONLY_LEVEL, SettingsError
 from backend.jobs.select_shards import read_decisions
 from tests.cli.invoking import as_json, invoked
 from tests.jobs.test_shard_scores import PAIRS, SHARDS, write_shards
@@ -46,7 +47,9 @@ def test_a_whole_round(tmp_path: Path) -> None:
         writer.writerows([pair, "drop", ""] for pair in dropped)
         writer.writerows([pair, "correct", ""] for pair in pairs[7:])
     as_json(environment, "label", "out", str(labels))
-    trained = as_json(environment, "train", "out", "--save", str(learnt))
+    status, printed, err = invoked(environment, "train", "out", "--save", str(learnt), "--json")
+    trained = json.loads(printed)
+    assert status == (0 if trained["report"]["learnt"] == "order" else ONLY_LEVEL), err
     assert trained["verdicts"] == TOP
     ranked = as_json(environment, *command[:4], "--detector", str(learnt))
     assert ranked["scored_now"] == SHARDS

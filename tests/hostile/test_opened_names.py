@@ -69,7 +69,7 @@ def pictured(place: Place, text: str) -> None:
     )
 
 
-def with_options(place: Place, **options: str) -> None:
+def with_options(place: Place, **options: Any) -> None:
     place.workspace.jobs.import_dataset(
         dogs(place.folder / "dogs", 1) / "metadata.jsonl", options=ReadOptions(**options)
     )

@@ -1,11 +1,17 @@
 """The training data of a retraining."""
 
+import pytest
+
+from backend.errors import SettingsError, TrainingError
+from backend.jobs import retrain
+from backend.jobs.classifiers import classifier_in_use
+from db.queries import classifier_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import score_copies
-from tests.jobs.opening import QUICK_CLIP, OpenWorkspace
+from tests.jobs.opening import CLIP, QUICK_CLIP, OpenWorkspace
 
 
 def test_an_enriched_caption_is_a_correct_one_in_training(
@@ -30,3 +36,69 @@ def test_an_enriched_caption_is_a_correct_one_in_training(
         workspace.review.decide(pair.id, 0, decision)
     report = workspace.jobs.run("train", 1).report
     assert (report["verdicts_right"], report["verdicts_wrong"]) == (3 + 1, 2 + 1)
+
+
+def test_verdicts_update_the_cold_start_and_the_next_training_starts_from_it_again(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No caption is scored for it, and what two trainings share is not learnt twice."""
+    scored = shared_folder("scored-copies", score_copies)
+    workspace = open_workspace(copy_of=scored, **CLIP)
+    refuse = pytest.fail
+    monkeypatch.setattr(retrain, "start_cold", lambda *_: refuse("the cold start is known"))
+    cold = classifier_in_use(workspace.store, 1)
+    assert cold is not None
+    with workspace.store.reading() as session:
+        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    for number, pair in enumerate(pairs[:14]):
+        decision = "correct" if number % 3 else "drop"
+        workspace.review.decide(pair, 0, decision, sampling="random" if number % 2 else "queue")
+    first = workspace.jobs.run("train", 1)
+    assert first.report["verdicts_at_random"] == 7
+    assert not first.report["level_is_known"]
+    workspace.jobs.adopt(first.classifier_id)
+    again = workspace.jobs.run("train", 1)
+    if again.report["learnt"] == first.report["learnt"] == "order":
+        payloads = [
+            workspace.store.read(classifier_queries.get_payload, report.classifier_id)
+            for report in (first, again)
+        ]
+        assert payloads[0] == payloads[1]
+    learnt = classifier_in_use(workspace.store, 1)
+    assert learnt is not None
+    assert learnt.update is not None
+    assert learnt.model.to_json() == cold.model.to_json()
+    workspace.review.decide(pairs[14], 0, "correct", sampling="filter")
+    with pytest.raises(SettingsError, match="no way"):
+        workspace.review.decide(pairs[15], 0, "correct", sampling="chance")
+
+
+def test_pairs_decided_by_a_rule_teach_nothing(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace
+) -> None:
+    scored = shared_folder("scored-copies", score_copies)
+    workspace = open_workspace(copy_of=scored, **QUICK_CLIP)
+    with workspace.store.reading() as session:
+        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    for pair in pairs[:4]:
+        workspace.review.decide(pair, 0, "correct")
+    workspace.decide_all(1, "", "drop", len(pairs) - 4, "Ada")
+    with pytest.raises(TrainingError, match="Decide 1 more"):
+        workspace.jobs.run("train", 1)
+
+
+def test_another_detector_is_updated_only_where_it_is_named(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace
+) -> None:
+    """Its cold start is trained once."""
+    scored = shared_folder("scored-copies", score_copies)
+    workspace = open_workspace(copy_of=scored, **CLIP, detector="cart")
+    with workspace.store.reading() as session:
+        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    for number, pair in enumerate(pairs[:8]):
+        workspace.review.decide(pair, 0, "correct" if number % 2 else "drop")
+    first, again = (workspace.jobs.run("train", 1) for _ in range(2))
+    assert first.report["requested"] == again.report["requested"] == "cart"
+    rows = workspace.jobs.classifiers(1)
+    assert [row.basis for row in rows].count("injected") == 2
+    assert next(row for row in rows if row.id == first.classifier_id).kind == "cart"

@@ -20,6 +20,7 @@ import pytest
 from backend.datasets.locations import Location
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import NAMES, without_expectation
+from backend.engine.detection.verdict_update import VerdictUpdate
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
 from backend.jobs.import_dataset import import_dataset
@@ -257,6 +258,28 @@ def test_what_is_scored_is_ranked_again_without_a_model(
         rank_shards(tmp_path, out, file)
     with pytest.raises(SettingsError, match="no detector"):
         rank_shards(source, out, scored / "run.json")
+
+
+def test_the_detector_before_is_kept_and_ranks_again(
+    scored: Path, source: Path, tmp_path: Path
+) -> None:
+    out, file = tmp_path / "out", tmp_path / "learnt"
+    shutil.copytree(scored, out)
+    with pytest.raises(SettingsError, match="No other detector"):
+        rank_shards(source, out, None)
+    present = Detector.from_bytes((scored / "detector").read_bytes())
+    level = VerdictUpdate(intercept=2.0)
+    learnt = replace(Classifier.from_bytes(present.payload), update=level)
+    file.write_bytes(Detector("best", {}, learnt.to_bytes()).to_bytes())
+    for other, expected in ((file, learnt), (file, learnt), (None, None), (None, learnt)):
+        rank_shards(source, out, other)
+        payload = Detector.from_bytes((out / "detector").read_bytes()).payload
+        assert payload == (present.payload if expected is None else expected.to_bytes())
+        raised = [
+            float(str(row["p_error"])) > float(str(earlier["p_error"]))
+            for row, earlier in zip(rows(out, 1), rows(scored, 1), strict=True)
+        ]
+        assert all(raised) == (expected is not None)
 
 
 def test_a_detector_without_a_captioner_gives_way_to_one_with_and_back(

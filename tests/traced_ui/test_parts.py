@@ -9,6 +9,7 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
+from backend.learning_texts import FEWEST_FOR_LEVEL
 from tests.traced_ui.samples import classifiers, pair, suggestion, trajectory
 from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
@@ -143,18 +144,23 @@ def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "is_better"), [(0.8, True), (0.705, False), (0.6, False), (None, False)]
+    ("learnt", "drawn", "is_better"),
+    [("order", 10, True), ("level", 30, True), ("level", 29, False), ("level", 0, False)],
 )
-def test_a_candidate_is_recommended_if_it_ranks_the_verdicts_clearly_better(
-    after: float | None, is_better: bool
+def test_a_candidate_is_recommended_if_pairs_drawn_at_random_support_it(
+    learnt: str, drawn: int, is_better: bool
 ) -> None:
-    report = {"verdicts_wrong": 30, "verdicts_right": 44, "new_in_first_places": 29,
-              "verdict_auc_before": 0.7, "verdict_auc_after": after}  # fmt: skip
+    report = {"learnt": learnt, "verdicts_wrong": 30, "verdicts_right": 44,
+              "verdicts_at_random": drawn, "level_is_known": drawn >= FEWEST_FOR_LEVEL,
+              "compared_pairs": drawn, "first_places": drawn // 2, "errors_first_before": 9,
+              "errors_first_after": 5, "errors_first_low": -7, "errors_first_high": 1}  # fmt: skip
     newest, active = classifiers("boosted")
     candidate = retrain.candidate_of([replace(newest, report=report), active])
     assert candidate is not None
     assert candidate.is_better == is_better
-    assert "74 verdicts. 29 of the first 100" in candidate.sentence
+    assert "74 verdicts" in candidate.sentence
+    assert ("4 errors fewer" in candidate.sentence) == (drawn > 0)
+    assert ("not known yet" in candidate.sentence) == (drawn < FEWEST_FOR_LEVEL)
 
 
 @pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])

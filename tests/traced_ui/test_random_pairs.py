@@ -9,12 +9,14 @@ import pytest
 
 from backend.engine.statistics.stopping import ENOUGH
 from backend.review.charts import progress_of
+from backend.review.queue import LEAST_MIXED, MIXED_EVERY
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.queries import pairs as pair_queries
+from db.queries import verdict_queries
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
-from traced_ui.board import LEAST_MIXED, MIXED_EVERY
 
 PAIRS = LEAST_MIXED + 50
 
@@ -56,7 +58,7 @@ def go_on(page: Page, drawn: dict[str, Any]) -> int:
     return after
 
 
-def test_one_pair_in_twenty_is_the_next_of_the_random_order(workspace: Workspace) -> None:
+def test_one_pair_in_ten_is_the_next_of_the_random_order(workspace: Workspace) -> None:
     page = Page(workspace)
     ranked, drawn = order_of(workspace, "p_error"), order_of(workspace, "random")
     prefetched: dict[str, Any] = {}
@@ -72,9 +74,38 @@ def test_one_pair_in_twenty_is_the_next_of_the_random_order(workspace: Workspace
     # Each follows the pair of the queue that asks for it, and a redraw still says what it is.
     for pair in sampled:
         assert shown[shown.index(pair) - 1] % MIXED_EVERY == 0
+    # What a verdict teaches depends on how its pair was chosen.
+    with workspace.store.reading() as session:
+        decided = pair_queries.pairs_of(session, shown[:-1])
+    ways = {row.id: row.sampling for row in decided}
+    assert ways == {pair: "random" if pair in sampled else "queue" for pair in shown[:-1]}
     while page.pair not in sampled:
         page.press("previous")
     assert "random check" in page.shown["stage"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "way"),
+    [
+        ({"order": "random"}, "random"),
+        ({"order": "uncertainty"}, "queue"),
+        ({"p_error_from": "0.0001"}, "filter"),
+        ({"review": "all"}, "filter"),
+    ],
+)
+def test_a_verdict_records_how_its_queue_chose_the_pair(
+    workspace: Workspace, queue: dict[str, str], way: str
+) -> None:
+    page = Page(workspace, **queue)
+    pair = page.pair
+    page.post(page.verdict(pair, "correct"))
+    with workspace.store.reading() as session:
+        assert pair_queries.get_pair(session, pair).sampling == way
+        assert verdict_queries.history(session, pair)[-1].sampling == way
+    workspace.review.undo(1)
+    workspace.review.redo(1)
+    with workspace.store.reading() as session:
+        assert pair_queries.get_pair(session, pair).sampling == way
 
 
 def test_they_are_left_out_on_request_in_other_queues_and_in_small_datasets(

@@ -50,6 +50,7 @@ from backend.engine.detection.features import NAMES, Matrix, current_name, witho
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
+from backend.engine.detection.verdict_update import VerdictUpdate
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError, TrainingError
@@ -100,7 +101,8 @@ class Classifier:
     captioner it was trained with (`Expectation.captioner`), "" if none. Expectations of other
     captioners are not comparable and are ignored. `first_step`: it was trained on the first step of
     trajectories, and reads nothing beyond it. `opinion_weight`: of a second model's opinion, which
-    is not among the features (`opinion_signs.py`).
+    is not among the features (`opinion_signs.py`). `update`: what verdicts have taught it; None:
+    nothing yet.
     """
 
     model: Model
@@ -109,6 +111,7 @@ class Classifier:
     captioner: str = ""
     first_step: bool = False
     opinion_weight: float = USUAL_WEIGHT
+    update: VerdictUpdate | None = None
 
     @property
     def kind(self) -> str:
@@ -129,7 +132,8 @@ class Classifier:
         """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n]."""
         if not len(features):
             return np.zeros(0)
-        return self.calibration(self.model.log_odds(features))
+        p_error = self.calibration(self.model.log_odds(features))
+        return p_error if self.update is None else self.update(p_error, features)
 
     def to_bytes(self) -> bytes:
         calibration = self.calibration
@@ -143,6 +147,7 @@ class Classifier:
                 "captioner": self.captioner,
                 "first_step": self.first_step,
                 "opinion_weight": self.opinion_weight,
+                "update": self.update and self.update.to_json(),
             }
         ).encode()
 
@@ -164,6 +169,7 @@ class Classifier:
             str(value.get("captioner", "")),
             bool(value.get("first_step", False)),
             float(value.get("opinion_weight", USUAL_WEIGHT)),
+            VerdictUpdate.from_json(update) if (update := value.get("update")) else None,
         )
 
 

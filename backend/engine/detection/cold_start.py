@@ -141,7 +141,6 @@ def fit_detector(
     detector: str,
     whole: bool,
     seed: int,
-    labelled: bool = False,
     progress: Ticker | None = None,
 ) -> tuple[Classifier, Weights, dict[str, Any]]:
     """A detector trained on the pairs `used` and the copies, in this order; the probability of
@@ -152,7 +151,7 @@ def fit_detector(
     features = np.concatenate([originals[used], copies.features])
     owner_groups = [groups[owner] for owner in (*used, *copies.owners)]
     folds = fold_of(owner_groups, seed)
-    choice = choose(features, labels, weights, folds, labelled, progress, detector)
+    choice = choose(features, labels, weights, folds, tick=progress, detector=detector)
     calibration = calibration_of(choice.out_of_fold)
     model = fitted(choice.model, features, labels, weights)
     words = copies.words or DEFAULT

@@ -1,4 +1,4 @@
-"""Cold start and retraining, on captions with known errors."""
+"""Cold start, on captions with known errors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,7 @@ from backend.engine.detection.cold_start import TrainedDetector, cold_start, dra
 from backend.engine.detection.families import NineSigns
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import suspect_words, word_scores
-from backend.engine.detection.retraining import compare, retrain
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import TrainingError
 from tests.engine.detection.conftest import SMALL
 from tests.engine.detection.made_trajectories import World, trajectory
 from tests.fixtures.small_cold_start import use_grid
@@ -109,51 +107,6 @@ def test_captions_that_allow_no_noise_are_ranked_by_s_0() -> None:
     result = cold_start(["zzz"] * 30, made, lambda requests: [])
     assert "noise" in result.report["basis_note"]
     assert result.p_error[0] > result.p_error[-1]
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_retraining_learns_from_verdicts(world: World, cold: TrainedDetector) -> None:
-    labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
-    result = retrain(world.captions, world.trajectories, labels, world.score)
-    unseen = np.arange(0, 240, 2)
-    auc = roc_auc_score(world.wrong[unseen], result.p_error[unseen])
-    assert auc > roc_auc_score(world.wrong[unseen], cold.p_error[unseen]) - 0.03
-    assert result.report["verdicts_wrong"] == sum(label == 1 for label in labels)
-    verdicts = [(row, label) for row, label in enumerate(labels) if label is not None]
-    moved = compare(cold.p_error, result.p_error, verdicts)
-    assert 0.5 < moved["verdict_auc_after"] <= 1
-    assert 0 <= moved["new_in_first_places"] <= moved["first_places"] == 100
-    assert -1 <= moved["rank_correlation"] <= 1
-    assert set(compare(None, result.p_error, verdicts)) == {"verdict_auc_after"}
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
-    labels: list[int | None] = [None] * 240
-    for i in np.flatnonzero(world.wrong)[:6]:
-        labels[int(i)] = 1
-    result = retrain(world.captions, world.trajectories, labels, world.score)
-    of_one_kind = [(row, label) for row, label in enumerate(labels) if label is not None]
-    assert "verdict_auc_after" not in compare(None, result.p_error, of_one_kind)
-    assert roc_auc_score(world.wrong, result.p_error) > 0.8
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_the_same_seed_trains_the_same_detector() -> None:
-    results = []
-    for seed in (3, 3, 4):
-        world = World(60, wrong_share=0.3)  # whose noise is drawn as it scores
-        labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
-        results.append(retrain(world.captions, world.trajectories, labels, world.score, seed=seed))
-    first, again, other = results
-    assert first.p_error.tolist() == again.p_error.tolist() != other.p_error.tolist()
-    assert first.classifier.to_bytes() == again.classifier.to_bytes()
-
-
-def test_too_few_verdicts_are_refused_with_the_number_missing(world: World) -> None:
-    labels: list[int | None] = [1, 0, *[None] * 238]
-    with pytest.raises(TrainingError, match="Decide 3 more pairs"):
-        retrain(world.captions, world.trajectories, labels, world.score)
 
 
 def test_the_wrong_word_is_the_most_suspect() -> None:

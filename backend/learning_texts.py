@@ -1,0 +1,44 @@
+"""What a training on verdicts has led to, in words: for pages and commands alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+#: With fewer verdicts on pairs drawn at random, the level of the probabilities is not known.
+FEWEST_FOR_LEVEL = 30
+
+
+def learnt_in_words(report: Mapping[str, Any]) -> str:
+    """What a classifier has learnt from verdicts, and what its use would change, by its report (see
+    `backend.engine.detection.verdict_learning`); "" for one that has not learnt from verdicts."""
+    if "learnt" not in report:
+        return ""
+    count = report["verdicts_wrong"] + report["verdicts_right"]
+    drawn = report["verdicts_at_random"]
+    first, wrong = report.get("compared_pairs", 0), report.get("first_places", 0)
+    if report["learnt"] == "order":
+        learnt = f"Learned a new order from {count:,} verdicts."
+    else:
+        learnt = f"Learned only the level of the probabilities, from {count:,} verdicts."
+    sentences = [learnt]
+    if not drawn:
+        sentences.append(
+            "None of them is on a pair drawn at random, so nothing tells whether a new order would "
+            "be better."
+        )
+    elif wrong:
+        change = report["errors_first_after"] - report["errors_first_before"]
+        interval = f"{report['errors_first_low']:+} to {report['errors_first_high']:+}"
+        what = "no other number of errors" if not change else f"{abs(change)} " + (
+            ("error" if abs(change) == 1 else "errors") + (" more" if change > 0 else " fewer")
+        )  # fmt: skip
+        would = "puts" if report["learnt"] == "order" else "would have put"
+        sentences.append(
+            f"Of {first} pairs drawn at random, {wrong} of them wrong, the new order {would} "
+            f"{what} among the first {wrong} ({interval})."
+        )
+    if not report["level_is_known"]:
+        sentences.append(
+            f"The level is not known yet: it takes verdicts on {FEWEST_FOR_LEVEL} pairs drawn at "
+            f"random, and there are {drawn}."
+        )
+    return " ".join(sentences)

@@ -1,0 +1,160 @@
+"""What verdicts teach, measured on the pairs that nobody has judged, and which pairs to show next.
+
+`python -m research.evaluation.verdict_simulation FOLDER` simulates a curator on the datasets of
+`verdict_worlds`: a policy shows pairs, the truth gives the verdicts, and the detector learns from
+them as `train` does. The table has one row per policy, number of verdicts and kind of dataset:
+means over datasets and draws, and the worst change of the AUC.
+"""
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.detection.classifier import Calibration, Classifier
+from backend.engine.detection.families import S_0
+from backend.engine.detection.verdict_learning import InUse, JudgedPairs, learn
+from research.evaluation import metrics
+from research.evaluation.verdict_worlds import World, saved_worlds
+
+COUNTS = (25, 50, 100, 300)
+DRAWS = 6
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which pairs are shown: the first `first` and then one in `every` drawn at random (0: none),
+    the others in the order of the queue or, with `uncertain`, the nearest to 0.5 first."""
+
+    name: str
+    every: int
+    first: int = 0
+    uncertain: bool = False
+
+    def shown(
+        self, world: World, count: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The first `count` pairs, and which of them were drawn at random."""
+        value = -np.abs(world.p_error - 0.5) if self.uncertain else world.p_error
+        queue = iter(np.argsort(-value, kind="stable").tolist())
+        drawn = iter(rng.permutation(len(value)).tolist())
+        rows: dict[int, bool] = {}
+        for turn in range(1, count + 1):
+            at_random = turn <= self.first or (bool(self.every) and turn % self.every == 0)
+            row = next(row for row in (drawn if at_random else queue) if row not in rows)
+            rows[row] = at_random
+        return np.array(list(rows)), np.array(list(rows.values()))
+
+
+POLICIES = (
+    Policy("head only", 0),
+    Policy("1 in 20 at random", 20),
+    Policy("1 in 10 at random", 10),
+    Policy("1 in 5 at random", 5),
+    Policy("20 at random, then 1 in 10", 10, first=20),
+    Policy("uncertain, 1 in 10 at random", 10, uncertain=True),
+    Policy("all at random", 1),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one simulation. `errors`: among the verdicts. Of the pairs without a verdict, by the
+    learnt detector minus by the cold start: `auc`, `average_precision`, `first` (errors among the
+    first hundred), `brier`; |mean p - share of errors| before and after; whether a new order was
+    learnt."""
+
+    errors: float
+    auc: float
+    average_precision: float
+    first: float
+    brier: float
+    level_before: float
+    level_after: float
+    is_order: float
+
+
+def simulate(world: World, policy: Policy, count: int, seed: int) -> Outcome:
+    """Judge `count` pairs of a world, learn, and measure on the others."""
+    pairs = len(world.wrong)
+    rows, drawn = policy.shown(world, count, np.random.default_rng((seed, count)))
+    labels, at_random = np.full(pairs, -1), np.zeros(pairs, np.bool_)
+    labels[rows], at_random[rows] = world.wrong[rows], drawn
+    judged = JudgedPairs(
+        world.features, world.p_error, labels, at_random, list(range(pairs)), np.zeros(pairs),
+        np.ones(pairs, np.bool_),
+    )  # fmt: skip
+    prior = Classifier(S_0, Calibration())  # only its probabilities are read
+    learnt = learn(prior, InUse(prior, world.p_error, np.zeros(pairs, np.bool_)), judged)
+    update = learnt.classifier.update
+    assert update is not None
+    rest = labels < 0
+    wrong, before = world.wrong[rest], world.p_error[rest]
+    after = update(world.p_error, world.features)[rest]
+    share = wrong.mean()
+
+    def first(p: NDArray[np.float64]) -> int:
+        return int(wrong[np.argsort(-p, kind="stable")[:100]].sum())
+
+    def change(metric: Callable[[metrics.Wrong, metrics.Scores], float]) -> float:
+        is_defined = wrong.any() and not wrong.all()
+        return metric(wrong, after) - metric(wrong, before) if is_defined else math.nan
+
+    return Outcome(
+        float(world.wrong[rows].sum()),
+        change(metrics.auc),
+        change(metrics.average_precision),
+        first(after) - first(before),
+        metrics.brier(wrong, after) - metrics.brier(wrong, before),
+        abs(before.mean() - share),
+        abs(after.mean() - share),
+        float(learnt.report["learnt"] == "order"),
+    )
+
+
+def kind_of(world: World) -> str:
+    """The datasets that share a row of the table: the demo, or a noise at a rate."""
+    return world.name if world.name == "demo" else world.name.split(" ", 1)[1]
+
+
+def table(worlds: Sequence[World], draws: int = DRAWS) -> Iterator[str]:
+    """The lines of the table, in Markdown."""
+    yield (
+        "| verdicts | shown | dataset | errors found | AUC: mean, worst | AP | first 100 | Brier "
+        "| level before, after | new order |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    by_kind = defaultdict(list)
+    for world in worlds:
+        by_kind[kind_of(world)].append(world)
+    for count in COUNTS:
+        for policy in POLICIES:
+            for kind, alike in by_kind.items():
+                outcomes = np.array(
+                    [
+                        astuple(simulate(world, policy, count, seed))
+                        for world in alike
+                        for seed in range(draws)
+                    ]
+                )
+                errors, auc, ap, first, brier, before, after, order = np.nanmean(outcomes, 0)
+                yield (
+                    f"| {count} | {policy.name} | {kind} | {errors:.0f} | {auc:+.3f}, "
+                    f"{np.nanmin(outcomes[:, 1]):+.3f} | {ap:+.3f} | {first:+.1f} | {brier:+.3f} "
+                    f"| {before:.3f}, {after:.3f} | {order:.0%} |"
+                )
+
+
+def main(folder: Path) -> None:
+    """Print the table of the worlds in a folder."""
+    for line in table(saved_worlds(folder)):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
