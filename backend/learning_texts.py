@@ -7,6 +7,16 @@ from typing import Any
 FEWEST_FOR_LEVEL = 30
 
 
+def level_caveat(report: Mapping[str, Any]) -> str:
+    """Why a threshold on the probabilities of this classifier cannot be trusted; "" if it can."""
+    if report.get("level_is_known"):
+        return ""
+    return (
+        "The level of the probabilities is not known yet, so a threshold says only which pairs are "
+        f"more suspicious than others: judge {FEWEST_FOR_LEVEL} pairs drawn at random, then train."
+    )
+
+
 def learnt_in_words(report: Mapping[str, Any]) -> str:
     """What a classifier has learnt from verdicts, and what its use would change, by its report (see
     `backend.engine.detection.verdict_learning`); "" for one that has not learnt from verdicts."""

@@ -255,4 +255,5 @@ def counts_html(counts: ExportCounts) -> str:
         rows.append(["… of them with a tag", str(counts.tagged)])
     rows += [[f"left out, {why}", str(n)] for why, n in sorted(counts.left_out.items())]
     rows.append(["all", str(counts.total)])
-    return table(["what happens to the pairs", "pairs"], rows, {1})
+    caveat = note(counts.level_note, "warning") if counts.level_note else ""
+    return table(["what happens to the pairs", "pairs"], rows, {1}) + caveat

@@ -483,6 +483,8 @@ def export(
             two_stage, captions,
         )  # fmt: skip
         counts = workspace.jobs.export_counts(dataset_id, choice)
+        if counts.level_note:
+            console.print(f"[yellow]Note:[/] {escape(counts.level_note)}")
         if dry_run:
             emit(counts, as_json, f"{_summary(counts)} Nothing written.")
             return

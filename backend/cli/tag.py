@@ -102,6 +102,8 @@ def _select_shards(
     by_pair = read_decisions(decisions.expanduser()) if decisions is not None else {}
     with progress("Selecting") as update:
         report = select_shards(results, out, by_pair, drop_above, update)
+    if report.level_note:
+        console.print(f"[yellow]Note:[/] {escape(report.level_note)}")
     emit(
         report, as_json,
         f"{report.written_now} of {report.shards} shards written to {report.out} now: "

@@ -23,6 +23,7 @@ from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
 from backend.jobs.two_stage_selection import check_two_stage, choose
+from backend.learning_texts import level_caveat
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import ENRICHED
@@ -210,7 +211,11 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     tally = _Tally()
     for pair, decided in _decisions(store, dataset_id, choice):
         tally.add(pair.judgement, decided)
-    return tally.counts()
+    counts = tally.counts()
+    if choice.drop_above is None:
+        return counts
+    active = store.read(classifier_queries.active, dataset_id)
+    return replace(counts, level_note=level_caveat(active.report if active else {}))
 
 
 def remaining(
@@ -322,7 +327,7 @@ def export(
             name=dataset.name,
             created=datetime.now(UTC),
             version=VERSION,
-            facts={**facts, **_choice_in_words(choice)},
+            facts={**facts, **_choice_in_words(choice), **_caveat_in_words(planned)},
             counts=tally.counts(),
         )
 
@@ -529,6 +534,10 @@ def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
         words += f", captions with fewer than {choice.least_phrases} phrases last"
     words += "; marked by tags" if choice.tag else ""
     return {"Undecided pairs selected in two stages (our reading of CPI)": words}
+
+
+def _caveat_in_words(counts: ExportCounts) -> dict[str, str]:
+    return {"About this threshold": counts.level_note} if counts.level_note else {}
 
 
 def _choice_in_words(choice: ExportChoice) -> dict[str, str]:

@@ -102,6 +102,7 @@ class ShardSelection:
     decided: int
     decisions: int
     out: str
+    level_note: str = ""  #: why the threshold cannot be trusted; "" if it can, or without one
 
 
 @dataclass(frozen=True)
@@ -489,6 +490,8 @@ class ExportCounts:
     enriched: int = 0
     #: Kept with a caption that was edited in bulk.
     edited: int = 0
+    #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
+    level_note: str = ""
 
 
 @dataclass(frozen=True)

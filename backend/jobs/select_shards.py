@@ -23,7 +23,15 @@ from backend.datasets.shard_writing import write_samples
 from backend.datasets.tables import rows_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.reports import ShardSelection
-from backend.jobs.shard_scores import check_places, claim, result_of, run_in, scored_shards
+from backend.jobs.shard_scores import (
+    check_places,
+    claim,
+    detector_in,
+    result_of,
+    run_in,
+    scored_shards,
+)
+from backend.learning_texts import level_caveat
 from backend.progress import Progress, no_progress
 
 #: In the destination: what made it.
@@ -115,9 +123,10 @@ def select_shards(
                              decisions, drop_above)  # fmt: skip
             counts["shards"] += 1
         progress(number, len(shards), f"Written {name}")
+    level_note = "" if drop_above is None else level_caveat(detector_in(scores).report)
     return ShardSelection(
         len(shards), counts["shards"], counts["kept"], counts["corrected"], counts["left out"],
-        counts["decided"], len(decisions), str(target),
+        counts["decided"], len(decisions), str(target), level_note,
     )  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 import pytest
 
+from backend.engine.detection import verdict_learning
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
 from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.reports import ExportChoice
 from db.queries import classifier_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
@@ -102,3 +104,19 @@ def test_another_detector_is_updated_only_where_it_is_named(
     rows = workspace.jobs.classifiers(1)
     assert [row.basis for row in rows].count("injected") == 2
     assert next(row for row in rows if row.id == first.classifier_id).kind == "cart"
+
+
+def test_a_threshold_says_whether_the_level_is_known(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict_learning, "FEWEST_FOR_LEVEL", 6)
+    workspace = open_workspace(copy_of=shared_folder("scored-copies", score_copies), **CLIP)
+    choice = ExportChoice(drop_above=0.5)
+    assert workspace.jobs.export_counts(1, choice).level_note
+    assert not workspace.jobs.export_counts(1, ExportChoice()).level_note
+    with workspace.store.reading() as session:
+        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    for number, pair in enumerate(pairs[:6]):
+        workspace.review.decide(pair, 0, "correct" if number % 2 else "drop", sampling="random")
+    workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
+    assert not workspace.jobs.export_counts(1, choice).level_note
