@@ -37,7 +37,7 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
         )
     elif wrong:
         change = report["errors_first_after"] - report["errors_first_before"]
-        interval = f"{report['errors_first_low']:+} to {report['errors_first_high']:+}"
+        interval = f"between {report['errors_first_low']:+} and {report['errors_first_high']:+}"
         what = "no other number of errors" if not change else f"{abs(change)} " + (
             ("error" if abs(change) == 1 else "errors") + (" more" if change > 0 else " fewer")
         )  # fmt: skip

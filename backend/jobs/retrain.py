@@ -194,10 +194,11 @@ def _judged(
         for pair, trajectory in zip(*scored_pairs(store, run, ids), strict=True)
         if not is_rule(pair.decided_by)
     ]
-    features = feature_matrix([prior.classifier.read(trajectory) for _, trajectory in rows])
-    p_in_use = prior.in_use.predict(
-        feature_matrix([prior.in_use.read(trajectory) for _, trajectory in rows])
+    features, in_use_features = (
+        feature_matrix([classifier.read(trajectory) for _, trajectory in rows])
+        for classifier in (prior.classifier, prior.in_use)
     )
+    p_in_use = prior.in_use.predict(in_use_features)
     labels = np.array([LABELS.get(pair.judgement or "", -1) for pair, _ in rows])
     check_verdicts(int((labels >= 0).sum()))
     until = prior.order_until
@@ -219,8 +220,6 @@ def _judged(
 
 def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
     """How the order of all pairs would change; {} if some are not ranked yet."""
-    from scipy.stats import spearmanr
-
     every = ranked(store, run, learnt.classifier)
     before, after = every.before, every.after
     if not len(before) or np.isnan(before).any() or np.isnan(after).any():
@@ -228,7 +227,8 @@ def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
     old, new = (set(np.argsort(-p, kind="stable")[:TOP].tolist()) for p in (before, after))
     moved: dict[str, Any] = {"new_in_first_places": len(new - old)}
     if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
-        moved["rank_correlation"] = round(float(spearmanr(before, after).statistic), 4)
+        ranks = [np.argsort(np.argsort(p, kind="stable")) for p in (before, after)]
+        moved["rank_correlation"] = round(float(np.corrcoef(*ranks)[0, 1]), 4)
     return moved
 
 
