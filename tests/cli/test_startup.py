@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.settings import load_settings
+from backend.version import VERSION
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
 from tests.tree import chain_to
@@ -116,3 +117,9 @@ def test_the_address_is_shown_before_the_pages_are_imported(tmp_path: Path) -> N
     imported = set(done.stdout.split())
     assert "IMPORTED" in imported
     assert "gradio" not in imported
+
+
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "traced_curator", "--version"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == VERSION

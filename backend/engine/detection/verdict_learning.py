@@ -44,7 +44,7 @@ _SIMILAR, _CELLS = 0.15, 100
 _FOLDS = 5
 #: A new order needs so many held-out pairs drawn at random that are wrong, and that are right, and
 #: may rank them worse by so many standard errors: few pairs are no better judge than the evidence.
-_FEWEST_OF_A_KIND, _TOLERANCE = 3, 1.5
+_FEWEST_OF_A_KIND, _TOLERANCE = 3, 1.0
 _RESAMPLES = 400
 
 
@@ -292,16 +292,17 @@ def _open_share(pairs: JudgedPairs) -> Weights:
 def _cross_fitted(
     pairs: JudgedPairs, rows: NDArray[np.bool_], wanted: NDArray[np.bool_], seed: int
 ) -> Weights:
-    """The probability of error of the `wanted` pairs by updates that have learnt from the other
-    images of `rows`. Shape [wanted]."""
+    """How suspicious the `wanted` pairs are by updates that have learnt from the other images of
+    `rows`, as log-odds without the level, which differs between folds. Shape [wanted]."""
     distinct = list(dict.fromkeys(pairs.groups))
     order = np.random.default_rng(seed).permutation(len(distinct)) % _FOLDS
     fold_of = dict(zip(distinct, order.tolist(), strict=True))
     folds = np.array([fold_of[group] for group in pairs.groups])
-    p_error = np.zeros(len(folds))
+    suspicion = np.zeros(len(folds))
     for fold in range(_FOLDS):
         inside = wanted & (folds == fold)
         if inside.any():
             update = fit_update(pairs, rows & (folds != fold))
-            p_error[inside] = update(pairs.p_prior[inside], pairs.features[inside])
-    return p_error[wanted]
+            p_error = update(pairs.p_prior[inside], pairs.features[inside])
+            suspicion[inside] = log_odds(p_error) - update.intercept
+    return suspicion[wanted]
