@@ -114,7 +114,8 @@ class UnknownPictures(TracedError):
     remedies = {
         "terminal": "Choose one that does: python app.py models list, then --model fast. To score "
         "them nevertheless: --anyway.",
-        "page": "Choose another under “Model” under Add data, then score.",
+        "page": "Choose another under “Model” under Add data, then score. To score them "
+        "nevertheless, tick “Also score pictures that the model does not know” in its Options.",
     }
 
 

@@ -196,7 +196,8 @@ def imported_note(imported: dict[str, Any]) -> Markup:
     message = (
         f"'{imported['name']}': {counted(imported['added'])} added, "
         f"{imported['already_there']} already there, {counted(imported['problems'], 'row')} left "
-        "out. Find its errors next."
+        "out."
+        + (" Find its errors next." if imported["added"] else "")
         + (f" Compared with the last import: {counts}." if counts else "")
     )
     notes = [*imported["notes"], *_advice(imported)]

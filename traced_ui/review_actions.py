@@ -299,8 +299,8 @@ class OpenPage:
 
     @on("more-rows")
     def _more_rows(self, act: Act) -> None:
-        """Show more rows of the table, whose end is near."""
-        self.state.rows = min(self.state.rows + ROWS, MOST_ROWS)
+        """Show more rows of the table, whose end is near, or as many as a page may have."""
+        self.state.rows = min(self.state.rows + ROWS * act.by, MOST_ROWS)
 
     @on("sort")
     def _sort(self, act: Act) -> Parts | None:
@@ -606,7 +606,7 @@ class OpenPage:
             back = TagChange(name=tag_name(name), pairs=changed_ids, remove=not is_removal)
             self.state.advance([back])
         verb = "taken from" if is_removal else "given to"
-        self._say(f"The tag was {verb} {counted(len(changed_ids))}. Press Z to undo.", "good")
+        self._say_undoable(f"The tag was {verb} {counted(len(changed_ids))}.")
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
 
@@ -631,8 +631,8 @@ class OpenPage:
                 TagChange(name=new, pairs=added_ids, remove=True),
                 TagChange(name=name, pairs=moved_ids, remove=False),
             ])  # fmt: skip
-        undo = " Press Z to undo." if can_undo else ""
-        self._say(f"The tag of {counted(len(moved_ids))} is “{new}” now.{undo}", "good")
+        tell = self._say_undoable if can_undo else self._say
+        tell(f"The tag of {counted(len(moved_ids))} is “{new}” now.")
         self.state.filter = with_value(self.state.filter, "tag", name, new)
         self._clear_outdated_filter()
         return {**self.parts(), "edit": self._tags_of(pair_ids, {})}
@@ -959,6 +959,10 @@ class OpenPage:
             return f"{counts.total - counts.reviewed:,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+
+    def _say_undoable(self, text: str) -> None:
+        """With a button, because a form is open and `Z` types into it."""
+        self.toast += part("undoable", text)
 
     def _say(self, text: str, kind: str = "info") -> None:
         self.toast += note(text, kind)

@@ -154,16 +154,21 @@ def to_save(
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
-    """Suggestions of several proposers from different times, best first, without duplicates."""
+    """Suggestions of several proposers from different times, best first, without duplicates: by
+    the chance of an error that each leaves, once it is known of all."""
     once: dict[str, SuggestionRow] = {}
     for suggestion in suggestions:
         once.setdefault(suggestion.caption, suggestion)
     s_before = suggestions[0].s_before if suggestions else 0.0
-    return ranked(
+    in_rank = ranked(
         list(once.values()), Caption.parse(caption), s_before,
         text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
         preference_of=_preference_of,
     )  # fmt: skip
+    chances = [suggestion.p_after for suggestion in in_rank]
+    if None in chances:
+        return in_rank
+    return sorted(in_rank, key=lambda suggestion: suggestion.p_after or 0.0)
 
 
 def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:

@@ -64,13 +64,14 @@ def test_only_first_corrections_are_judged_before_a_pair_is_opened(
     several = [n for n, rows in listed.items() if len(rows) > 1]
     assert len(several) > 1, "or there is nothing to test"
     for n, rows in listed.items():
-        assert [o.caption for o in rows] == [o.caption for o in judged[n]]
+        assert {o.caption for o in rows} == {o.caption for o in judged[n]}
         assert [o.p_after is None for o in rows] == [False, True, True][: len(rows)]
         assert workspace.review.complete(n) == (n in several)
         opened = workspace.review.open_pair(n).suggestions
         p_after = [o.p_after for o in judged[n]]
         assert [o.p_after for o in opened] == pytest.approx(p_after, abs=1e-5)
-        assert [o.id for o in opened] == [o.id for o in rows]
+        assert {o.id for o in opened} == {o.id for o in rows}
+        assert p_after == sorted(p_after), "in the order of the number that is shown"
         assert not workspace.review.complete(n), "nothing is left to compute"
 
 

@@ -8,6 +8,7 @@ import { isSeen } from "./seen.js";
 
 const PATIENT = 30_000, SLOW = 180_000;  // ms; an act may have to load a model
 const LONGEST = 2000;  // characters of a typed caption that is saved in the background
+const HISTORY = "traced-history";  // what Z and Y go through, over a reload
 const UNMIXED = "traced-unmixed";  // pairs drawn at random are not mixed in
 const NOTE = "#traced-steps details.note textarea";
 
@@ -73,6 +74,7 @@ function take(answer, request) {
   whenSaved.forEach((tell) => tell(saved));
   if (answer.returned) showReturned(answer.returned);
   const parts = answer.parts;
+  if (state.dataset === null) recall(answer.state);
   const { is_mixed } = state;  // may have been switched meanwhile
   if (act || isCurrent) state = { ...answer.state, is_mixed };
   else {  // the page has moved on meanwhile
@@ -91,6 +93,16 @@ function take(answer, request) {
   if (answer.ahead && (request.drawing !== drawing || !ahead.take(answer.ahead, answer.state.pair, state.pair))) outbox.want();
   advance();
 }
+
+/** Go on with the history that this tab had before a reload. */
+function recall(next) {
+  const { author, dataset, done, undone } = JSON.parse(sessionStorage.getItem(HISTORY) ?? "{}");
+  if (author === next.author && dataset === next.dataset) Object.assign(next, { done, undone });
+}
+addEventListener("pagehide", () => {
+  const { author, dataset, done, undone } = state;
+  if (dataset !== null) sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done, undone }));
+});
 
 /** The pair on the screen, as an act names it. */
 function seen() {

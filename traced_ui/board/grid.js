@@ -3,7 +3,7 @@ import { decide, isUnderWay, send, state } from "./acts.js";
 import { all, listen, one, onPaint, paint } from "./page.js";
 import { isSeen } from "./seen.js";
 
-const CARD_SIZE = "traced-card-size";
+const CARD_SIZE = "traced-card-size", ALL_ROWS = 1000;  // the server has its own limit
 const cards = () => all("#traced-stage .pick");
 const box = (card) => one("input", card);
 const picked = () => cards().filter((card) => box(card).checked);
@@ -22,7 +22,13 @@ function tellPicked() {
   if (shown) shown.textContent = selected.size ? `${selected.size} selected` : "none selected";
 }
 
+let isSelectingAll = false;  // more rows have been asked for
 export function selectAll() {
+  if (one("#traced-stage [data-more]")) {
+    isSelectingAll = true;
+    send("more-rows", { by: ALL_ROWS });
+    return;
+  }
   const every = picked().length < cards().length;
   cards().forEach((card) => { box(card).checked = every; });
   tellPicked();
@@ -80,7 +86,8 @@ onPaint("stage", () => {
   if (!isGrid()) return;
   const size = localStorage.getItem(CARD_SIZE);
   if (size && one("[data-card-size]")) { one("[data-card-size]").value = size; sizeCards(size); }
-  cards().forEach((card) => { box(card).checked = selected.has(asSeen(card)); });
+  cards().forEach((card) => { box(card).checked = isSelectingAll || selected.has(asSeen(card)); });
+  isSelectingAll = false;
   tellPicked();
 });
 // The table: which columns are shown is kept in this browser; a caption is saved when it is left.
