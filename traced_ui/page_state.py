@@ -110,11 +110,11 @@ class PageState(BaseModel):
 def newest(steps: Sequence[Step]) -> list[Step]:
     """The last steps, as many as a request may carry: at most `MOST_STEPS`, with tags of at most
     `MOST_TAGGED` pairs but for the last."""
-    kept: list[Step] = []
+    recent: list[Step] = []
     pairs = 0
     for step in reversed(steps[-MOST_STEPS:]):
         pairs += sum(len(change.pairs) for change in step.tags)
-        if kept and pairs > MOST_TAGGED:
+        if recent and pairs > MOST_TAGGED:
             break
-        kept.insert(0, step)
-    return kept
+        recent.insert(0, step)
+    return recent

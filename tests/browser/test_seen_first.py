@@ -139,9 +139,9 @@ def test_each_key_along_the_queue_counts(page: Page, site: Site) -> None:
     page.wait_for_url(re.compile("order=position"))
     rows = page.locator("#traced-queue .pairs [data-target]").all()
     first, last = (rows[place].get_attribute("data-target") for place in (0, 25))
-    for key, times, there in (("ArrowDown", 25, last), ("ArrowUp", 25, first)):
+    for key, times, target in (("ArrowDown", 25, last), ("ArrowUp", 25, first)):
         page.evaluate(HOLD, [key, times])
-        expect(page.locator(STAGE)).to_have_attribute("data-pair", str(there))
+        expect(page.locator(STAGE)).to_have_attribute("data-pair", str(target))
     for _ in range(25):
         page.keyboard.press("j")
     expect(page.locator(STAGE)).to_have_attribute("data-pair", str(last))

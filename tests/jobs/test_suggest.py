@@ -68,7 +68,7 @@ def test_only_first_corrections_are_judged_before_a_pair_is_opened(
         assert [o.p_after is None for o in rows] == [False, True, True][: len(rows)]
         assert workspace.review.complete(n) == (n in several)
         opened = workspace.review.open_pair(n).suggestions
-        p_after = [o.p_after for o in judged[n]]
+        p_after = [o.p_after or 0.0 for o in judged[n]]
         assert [o.p_after for o in opened] == pytest.approx(p_after, abs=1e-5)
         assert {o.id for o in opened} == {o.id for o in rows}
         assert p_after == sorted(p_after), "in the order of the number that is shown"
