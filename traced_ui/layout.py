@@ -80,7 +80,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                     elif drawn := _PAGES[page.name](workspace, dataset):
                         _draw(page.name, tab, dataset, *drawn)
         playground.build_panel(workspace, dataset, try_button)
-        gr.HTML(render("help.html", keys=KEYS))
+        gr.HTML(render("help.html", keys=KEYS), elem_id="traced-keys", padding=False)
         build_drawer(workspace, blocks, jobs_button)
 
         def named(current: int | None, request: gr.Request) -> gr.Dropdown:

@@ -11,7 +11,7 @@ from gradio.data_classes import ImageData
 from backend.datasets.containers import Member, file_of
 from backend.datasets.images import load_image
 from backend.engine.presets import EMBEDDED_NAME
-from backend.errors import ImageError, SettingsError, UnknownPictures
+from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.model_manager import ModelView
 from backend.progress import duration
 from backend.review.views import Abstractness, PlaygroundResult
@@ -182,7 +182,6 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
     """The button's handler: from an uploaded file and a caption to (result, chart, steps,
     abstractness) as HTML."""
 
-    @guarded
     def check(
         picture: str | None,
         text: str | None,
@@ -190,19 +189,19 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         anyway: bool = False,
         model: str | None = None,
     ) -> tuple[str, str, str, str]:
-        if picture is None:
-            raise SettingsError("Choose a picture first.")
-        if model and model not in models_here(workspace):
-            raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
-        path, play = Path(picture), workspace.review.playground
         try:
+            if picture is None:
+                raise SettingsError("Choose a picture first.")
+            if model and model not in models_here(workspace):
+                raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
+            path, play = Path(picture), workspace.review.playground
             image = load_image(path)
             result = play(image, text or "", dataset_id, anyway, model or None)
         except UnknownPictures as refusal:
             models = alternatives(workspace.models.listed())
             html = render("playground_refused.html", why=str(refusal), alternatives=models)
             return html, "", "", ""
-        except ImageError as problem:
+        except Exception as problem:  # said where the answer would be
             return note(explained(problem), "error"), "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(

@@ -854,7 +854,8 @@ class OpenPage:
         fields = {"": str(self.state.dataset), **self.state.filter}
         if self._filter is None or self._filter[0] != fields:
             filter = self.review.filter_of(int(self.state.dataset or 0), self.state.filter)
-            if self.is_team:
+            # What others have on their screens is left out of what is to be decided, not of lists.
+            if self.is_team and self.state.filter.get("review") not in ("decided", "all"):
                 filter = replace(filter, reader=self.author)
             self._filter = fields, filter
         return self._filter[1]
@@ -898,7 +899,11 @@ class OpenPage:
         """The whole page, with the message of this request."""
         state = self.state
         if state.dataset is None:
-            stage = review_page.empty("No dataset yet", "Import one under Add data.")
+            stage = review_page.empty(
+                "No dataset yet",
+                "Everything begins with pictures and captions.",
+                part("page_button", "datasets", "Add data"),
+            )
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
         view = self.review.open_pair(state.pair) if state.pair is not None else None
         if view is not None:
@@ -909,7 +914,11 @@ class OpenPage:
         parts: Parts = {"chart": "", "steps": ""}
         if view is None:
             if counts.total and counts.reviewed == counts.total:
-                stage = review_page.empty("All reviewed", "Continue with Improve or Export.")
+                stage = review_page.empty(
+                    "All reviewed",
+                    "Every pair of this dataset has a verdict.",
+                    part("page_button", "export", "Export"),
+                )
             else:
                 clear = part("button", "view", "Clear the filters")
                 text = "No pair is left in this queue, or none fits its filters."

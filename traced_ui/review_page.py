@@ -556,8 +556,9 @@ def question(view: PairView, action: str) -> Markup:
 
 def not_scored(job: JobView | None) -> Markup:
     """Why a pair has no scores. `job`: the newest one that scores its dataset."""
+    find = part("page_button", "datasets", "Find errors under Add data")
     if job is None:
-        return empty("Not scored yet", "Score the dataset under Add data.")
+        return empty("Not scored yet", "Nothing is known about this dataset's pairs.", find)
     if not job.has_ended:
         return empty("Not scored yet", "Scores appear once the job has finished.")
     if job.status == "done":
@@ -565,8 +566,9 @@ def not_scored(job: JobView | None) -> Markup:
             "Not scored",
             "It was imported after the last scoring, or left out of it: the rows left "
             "out are listed under Add data, with the reason.",
+            find,
         )
-    return empty("Not scored", job.message or "Score it under Add data.")
+    return empty("Not scored", job.message, find)
 
 
 def empty(title: str, text: str, act: Markup | str = "") -> Markup:

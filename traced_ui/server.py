@@ -50,7 +50,7 @@ def create_app(
     os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
-    @app.get("/pictures/{pair_id}")
+    @app.api_route("/pictures/{pair_id}", methods=["GET", "HEAD"])
     def picture(request: fastapi.Request, pair_id: int, size: str = "full") -> Response:
         if size not in SIZES:
             return PlainTextResponse(f"Sizes are {', '.join(SIZES)}.", status_code=400)

@@ -116,8 +116,14 @@ def test_other_models_are_offered_for_an_unrecognised_picture_and_can_be_chosen(
         assert offer.cost in refused
     assert "--" not in refused
     assert RESULT in check(unfamiliar, "A dog", None, False, local)[0]
-    with pytest.raises(gr.Error, match=r"thorough.* is not on this machine"):
-        check(unfamiliar, "A dog", None, False, "thorough")
+    for given, why in (
+        ((unfamiliar, "A dog", None, False, "thorough"), "is not on this machine"),
+        ((None, "A dog"), "Choose a picture"),
+        ((unfamiliar, ""), "caption"),
+    ):
+        answer, *others = check(*given)
+        assert why in answer
+        assert others == ["", "", ""], "said once, where the answer would be"
 
 
 def test_one_click_downloads_a_model_and_checks_with_it(

@@ -36,7 +36,8 @@ export function edit() {
   show(true);
   const box = editor(), suspect = suspectIn(box.value);
   box.focus({ preventScroll: true });
-  box.setSelectionRange(...(suspect ?? [0, box.value.length]));
+  // A key must not replace all of a long text.
+  box.setSelectionRange(...(suspect ?? [0, box.closest(".long") ? 0 : box.value.length]));
 }
 
 export function stopEditing() { editor()?.blur(); show(false); }
