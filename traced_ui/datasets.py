@@ -112,11 +112,13 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 kind: gr.Button(label, elem_id=id, size="sm") for kind, label, id in MEASUREMENTS
             }
 
-    def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any]:
-        """A page of the rows left out."""
-        count = workspace.summary(dataset_id).problems if dataset_id is not None else 0
+    def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any, gr.Button]:
+        """A page of the rows left out; and of which dataset errors are found."""
+        summary = workspace.summary(dataset_id) if dataset_id is not None else None
+        label = "Find errors" if summary is None else f"Find errors in {summary.name}"
+        find, count = gr.Button(label), summary.problems if summary is not None else 0
         if dataset_id is None or not count:
-            return "", gr.Number(visible=False)
+            return "", gr.Number(visible=False), find
         page_shown = max(1, int(number or 1))
         rows = [
             [problem.file, "" if problem.row is None else str(problem.row), problem.kind,
@@ -127,7 +129,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             "problems.html", count=count, page=page_shown, pages=(count + PAGE - 1) // PAGE,
             rows=rows, dataset_id=dataset_id,
         )  # fmt: skip
-        return html, gr.Number(visible=count > PAGE)
+        return html, gr.Number(visible=count > PAGE), find
 
     reading, scoring_job = [job_id, report, timer], [job_id, status, timer]
     model = scoring.fields[0]
@@ -141,7 +143,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     updated = [report, status, timer, dataset, model, importing.unusual]
     timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
     dataset.input(jobs.models, [dataset], [model], **QUIET)
-    gr.on(None, shown, [dataset, page], [problems, page], **QUIET)
+    gr.on(None, shown, [dataset, page], [problems, page, scoring.start], **QUIET)
     return jobs.models, [dataset, model], [model]
 
 

@@ -27,8 +27,14 @@ ROLE = Annotated[
 @curators.command("add")
 def add_curator(name: NAME, role: ROLE = "curator", db: DATABASE = None) -> None:
     """Add an account."""
+    from backend.jobs import scored_demo
+
     with reported(False):
-        workspace = open_workspace(load_settings({"database": db}))
+        settings = load_settings({"database": db})
+        scored_demo.unpack(
+            settings
+        )  # `serve` finds a database with the account in it: not its first
+        workspace = open_workspace(settings)
         account = workspace.accounts.add(name, _password(), role)
         results.print(f"{escape(account.name)} may log in ({account.role}).")
 

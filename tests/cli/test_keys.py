@@ -47,3 +47,11 @@ def test_an_account_revokes_only_its_own_keys(tmp_path: Path) -> None:
     assert accounts.keys.find(token) == key
     accounts.keys.revoke(key.id, "Ada")
     assert accounts.keys.find(token) is None
+
+
+def test_an_account_before_the_first_start_does_not_cost_the_scored_demo(tmp_path: Path) -> None:
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path), "TRACED_PASSWORD": "a long password"}
+    assert invoked(environment, "curators", "add", "Ada")[0] == 0
+    opened = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    assert opened.accounts.has_accounts()
+    assert [summary.scored for summary in opened.datasets()] == [600]
