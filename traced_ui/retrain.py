@@ -8,7 +8,7 @@ from backend.errors import SettingsError
 from backend.learning_texts import learnt_in_words
 from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
-from traced_ui.jobs import Started, begin, followed, job_html, table, unfollowed
+from traced_ui.jobs import Started, begin, followed, job_html, starting, table, unfollowed
 from traced_ui.messages import QUIET, guarded, note
 from traced_ui.templates import part, render
 
@@ -76,6 +76,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             _choice("Keep the current one", candidate, for_better=False),
             _choice("Use the new one", candidate, for_better=True),
             gr.Dropdown(options, value=classifiers[0].id if classifiers else None),
+            # One button stands out: the decision, if there is one.
+            gr.Button(variant="primary" if candidate is None else "secondary"),
         )
 
     def under_way(dataset_id: int | None) -> Started | tuple[None, str, gr.Timer]:
@@ -86,11 +88,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
                 return followed(workspace, job.id)
         return unfollowed()
 
-    @guarded
+    @starting
     def begin_training(dataset_id: int | None) -> Started:
         return begin(workspace, "train", dataset_id)
 
-    @guarded
+    @starting
     def begin_adopting(dataset_id: int | None, classifier_id: int | None) -> Started:
         if dataset_id is None or classifier_id is None:
             raise SettingsError("There is no error finder yet. Find errors first, under Add data.")
@@ -99,7 +101,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             raise SettingsError("This error finder is already in use; nothing has changed.")
         return begin(workspace, "adopt", dataset_id, classifier_id=int(classifier_id))
 
-    @guarded
+    @starting
     def use_newest(dataset_id: int | None) -> Started:
         rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         return begin_adopting(dataset_id, rows[0].id if rows else None)
@@ -114,10 +116,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
-            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(4))
+            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(5))
         job = workspace.jobs.job(started)
         if not job.has_ended:
-            return job_html(job), *(gr.skip() for _ in range(5))
+            return job_html(job), *(gr.skip() for _ in range(6))
         message = job_html(job)
         if job.status == "done":
             trained = "Trained. Nothing has changed yet: decide above."
@@ -125,7 +127,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             message = note(trained if job.kind == "train" else adopted, "good")
         return message, gr.Timer(active=False), *shown(dataset_id)
 
-    tables, started = [comparison, keep, adopt, classifier], [job_id, status, timer]
+    tables, started = [comparison, keep, adopt, classifier, start], [job_id, status, timer]
     start.click(begin_training, [dataset], started, **QUIET)
     adopt.click(use_newest, [dataset], started, **QUIET)
     use.click(begin_adopting, [dataset, classifier], started, **QUIET)
@@ -151,7 +153,12 @@ def comparison_html(
 ) -> str:
     """What is in use or what would change, in a sentence; the figures behind *Details*."""
     if not classifiers:
-        return part("empty", "No error finder yet", "Find the dataset's errors first: Add data.")
+        return part(
+            "empty",
+            "No error finder yet",
+            "It is trained when errors are found.",
+            part("page_button", "datasets", "Find errors under Add data"),
+        )
     newest = classifiers[0]
     active = next((c for c in classifiers if c.active), newest)
     compared = [active] if active.id == newest.id else [active, newest]
