@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import gradio as gr
+from markupsafe import Markup
 
 from backend.errors import SettingsError
 from backend.learning_texts import learnt_in_words
@@ -101,8 +102,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             raise SettingsError("This error finder is already in use; nothing has changed.")
         return begin(workspace, "adopt", dataset_id, classifier_id=int(classifier_id))
 
-    @starting
-    def use_newest(dataset_id: int | None) -> Started:
+    def use_newest(dataset_id: int | None) -> tuple[int | None, Markup, gr.Timer]:
         rows = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
         return begin_adopting(dataset_id, rows[0].id if rows else None)
 

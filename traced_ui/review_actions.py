@@ -664,7 +664,7 @@ class OpenPage:
             if act.action == "next":
                 state.leave()
             state.pair = target
-        return None if state.pair != before else _message(Markup(self.toast))
+        return None if state.pair != before else _message(self.toast)
 
     @on("next-caption")
     def _next_caption(self, act: Act) -> Parts | None:

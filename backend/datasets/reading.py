@@ -441,8 +441,8 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
             )
             if hub_datasets.blobs_of(table) is not None:
                 advice = (
-                    "Of the hub's cache, only an import reads snapshots; for other uses, 'hf "
-                    "download --local-dir FOLDER' makes a folder with the files themselves."
+                    "Of the hub's cache, only an import reads snapshots; for other uses, download "
+                    "the dataset into a folder of its own."
                 )
             raise UnsafePath(
                 f"'{shown(table.name)}' is a link that leads outside the dataset's folder, to "

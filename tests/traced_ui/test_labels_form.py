@@ -25,10 +25,10 @@ def test_pasted_rows_are_previewed_given_and_taken_back(
         return [row.decision for row in workspace.review.queue_page(filter).rows]
 
     pasted = "id\tverdict\np0\twrong\np1\tcorrect\np9\tcorrect"
-    preview = handlers["previewed"](imported.dataset_id, pasted, request)
+    preview = handlers["previewed"](imported.dataset_id, pasted, False, request)
     assert "2 labels would become verdicts" in preview
     assert decisions() == [None, None]
-    assert "Row 4, p9" in handlers["give_verdicts"](imported.dataset_id, pasted, request)
+    assert "Row 4, p9" in handlers["give_verdicts"](imported.dataset_id, pasted, False, request)
     assert decisions() == ["wrong", "correct"]
     assert "2 verdicts" in handlers["undone"](imported.dataset_id, request)
     assert decisions() == [None, None]
@@ -52,7 +52,7 @@ def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
     ben: Any = SimpleNamespace(username="Ben")
     pasted = "id,verdict\np0,wrong\np1,correct\np2,correct"
     for handler in ("previewed", "give_verdicts"):
-        answer = handlers[handler](dataset.dataset_id, pasted, ben)
+        answer = handlers[handler](dataset.dataset_id, pasted, False, ben)
         # Ben may know about his own pair; the others wait for him and Ada.
         assert "Row 3, p1" in answer
         assert "2 need the verdict of each person" in answer
