@@ -228,7 +228,7 @@ def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
     moved: dict[str, Any] = {"new_in_first_places": len(new - old)}
     if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
         ranks = [np.argsort(np.argsort(p, kind="stable")) for p in (before, after)]
-        moved["rank_correlation"] = round(float(np.corrcoef(*ranks)[0, 1]), 4)
+        moved["rank_correlation"] = round(float(np.corrcoef(ranks)[0, 1]), 4)
     return moved
 
 
