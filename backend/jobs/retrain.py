@@ -227,8 +227,10 @@ def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:
     old, new = (set(np.argsort(-p, kind="stable")[:TOP].tolist()) for p in (before, after))
     moved: dict[str, Any] = {"new_in_first_places": len(new - old)}
     if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
-        ranks = [np.argsort(np.argsort(p, kind="stable")) for p in (before, after)]
-        moved["rank_correlation"] = round(float(np.corrcoef(ranks)[0, 1]), 4)
+        middle = (len(before) - 1) / 2
+        old_ranks, new_ranks = (np.argsort(np.argsort(p)) - middle for p in (before, after))
+        correlation = (old_ranks @ new_ranks) / (old_ranks @ old_ranks)
+        moved["rank_correlation"] = round(float(correlation), 4)
     return moved
 
 
