@@ -6,8 +6,10 @@ that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown
 
 import atexit
 import contextlib
+import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +24,7 @@ import typer
 from rich.markup import escape
 
 from backend import plugins
-from backend.bundled import leave_at_once
+from backend.bundled import keep_private, leave_at_once
 from backend.cli import (
     correct,
     curator_commands,
@@ -101,6 +103,33 @@ def main(
         log_output.set_up(log_level, log_file, log_json)
     if context.invoked_subcommand is None:
         serve()
+
+
+#: Seconds for which a command that is done waits for threads and processes.
+PATIENCE = 30.0
+
+
+def _end_soon() -> None:
+    """A command is done, and its results are on disk: it may not wait for ever for a library's
+    threads or a process. After a while it says what it waits for, and ends."""
+    error = sys.exc_info()[1]
+    status = getattr(error, "exit_code", getattr(error, "code", 1)) if error is not None else 0
+
+    def end() -> None:
+        names = [
+            thread.name
+            for thread in threading.enumerate()
+            if not thread.daemon and thread is not threading.main_thread()
+        ]
+        names += [f"the process {child.pid}" for child in multiprocessing.active_children()]
+        console.print(
+            f"Done, but waiting for {', '.join(names) or 'a library'} for {PATIENCE:.0f} s: ends."
+        )
+        leave_at_once(status if isinstance(status, int) else 1)
+
+    timer = threading.Timer(PATIENCE, end)
+    timer.daemon = True
+    timer.start()
 
 
 @contextlib.contextmanager
@@ -252,5 +281,15 @@ for commands in plugins.load("commands", Mapping):
     for name, command in commands.items():
         app.command(name)(command)
 
+
+def run() -> None:
+    """The program: a command in a process of its own."""
+    keep_private()
+    try:
+        app()
+    finally:
+        _end_soon()
+
+
 if __name__ == "__main__":
-    sys.exit(app())
+    run()

@@ -18,6 +18,14 @@ def leave_at_once(status: int = 0) -> NoReturn:
     os._exit(status)
 
 
+def keep_private() -> None:
+    """From now on, what this process writes (verdicts, password hashes, exports) is nobody else's:
+    0700 and 0600. A group that the user lets write, too (umask 002), keeps its access."""
+    mask = os.umask(0o077)
+    if not mask & 0o020:
+        os.umask(mask | 0o007)
+
+
 _PACKAGE = Path(__file__).resolve().parent
 #: Whether the program runs from its source tree rather than from an installed wheel.
 IS_CHECKOUT = not (_PACKAGE / "assets").is_dir()

@@ -99,7 +99,7 @@ def _newest_in(folder: Path) -> str:
 
 def _make_folder(path: Path, address: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreProblem(
             f"The folder of the database {address} cannot be created: {error.strerror}. Choose "

@@ -48,6 +48,7 @@ from traced_ui.api_records import (
     cursor_of,
     etag_of,
     etag_parts,
+    matched_etag,
     suspects_of,
 )
 from traced_ui.login import curator_of, is_reader, seen_by
@@ -364,6 +365,9 @@ def put_verdict(
         raise HTTPException(
             HTTPStatus.PRECONDITION_REQUIRED, "Send If-Match with the etag of the pair you judged."
         )
+    # `*` and lists, as HTTP has them, need the tag that the pair has now.
+    if "*" in if_match or "," in if_match:
+        if_match = matched_etag(if_match, open_pair(caller, pair).etag)
     verdict = decide(caller, pair, if_match, **body.model_dump())
     response.headers["ETag"] = f'"{verdict.etag}"'
     return verdict
@@ -518,6 +522,8 @@ def create_api(workspace: Workspace) -> fastapi.FastAPI:
     explain_problems(api)
     for method, path, function, status in ROUTES:
         api.add_api_route(path, function, methods=[method], status_code=status)
+        if method == "GET":
+            api.add_api_route(path, function, methods=["HEAD"], include_in_schema=False)
 
     @api.get("/", include_in_schema=False)
     def page() -> HTMLResponse:

@@ -274,6 +274,19 @@ def etag_parts(etag: str) -> tuple[int, str]:
     return int(match[1]), match[2]
 
 
+def matched_etag(if_match: str, current: str) -> str:
+    """The tag that an `If-Match` names: that of the pair if it is `*` or a list that has it, else
+    the first. `current`: the pair's. Raises SettingsError for what is no tag.
+
+    >>> matched_etag('"1-00000000000000aa", "2-00000000000000bb"', "2-00000000000000bb")
+    '2-00000000000000bb'
+    """
+    if if_match.strip() == "*":
+        return current
+    tags = ["{}-{}".format(*etag_parts(tag)) for tag in if_match.split(",")]
+    return current if current in tags else tags[0]
+
+
 def etag_of(version: int, fingerprint: str) -> str:
     """See `Scored.etag`."""
     return f"{version}-{fingerprint}"

@@ -64,8 +64,11 @@ class SafeHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
-                if scope["path"] == "/" and self._preload:
-                    headers.setdefault("Link", self._preload)
+                if scope["path"] == "/":
+                    # The page holds names of datasets: no cache between may keep it for others.
+                    headers.setdefault("Cache-Control", "private, no-cache")
+                    if self._preload:
+                        headers.setdefault("Link", self._preload)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -48,6 +48,10 @@ class HostGuard:
             await self._app(scope, receive, send)
             return
         refusal = self._refusal(scope)
+        # Gradio would write the name in its pages' addresses, whoever sends it; nothing else
+        # needs it, because addresses are relative.
+        headers = [pair for pair in scope["headers"] if pair[0] != b"x-forwarded-host"]
+        scope = {**scope, "headers": headers}
         if not refusal:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":

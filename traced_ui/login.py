@@ -131,8 +131,9 @@ def tokens_of(scope: Scope) -> list[str]:
     another program on this host may have set one of that name for another path."""
     headers = dict(scope.get("headers") or [])
     authorization = headers.get(b"authorization", b"").decode("latin-1")
-    if authorization.startswith("Bearer "):
-        return [authorization.removeprefix("Bearer ").strip()]
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return [token.strip()]
     return [value for name, value in cookies_of(scope) if name == COOKIE][:_MOST_TOKENS]
 
 

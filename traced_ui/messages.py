@@ -41,6 +41,8 @@ def guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*arguments: Any) -> Any:
         try:
             return handler(*arguments)
+        except gr.Error:  # of a handler that this one calls: a warning already
+            raise
         except Exception as error:
             raise _warning(error) from None
 

@@ -24,6 +24,8 @@ class Folders:
     exports: tuple[Path, ...]
     import_addresses: tuple[str, ...] = ()
     export_addresses: tuple[str, ...] = ()
+    #: The data folder, whose place no refusal tells.
+    data: Path | None = None
 
     @classmethod
     def named(
@@ -41,7 +43,9 @@ class Folders:
             if imports
             else (data_directory.resolve(),),
             _absolute(exports) or ((data_directory / "exports").resolve(),),
-            *addresses,
+            addresses[0],
+            addresses[1],
+            data_directory.resolve(),
         )
 
     def check_import(self, path: str | Path) -> Path:
@@ -49,13 +53,13 @@ class Folders:
         exists, or holds exports, and SettingsError if it is not a path."""
         resolved = typed_path(path)
         if not any(resolved.is_relative_to(folder) for folder in self.imports):
-            raise _refusal("import", path, self.imports)
+            raise self._refusal("import", path, self.imports)
         # Exports belong to those who started them: they may hold verdicts hidden from others.
         for folder in self.exports:
             if resolved.is_relative_to(folder) or folder.is_relative_to(resolved):
                 raise UnsafePath(
                     f"If login is enabled, exports are not imported from the page, and '{path}' "
-                    f"holds those in {folder}. Use the command line."
+                    "holds some. Use the command line."
                 )
         return resolved
 
@@ -65,16 +69,16 @@ class Folders:
         if kind == "export":
             out = str(arguments["out"])
             if is_address(out):
-                _check_address("export", out, self.export_addresses or self.exports)
+                self._check_address("export", out, self.export_addresses or self.exports)
             else:
                 resolved = typed_path(out)
                 if not any(folder in resolved.parents for folder in self.exports):
-                    raise _refusal("export", out, self.exports)
+                    raise self._refusal("export", out, self.exports)
                 checked["out"] = str(resolved)
         elif kind == "import":
             path = str(arguments["path"])
             if is_address(path):
-                _check_address("import", path, self.import_addresses or self.imports)
+                self._check_address("import", path, self.import_addresses or self.imports)
             elif is_hub_name(path):
                 checked["anonymous"] = True  # the token is the administrator's
             else:
@@ -83,21 +87,24 @@ class Folders:
                 checked["image_root"] = str(self.check_import(arguments["image_root"]))
         return checked
 
+    def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:
+        if not any(is_below(address, str(place)) for place in places):
+            raise self._refusal(what, address.partition("?")[0], places)
+
+    def _refusal(self, what: str, path: str | Path, places: Sequence[Path | str]) -> UnsafePath:
+        names = (
+            "the server's data folder"
+            if self.data is not None and isinstance(place, Path) and place.is_relative_to(self.data)
+            else str(place)
+            for place in places
+        )
+        return UnsafePath(
+            f"If login is enabled, {what}s from the page are limited to "
+            f"{', '.join(dict.fromkeys(names))}; '{path}' lies outside.",
+            terminal=f"The administrator can allow more folders with --{what}-root.",
+            page="The server's administrator can allow more folders.",
+        )
+
 
 def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
     return tuple(Path(folder).expanduser().resolve() for folder in folders)
-
-
-def _check_address(what: str, address: str, places: Sequence[Path | str]) -> None:
-    if not any(is_below(address, str(place)) for place in places):
-        raise _refusal(what, address.partition("?")[0], places)
-
-
-def _refusal(what: str, path: str | Path, folders: Sequence[Path | str]) -> UnsafePath:
-    folder_list = ", ".join(str(folder) for folder in folders)
-    return UnsafePath(
-        f"If login is enabled, {what}s from the page are limited to {folder_list}; '{path}' lies "
-        "outside.",
-        terminal=f"The administrator can allow more folders with --{what}-root.",
-        page="The server's administrator can allow more folders.",
-    )

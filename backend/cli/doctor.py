@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import db
 from backend import plugins
@@ -60,6 +61,7 @@ def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
 
 def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
     yield _disk(settings.data_directory)
+    yield _privacy(settings)
     yield from _plugins()
     if is_missing(settings.database_url):
         yield _no_database(settings)
@@ -88,6 +90,27 @@ def _disk(folder: Path) -> Finding:
             "disk", "warning", message, "Free some space, or verdicts can no longer be saved."
         )
     return Finding("disk", "ok", message)
+
+
+def _privacy(settings: Settings) -> Finding:
+    """Whether others on this machine can read verdicts and password hashes."""
+    folder = settings.data_directory
+    places = [folder, folder / "exports", *folder.glob("*.db*"), *folder.glob("*backup*")]
+    if settings.database is not None:
+        places += [Path(f"{settings.database}{end}") for end in ("", "-wal", "-shm")]
+    is_closed = folder.is_dir() and not folder.stat().st_mode & 0o007
+    readable = [
+        place for place in places
+        if place.exists() and place.stat().st_mode & 0o007
+        and not (is_closed and place.is_relative_to(folder))
+    ]  # fmt: skip
+    if not readable:
+        return Finding("privacy", "ok", "nobody else on this machine can read the data")
+    return Finding(
+        "privacy", "warning",
+        f"others on this machine can read {', '.join(map(str, readable))}",
+        f"Close them: chmod o-rwx {' '.join(quote(str(place)) for place in readable)}",
+    )  # fmt: skip
 
 
 def _plugins() -> Iterator[Finding]:

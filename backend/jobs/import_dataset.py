@@ -330,8 +330,8 @@ def check_source(path: str | Path, data_directory: Path) -> Path:
         source.is_relative_to(data / folder) for folder in _OWN_FOLDERS
     ):
         raise UnsafePath(
-            f"'{path}' contains the program's own data (database and caches in {data}). Move the "
-            "dataset to a folder of its own."
+            f"'{path}' contains the program's own data (database and caches). Move the dataset to "
+            "a folder of its own."
         )
     return source
 

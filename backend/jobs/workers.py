@@ -15,19 +15,22 @@ import multiprocessing
 import os
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.context import SpawnProcess
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from PIL import Image
 
 from backend.bundled import leave_at_once
+from backend.datasets.daemon_pool import DaemonPool
 from backend.engine import threads
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
 from backend.jobs.image_batches import open_ahead, open_pictures
@@ -88,23 +91,66 @@ def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices |
     return replace(AUTOMATIC, names=("cpu",) * (1 + max(0, further)))
 
 
-class _Starting(SpawnContext):
-    """Starts processes, not as forks: CUDA cannot be used in one, and threads of this process hold
-    locks. Knows those it has started."""
+class _Pool:
+    """Processes with a pipe each. A thread asks each one, and nobody waits for the threads: where a
+    process is killed in the middle of a batch or a result, its pipe ends, and with it the wait.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._processes: list[SpawnProcess] = []
+    `concurrent.futures` has one pipe for all batches and one for all results, whose other ends the
+    calling process holds too, so that its threads would wait for a process that was killed, and a
+    command that is done for its threads.
+    """
 
-    def Process(  # noqa: N802  # pyrefly: ignore[bad-override]  (a class, called alike)
-        self, *arguments: Any, **named: Any
-    ) -> SpawnProcess:
-        self._processes.append(SpawnProcess(*arguments, **named))
-        return self._processes[-1]
+    def __init__(
+        self, names: Sequence[str], settings: Settings, root: Path | None, prepared: Any,
+        polite: bool,
+    ) -> None:  # fmt: skip
+        # Not forks: CUDA cannot be used in one, and threads of this process hold locks.
+        context = multiprocessing.get_context("spawn")
+        ended, self._alive = context.Pipe(duplex=False)
+        self.processes: list[SpawnProcess] = []
+        self._idle: SimpleQueue[tuple[SpawnProcess, Connection]] = SimpleQueue()
+        for name in names:
+            connection, inner = context.Pipe()
+            arguments = inner, ended, replace(settings, device=name), root, prepared, polite
+            process = context.Process(target=_work_for, args=arguments)
+            process.start()
+            inner.close()
+            self.processes.append(process)
+            self._idle.put((process, connection))
+        ended.close()
+        self._threads = DaemonPool(len(names))
+        self._threads.__enter__()
 
-    @property
-    def started(self) -> list[SpawnProcess]:
-        return [process for process in self._processes if process.ident is not None]
+    def submit(self, task: Task[Q, R], batch: Sequence[Q]) -> "Future[R]":
+        """The task's result; WorkerGone if its process ended, which ends the others too."""
+        return self._threads.submit(self._ask, task, batch)
+
+    def _ask(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
+        process, connection = worker = self._idle.get()  # as many as threads
+        try:
+            connection.send((task, batch))
+            result, problem = connection.recv()
+        except (EOFError, OSError) as error:
+            process.join(_LOOK_EVERY)  # its status is known a moment later
+            for other in self.processes:
+                other.terminate()
+            raise WorkerGone("A worker process ended.") from error
+        finally:
+            self._idle.put(worker)
+        if problem is not None:
+            raise problem
+        return result
+
+    def end(self) -> None:
+        """End the processes now."""
+        self._alive.close()
+        for process in self.processes:
+            process.kill()  # also those that are stopped, and cannot notice
+        self._threads.__exit__()
+
+
+class WorkerGone(Exception):
+    """The process of a worker ended before it returned a result."""
 
 
 class Workers:
@@ -127,9 +173,7 @@ class Workers:
         names = self._devices.names
         self._takes_part = all(name.startswith("cpu") for name in names)
         self._names = names[1:] if self._takes_part else names
-        self._pool: ProcessPoolExecutor | None = None
-        self._alive: Connection | None = None
-        self._context = _Starting()
+        self._pool: _Pool | None = None
         #: Looks in a row that found a process stopped, by its id.
         self._looks: dict[int, int] = {}
         self._was_stopped = False
@@ -139,13 +183,8 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         """End the processes now; their unfinished batches are computed again on resuming."""
-        if self._alive is not None:
-            self._alive.close()
-        for process in self._context.started:
-            process.kill()  # also those that are stopped, and cannot notice
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = self._alive = None
+            self._pool.end()
 
     @property
     def device(self) -> str:
@@ -192,13 +231,13 @@ class Workers:
 
     def _submit(self, task: Task[Q, R], batch: Sequence[Q]) -> "Future[R]":
         if self._pool is None:
-            self._pool = self._begin()
-        try:
-            return self._pool.submit(_work, task, batch)
-        except BrokenProcessPool as problem:  # since the last result
-            future: Future[R] = Future()
-            future.set_exception(problem)
-            return future
+            scorer, settings = self.engine.scorer, self.engine.settings
+            self._pool = _Pool(self._names, settings, self.root, scorer.prepared, self._takes_part)
+        return self._pool.submit(task, batch)
+
+    @property
+    def _processes(self) -> Sequence[SpawnProcess]:
+        return self._pool.processes if self._pool is not None else ()
 
     def _finished(
         self, task: Task[Q, R], waiting: dict["Future[R]", Sequence[Q]], block: bool = True
@@ -209,7 +248,7 @@ class Workers:
             try:
                 result = future.result()
             except Exception as problem:
-                if not (isinstance(problem, BrokenProcessPool) or is_out_of_memory(problem)):
+                if not (isinstance(problem, WorkerGone) or is_out_of_memory(problem)):
                     raise
                 if not self._devices.automatic:
                     raise self._why_ended(problem) from problem
@@ -230,7 +269,7 @@ class Workers:
 
     def _end_stopped(self) -> None:
         """End processes that were stopped during the last minute, so that the pool breaks."""
-        stopped = [process for process in self._context.started if _is_stopped(process)]
+        stopped = [process for process in self._processes if _is_stopped(process)]
         self._looks = {process.ident or 0: self._looks.get(process.ident or 0, 0) + 1
                        for process in stopped}  # fmt: skip
         if any(looks >= MOST_LOOKS_AT_A_STOPPED for looks in self._looks.values()):
@@ -242,7 +281,7 @@ class Workers:
         """The error to raise, with what is known about the end of a process."""
         which = f"A worker on one of {', '.join(self._devices.names)}"
         again = "Finished work is kept; run again to resume"
-        if not isinstance(problem, BrokenProcessPool):
+        if not isinstance(problem, WorkerGone):
             return OutOfMemory(
                 f"{which} needs more than there is ({str(problem).rstrip('.') or 'memory'}). "
                 f"{again} with fewer devices."
@@ -252,10 +291,10 @@ class Workers:
                 f"{which} was stopped by another program (SIGSTOP) for "
                 f"{MOST_LOOKS_AT_A_STOPPED * _LOOK_EVERY:.0f} seconds, and was ended. {again}."
             )
-        for process in self._context.started:  # a crash is known to the pool before its status is
+        for process in self._processes:  # a crash is known to the pool before its status is
             process.join(_LOOK_EVERY)
-        # Those that are left when one ends are terminated by the pool.
-        codes = {code for process in self._context.started if (code := process.exitcode)}
+        # Those that are left when one ends are terminated.
+        codes = {code for process in self._processes if (code := process.exitcode)}
         code = min(codes - {-signal.SIGTERM} or codes, default=-signal.SIGKILL)
         if code == -signal.SIGKILL:
             return OutOfMemory(
@@ -264,18 +303,6 @@ class Workers:
             )
         how = f"by the signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         return WorkerEnded(f"{which} ended {how}. {again}.")
-
-    def _begin(self) -> ProcessPoolExecutor:
-        context = self._context
-        free = context.Queue()
-        for name in self._names:
-            free.put(name)
-        ended, self._alive = context.Pipe(duplex=False)
-        engine = self.engine
-        arguments = (
-            ended, free, engine.settings, self.root, engine.scorer.prepared, self._takes_part,
-        )  # fmt: skip
-        return ProcessPoolExecutor(len(self._names), context, _begin, arguments)
 
 
 def _is_stopped(process: SpawnProcess) -> bool:
@@ -295,25 +322,41 @@ def _opened(root: Path | None, batch: Sequence[Any]) -> Opened:
 
 # ---------------------------------------------------------------------- in the other processes
 
-#: The engine and the picture folder of this process, once it is initialised.
-_loaded: list[tuple[Engine, Path | None]] = []
 
-
-def _begin(
+def _work_for(
+    connection: Connection,
     ended: Connection,
-    free: "multiprocessing.Queue[str]",
     settings: Settings,
     root: Path | None,
     prepared: Any,
     polite: bool,
 ) -> None:
+    """Answer each (task, batch) with (result, None) or (None, what was raised)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the calling process, which ends this
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
     if polite and hasattr(os, "nice"):
         os.nice(_NICENESS)
-    engine = Engine(replace(settings, device=free.get()))
+    engine = Engine(settings)
     engine.scorer.take_over(prepared)
-    _loaded.append((engine, root))
+    with suppress(EOFError, OSError):
+        while True:
+            task, batch = connection.recv()
+            try:
+                answer = ForkingPickler.dumps((task(engine, batch, _opened(root, batch)), None))
+            except Exception as problem:
+                answer = _pickled(problem)
+            connection.send_bytes(answer)
+
+
+def _pickled(problem: Exception) -> Any:
+    """An answer with an exception, or with its text if it cannot be sent."""
+    problem.add_note(f"In a worker process:\n{traceback.format_exc()}")
+    try:
+        answer = ForkingPickler.dumps((None, problem))
+        ForkingPickler.loads(answer)
+    except Exception:
+        return ForkingPickler.dumps((None, RuntimeError(f"{type(problem).__name__}: {problem}")))
+    return answer
 
 
 def _end_with(ended: Connection) -> None:
@@ -322,8 +365,3 @@ def _end_with(ended: Connection) -> None:
     with suppress(EOFError, OSError):
         ended.recv()
     leave_at_once()
-
-
-def _work(task: Task[Q, R], batch: Sequence[Q]) -> R:
-    engine, root = _loaded[0]
-    return task(engine, batch, _opened(root, batch))

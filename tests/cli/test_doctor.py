@@ -130,3 +130,11 @@ def test_a_database_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     )
     assert states(report)["database"] == "problem"
     assert states(report)["embedded models"] == "ok", "the rest is looked at all the same"
+
+
+def test_what_others_can_read_is_reported(settings: Settings) -> None:
+    folder = settings.data_directory
+    folder.chmod(0o755)
+    assert states(examine(settings))["privacy"] == "warning"
+    folder.chmod(0o700)
+    assert states(examine(settings))["privacy"] == "ok"

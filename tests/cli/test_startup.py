@@ -12,6 +12,7 @@ from backend.settings import load_settings
 from backend.version import VERSION
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
+from tests.fixtures import programs
 from tests.tree import chain_to
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,3 +124,33 @@ def test_the_package_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "traced_curator", "--version"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == VERSION
+
+
+def test_a_command_that_is_done_says_what_it_waits_for_and_ends(tmp_path: Path) -> None:
+    program = (
+        "import app, threading, time\n"
+        "app.PATIENCE = 0.1\n"
+        "threading.Thread(target=time.sleep, args=(500,), name='a library').start()\n"
+        "app.sys.argv = ['app.py', 'progress', 'nothing']\n"
+        "app.run()\n"
+    )
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path)}
+    status, _, reported = programs.run(["-c", program], environment)
+    assert status == 3
+    assert "a library" in reported
+
+
+@pytest.mark.parametrize(("umask", "modes"), [(0o022, (0o700, 0o600)), (0o002, (0o770, 0o660))])
+def test_what_is_written_is_nobody_elses(
+    tmp_path: Path, umask: int, modes: tuple[int, int]
+) -> None:
+    malformed(tmp_path / "pairs")
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    program = f"import os, app; os.umask({umask}); app.run()"
+    for command in (["import", str(tmp_path / "pairs")], ["export", "pairs", str(tmp_path / "o")]):
+        status, _, reported = programs.run(["-c", program, *command], environment)
+        assert status == 0, reported
+    places = [*(tmp_path / "state").rglob("*"), tmp_path / "o", *(tmp_path / "o").rglob("*")]
+    assert places
+    for place in places:
+        assert place.stat().st_mode & 0o777 & ~modes[not place.is_dir()] == 0, place

@@ -1,11 +1,11 @@
 """Several processes on one machine compute the same scores as one, and none is left running."""
 
+import itertools
 import os
 import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +15,9 @@ import pytest
 
 from backend.cli.score import _where
 from backend.engine.scoring.loading import choose_devices
-from backend.errors import SettingsError
+from backend.errors import OutOfMemory, SettingsError
 from backend.jobs import workers
-from backend.jobs.workers import AUTOMATIC, Devices, Opened, Workers
+from backend.jobs.workers import AUTOMATIC, Devices, Opened, WorkerGone, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
@@ -26,6 +26,7 @@ from db.queries.pairs import PairCaption
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.sizes import Sizes
+from tests.jobs import ended_pools
 from tests.jobs.opening import QUICK_CLIP, OpenWorkspace
 
 PAIRS = 16
@@ -90,10 +91,10 @@ class _Ended:
 
     def submit(self, *_: object) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_exception(BrokenProcessPool("terminated abruptly"))
+        future.set_exception(WorkerGone())
         return future
 
-    def shutdown(self, **_: object) -> None:
+    def end(self) -> None:
         pass
 
 
@@ -113,7 +114,7 @@ def _without_models() -> Any:
 def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
+    monkeypatch.setattr(workers, "_Pool", _Ended)
     nobody_asked = Devices(("cpu", "cpu", "cpu"), automatic=True)
     with Workers(_without_models(), tmp_path, nobody_asked) as several:
         done = [caption for _, made in several.map(_named, _batches(9)) for caption in made]
@@ -155,3 +156,37 @@ def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> N
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     assert not psutil.wait_procs([worker], timeout=200)[1]
+
+
+def end_pools(count: int) -> None:
+    """A program that ends so many pools in the middle of large batches, and itself, while another
+    wants the processor too."""
+    busy = programs.start(["-c", "while True: pass"], os.environ)
+    try:
+        command = ["-m", "tests.jobs.ended_pools", str(count)]
+        status, printed, reported = programs.run(command, os.environ)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert (status, printed) == (0, "ended\n"), reported
+
+
+def test_a_program_ends_whatever_its_workers_were_doing() -> None:
+    end_pools(2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="tells what a process has written")
+def test_a_worker_that_dies_while_it_sends_its_result_is_noticed() -> None:
+    """With one pipe for all results, whose other end this process holds, nothing ends the wait."""
+    endless = (["dog"] for _ in itertools.count())
+    with (
+        Workers(_without_models(), None, Devices(("cpu", "cpu"))) as several,
+        pytest.raises(OutOfMemory),
+    ):
+        list(several.map(ended_pools.die_while_sending, endless))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(7200)
+def test_a_program_ends_two_hundred_pools() -> None:
+    end_pools(200)

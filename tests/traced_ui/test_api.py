@@ -278,3 +278,25 @@ def test_a_pair_handed_out_is_not_handed_to_another(workspace: Workspace, team: 
     assert ada.post("datasets/1/next").json()["id"] == first
     other = ada.post("datasets/1/next", headers=ben).json()
     assert other is None or other["id"] != first
+
+
+def test_http_is_read_as_it_is_written(
+    team: Callable[[str], TestClient], workspace: Workspace
+) -> None:
+    """Schemes in any case, If-Match as `*` and as a list, HEAD wherever there is GET."""
+    client = team("review")
+    client.headers["Authorization"] = client.headers["Authorization"].replace("Bearer", "bEARER")
+    row = client.get("datasets/1/queue").json()["pairs"][0]
+    place = f"pairs/{row['id']}"
+    other = '"999-0123456789abcdef"'
+    body = {"verdict": "correct"}
+    for match, status in ((f'{other}, "8-0123456789abcdef"', 412), ("*, x", 422), ("*", 200)):
+        answer = client.put(f"{place}/verdict", json=body, headers={"If-Match": match})
+        assert answer.status_code == status, (match, answer.text)
+    tag = client.get(place).headers["ETag"]
+    answer = client.put(f"{place}/verdict", json=body, headers={"If-Match": f"{other}, W/{tag}"})
+    assert answer.status_code == 200
+    for path in ("datasets", place, "jobs", "datasets/1/queue"):
+        head = client.head(path)
+        assert (head.status_code, head.content) == (200, b"")
+    assert client.head("pairs/999999").status_code == 404

@@ -136,9 +136,11 @@ def test_import_and_export_work_inside_their_folders(team: Workspace, tmp_path: 
 def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> None:
     workspace = opened(tmp_path)
     create_app(workspace, None, login=True)
-    with pytest.raises(UnsafePath):
-        workspace.jobs.start("import", None, path=str(secret(tmp_path / "private")))
     state = tmp_path / "state"
+    for place in (secret(tmp_path / "private"), state / "exports", tmp_path):
+        with pytest.raises(UnsafePath) as refused:
+            workspace.jobs.start("import", None, path=str(place))
+        assert str(state) not in str(refused.value).replace(f"'{place}'", "")
     with pytest.raises(UnsafePath):
         workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(state / "thumbnails"))
     started = workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))

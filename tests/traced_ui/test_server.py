@@ -3,12 +3,15 @@
 import io
 from pathlib import Path
 
+import gradio as gr
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from backend.errors import SettingsError
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
+from traced_ui.messages import guarded
 from traced_ui.server import create_app
 
 
@@ -111,3 +114,22 @@ def test_an_upload_without_a_file_is_explained(client: TestClient) -> None:
     refused = client.post("/gradio_api/upload", files={"files": (None, b"text")})
     assert refused.status_code == 422
     assert refused.json()["detail"][0]["problem"] == "Not a file."
+
+
+def test_a_name_that_a_client_claims_is_not_repeated(workspace: Workspace) -> None:
+    client = TestClient(create_app(workspace, 1), base_url="http://127.0.0.1")
+    for path in ("/config", "/"):
+        answer = client.get(path, headers={"X-Forwarded-Host": "evil.example"})
+        assert answer.status_code == 200
+        assert "evil.example" not in answer.text
+    assert client.get("/").headers["Cache-Control"] == "private, no-cache"
+
+
+def test_a_handler_that_calls_another_shows_its_warning_unchanged() -> None:
+    def refuse() -> None:
+        raise SettingsError("Choose a dataset.")
+
+    with pytest.raises(gr.Error) as warning:
+        guarded(guarded(refuse))()
+    assert "Choose a dataset." in str(warning.value.message)
+    assert "Markup" not in str(warning.value.message)
