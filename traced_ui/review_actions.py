@@ -864,7 +864,9 @@ class OpenPage:
         """The head of the queue: the first pair that no other curator has on screen."""
         if not self.is_team:
             return self.review.first_pair(self.filter())
-        pair = self.workspace.accounts.claim_first(self.filter(), self.author, self.state.held)
+        # The filter of a list does not leave out what others hold, and that cannot be claimed.
+        filter = replace(self.filter(), reader=self.author)
+        pair = self.workspace.accounts.claim_first(filter, self.author, self.state.held)
         if pair is not None:
             self._record_claim(pair)
         return pair

@@ -311,7 +311,17 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         because=_because(view),
         is_sampled=is_sampled,
         mixed_every=MIXED_EVERY,
+        opinions=_opinions(view),
     )  # fmt: skip
+
+
+def _opinions(view: PairView) -> list[tuple[str, str]]:
+    """What each curator says about the pair, if they disagree: (name, verdict as listed)."""
+    latest = {act.author: act for act in view.history}
+    judged = [(name, act) for name, act in latest.items() if act.decision]
+    if len({(act.decision, act.corrected_caption) for _, act in judged}) < 2:
+        return []
+    return [(name, _after(act)) for name, act in judged]
 
 
 #: What a row of the queue shows of the column that orders it; p is always shown.

@@ -68,6 +68,21 @@ def test_nothing_covers_picture_caption_or_chart(page: Page, size: tuple[int, in
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (720, 450), (390, 844)], ids=str)
+def test_verdicts_are_in_view_and_a_desktop_does_not_scroll(
+    page: Page, size: tuple[int, int]
+) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.evaluate("scrollTo(0, 0)")
+    for button in page.locator("#traced-stage .verdicts button").all():
+        box = button.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= size[1]
+    if size[0] > 1000:
+        assert page.evaluate("document.scrollingElement.scrollHeight") == size[1]
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+
 def test_a_suggestion_that_is_folded_is_shown_before_it_can_be_accepted(
     page: Page, site: Site
 ) -> None:

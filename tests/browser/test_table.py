@@ -105,3 +105,12 @@ def test_a_table_is_sorted_edited_and_copied(page: Page) -> None:
     expect(edited).to_be_in_viewport()
     page.keyboard.press("z")
     expect(page.locator("#traced-toast")).to_contain_text("Undone")
+
+
+def test_ctrl_a_takes_every_row_also_those_not_loaded_yet(page: Page) -> None:
+    page.locator("#traced-queue [data-filter=review]").select_option("all")
+    page.wait_for_url(re.compile("review=all"))
+    page.locator(".tool-table").click()
+    expect(page.locator("#traced-stage tr.pick").first).to_be_visible()
+    page.keyboard.press("Control+a")
+    expect(page.locator("[data-count]")).to_have_text(f"{PAIRS} selected")

@@ -302,3 +302,12 @@ def test_words_that_the_other_captions_contradict_are_named(page: Page) -> None:
     page.workspace.review.decide(red_one, page.view(red_one).version, "drop")
     page.send("open", target=others[0])
     assert "differently" not in page.shown["steps"]
+
+
+def test_what_a_colleague_holds_is_left_out_of_what_is_to_be_decided_only(
+    workspace: Workspace,
+) -> None:
+    ada = Page(workspace, curator="Ada")
+    row = f'id="row-{ada.pair}"'
+    assert row not in Page(workspace, curator="Ben").shown["queue"]
+    assert row in Page(workspace, curator="Ben", review="all").shown["queue"]

@@ -10,7 +10,8 @@ from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.learning_texts import FEWEST_FOR_LEVEL
-from tests.traced_ui.samples import classifiers, pair, suggestion, trajectory
+from backend.review.views import VerdictView
+from tests.traced_ui.samples import NOW, classifiers, pair, suggestion, trajectory
 from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
@@ -167,3 +168,11 @@ def test_a_candidate_is_recommended_if_pairs_drawn_at_random_support_it(
 def test_an_invalid_region_is_refused(line: object) -> None:
     with pytest.raises(SettingsError, match="not a region"):
         picture_map._line(line)
+
+
+def test_what_each_curator_says_is_shown_if_they_disagree() -> None:
+    acts = [VerdictView("correct", None, "Ada", NOW), VerdictView("drop", None, "Ben", NOW)]
+    shown = review_page.stage(replace(pair("a dog"), history=tuple(acts)))
+    assert "Ada: " in shown
+    assert "Ben: " in shown
+    assert "Ada: " not in review_page.stage(replace(pair("a dog"), history=(acts[0],)))

@@ -31,6 +31,7 @@ def test_pictures_are_served_by_id_in_two_sizes(client: TestClient, served: Work
     with Image.open(io.BytesIO(small.content)) as image:
         assert max(image.size) <= 104
     assert client.get(f"/pictures/{pair}").status_code == 200
+    assert client.head(f"/pictures/{pair}").status_code == 200
 
 
 @pytest.mark.parametrize(
