@@ -105,14 +105,17 @@ def dataset_card(
     return "\n".join(lines)
 
 
-def finished_card(card: str, files: Mapping[str, str | list[str]], changes: Changes) -> str:
+def finished_card(
+    card: str, files: Mapping[str, str | list[str]], changes: Changes, version: str
+) -> str:
     """Complete the card with what is known only after writing.
 
-    `files`: file patterns by split, which loaders of the Hugging Face Hub use.
+    `files`: file patterns by split, which loaders of the Hugging Face Hub use; `version`: three
+    numbers, as in "1.2.3", which tell those loaders that the content changed.
     """
     opening = "---\n"
     if files and card.startswith(opening):
-        lines = ["configs:", "- config_name: default", "  data_files:"]
+        lines = ["configs:", "- config_name: default", f"  version: {version}", "  data_files:"]
         for split, pattern in sorted(files.items()):
             lines += [f"  - split: {json.dumps(split)}", f"    path: {json.dumps(pattern)}"]
         card = opening + "\n".join(lines) + "\n" + card.removeprefix(opening)

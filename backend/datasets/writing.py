@@ -6,6 +6,8 @@ is replaced only if it is an earlier export.
 """
 
 import glob
+import hashlib
+import json
 import logging
 import os
 import shutil
@@ -69,9 +71,11 @@ def write_dataset(
         writer = resolve_name(f"backend.datasets.{EXPORT_FORMATS[format].writer}")
         number: int = writer(clean, target)
         whole = card if isinstance(card, str) else card()
-        text = finished_card(whole, target.files, target.changes)
+        (part / "README.md").unlink(missing_ok=True)  # left by an export interrupted from here on
+        sums = export_folder.digests(part)
+        text = finished_card(whole, target.files, target.changes, _version_of(out, sums))
         (part / "README.md").write_text(text, encoding="utf-8")
-        export_folder.write_checksums(part)
+        export_folder.write_checksums(part, export_folder.digests(part, known=sums))
         if out.exists():
             export_folder.check_free(out, part)
         _put_in_place(part, out)
@@ -85,6 +89,17 @@ def write_dataset(
             shutil.rmtree(part, ignore_errors=True)
         raise
     return number
+
+
+def _version_of(out: Path, sums: Mapping[str, str]) -> str:
+    """A version, as in "1.2.3", that only an export of this content to this place has.
+
+    `datasets` caches what it reads from a folder with a card by the folder's last name, the card's
+    list of files and its version, and not by the files. What it caches holds absolute paths.
+    """
+    content = json.dumps([str(out), sorted(sums.items())])
+    digest = hashlib.sha256(content.encode()).digest()
+    return ".".join(str(int.from_bytes(digest[start : start + 3])) for start in (0, 3, 6))
 
 
 def _not_written(out: Path, problem: OSError) -> ExportError:
