@@ -128,7 +128,7 @@ def finished_card(
 
 def _changes_in_words(changes: Changes) -> list[str]:
     sentences = [
-        f"The source's column {_code(old)} is called {_code(new)}."
+        f"The source's column {code(old)} is called {code(new)}."
         for old, new in sorted(changes.renamed.items())[:_MOST_NAMES]
     ]
     if changes.not_json:
@@ -148,12 +148,12 @@ def _changes_in_words(changes: Changes) -> list[str]:
 
 
 def _names(names: set[str]) -> str:
-    codes = [_code(name) for name in sorted(names)]
+    codes = [code(name) for name in sorted(names)]
     more = f" and {len(codes) - _MOST_NAMES} more" if len(codes) > _MOST_NAMES else ""
     return ", ".join(codes[:_MOST_NAMES]) + more + "."
 
 
-def _code(name: str) -> str:
+def code(name: str) -> str:
     """A column's name as Markdown code; backticks in it are replaced."""
     return "`" + " ".join(name.replace("`", "'").split()) + "`"
 

@@ -27,13 +27,13 @@ _MARKED = "Written by TRACED Curator. Safe to overwrite by it.\n"
 log = logging.getLogger(f"traced.{__name__}")
 
 
-def digests(folder: Path, known: Mapping[str, str] | None = None) -> dict[str, str]:
-    """SHA-256 of each file of an export, in hexadecimal digits, by name. `known`: those that need
+def digests(folder: Path, earlier: Mapping[str, str] | None = None) -> dict[str, str]:
+    """SHA-256 of each file of an export, in hexadecimal digits, by name. `earlier`: those that need
     not be computed again."""
-    known = known or {}
+    earlier = earlier or {}
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
                    if path.is_file() and path not in (folder / MARK, folder / SUMS))  # fmt: skip
-    return {name: known.get(name) or _digest(folder / name) for name in names}
+    return {name: earlier.get(name) or _digest(folder / name) for name in names}
 
 
 def write_checksums(folder: Path, sums: Mapping[str, str]) -> None:

@@ -6,14 +6,15 @@ each split; otherwise splits are inferred from folder and file names. Both follo
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from backend.datasets.cells import shown
-from backend.datasets.read_options import where_to_state
+from backend.datasets.read_options import is_hidden, where_to_state
 from backend.datasets.regular_files import open_within, read_within
+from backend.datasets.splits import splits_of
 from backend.errors import DatasetFormatError, DatasetNotFound, UnsafePath
 
 #: Distinguishes the name of a Hub dataset from a path.
@@ -95,14 +96,25 @@ def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None
 
 
 def found_files(folder: Path) -> SourceTables | None:
-    """Files and splits inferred from file and folder names, as by `load_dataset(folder)`; None if
-    there are no data files."""
-    from datasets.data_files import get_data_patterns
-
-    try:
-        return _files(folder, get_data_patterns(folder.as_posix()), is_listed=False)
-    except FileNotFoundError:
+    """The files of the most common type below the folder, and the splits that their names and
+    folders state; None if there are no data files."""
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
+    names = [name for name, path in paths.items()
+             if not is_hidden(name) and path.name not in _ABOUT and path.is_file()]  # fmt: skip
+    kind = _kind_of(map(PurePosixPath, names))
+    tables = [name for name in names if paths[name].suffix.lower() in kind]
+    if not tables:
         return None
+    splits = splits_of(tables)
+    return SourceTables(
+        [paths[name] for name in tables], {paths[name]: split for name, split in splits.items()}
+    )
+
+
+def _kind_of(files: Iterable[PurePath]) -> tuple[str, ...]:
+    """The endings of the most common type of tables among files; () if none is a table."""
+    endings = {file.suffix.lower() for file in files}
+    return next((kind for kind in _KINDS if not endings.isdisjoint(kind)), ())
 
 
 def check_pointer(table: Path, folders: Sequence[Path]) -> None:
@@ -175,9 +187,7 @@ def _by_split(folder: Path, data_files: Any, data_dir: Any) -> dict[str, list[st
     return dict(sanitize_patterns(data_files)) if data_files is not None else {}
 
 
-def _files(
-    folder: Path, by_split: dict[str, list[str]], is_listed: bool = True
-) -> SourceTables | None:
+def _files(folder: Path, by_split: dict[str, list[str]]) -> SourceTables | None:
     from datasets.data_files import resolve_pattern
 
     splits: dict[Path, str] = {}
@@ -187,8 +197,6 @@ def _files(
             try:
                 names = resolve_pattern(pattern, folder.as_posix())
             except FileNotFoundError:
-                if not is_listed:
-                    continue
                 raise DatasetFormatError(
                     f"'README.md' lists '{shown(pattern)}' for '{shown(str(split))}', and there "
                     "is no such file. Is the clone complete?"
@@ -196,7 +204,7 @@ def _files(
             for name in sorted(names):
                 splits.setdefault(Path(name), str(split))
     data = [p for p in splits if p.name not in _ABOUT]
-    kind = next((k for k in _KINDS if any(p.suffix.lower() in k for p in data)), ())
+    kind = _kind_of(data)
     tables = [p for p in data if p.suffix.lower() in kind]
     if not tables:
         return None

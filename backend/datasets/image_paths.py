@@ -11,11 +11,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from backend.datasets.cells import shown
-from backend.datasets.containers import SEPARATOR, ImageFile, Member
+from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of
+from backend.datasets.splits import SplitFolders
 
 _MOST_FOLDERS = 10_000
 #: Names in a folder beyond which no similar one is looked for, and missing files with a hint.
@@ -27,12 +28,19 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 class ImagePaths:
     """Pictures of one table. `folders`: which its paths may be relative to, the likeliest first;
-    `note` is called with what was done to paths of other systems."""
+    `note` is called with what was done to paths of other systems. `state_splits`: the pictures'
+    folders state their splits, as in an image folder."""
 
     def __init__(
-        self, root: Path, folders: Iterable[Path], note: Callable[[str], None] = lambda _: None
+        self,
+        root: Path,
+        folders: Iterable[Path],
+        note: Callable[[str], None] = lambda _: None,
+        state_splits: bool = False,
     ) -> None:
         self._root, self._note = root, note
+        self._state_splits = state_splits
+        self._splits = SplitFolders(())
         self._folders = list(dict.fromkeys(folders))
         self._folder = next((f for f in self._folders if f.is_relative_to(root)), root)
         #: What paths of another machine begin with, instead of `_folder`.
@@ -44,7 +52,10 @@ class ImagePaths:
 
     def learn(self, paths: Iterable[str]) -> None:
         """Choose the folder, and the prefix of another machine, by the paths of some rows."""
-        names = [name.partition(SEPARATOR)[0] for name in paths if "\0" not in name][:_SAMPLE]
+        names = [name.partition(SEPARATOR)[0] for name in paths if "\0" not in name]
+        if self._state_splits:
+            self._splits = SplitFolders(PurePosixPath(name).parent for name in names)
+        del names[_SAMPLE:]
         if len(self._folders) > 1:
             counts = [sum(self._is_there(f / name) for name in names) for f in self._folders]
             if max(counts):
@@ -81,6 +92,13 @@ class ImagePaths:
         else:
             path = self._inside(self._folder / name)
         return Member(path, inner) if path is not None and separator else path
+
+    def split_of(self, picture: ImageFile) -> str:
+        """The split that the picture's folder states; "" if none."""
+        path = file_of(picture)
+        if not self._state_splits or not path.is_relative_to(self._folder):
+            return ""
+        return self._splits.of(path.relative_to(self._folder).parent)
 
     def embedded(self, folder: Path, address: str) -> ImageFile | None:
         """The picture at the address of a container in `folder`; None if that is outside."""

@@ -25,6 +25,8 @@ CAPTIONS = (".txt", ".caption", ".text", ".cap")
 #: Tables whose lines are text.
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 TABLES = (*TEXT_TABLES, ".parquet")
+#: Files of which a dataset usually has several.
+SHARDS = (".tar", ".parquet", ".arrow")
 #: Every file that is a source by itself.
 SOURCES = (*TABLES, ".json", ".tar", ".zip", ".arrow")
 

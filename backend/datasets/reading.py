@@ -45,17 +45,19 @@ from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import DETECTED, SOURCES, ReadOptions
+from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ReadOptions
 from backend.datasets.regular_files import typed_path
-from backend.datasets.shards import split_of, tar_rows, zip_rows
+from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
     METADATA,
     image_folders,
     not_a_table,
     root_of,
+    splits_below,
     tables_of,
 )
+from backend.datasets.splits import split_of_shard
 from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
@@ -214,7 +216,10 @@ class DatasetReader:
             )
         rows = plain_rows(rows, self.options.caption_column)
         folders = image_folders(table, self.root, self.options.image_root is not None)
-        paths = ImagePaths(self.root, folders, lambda note: self._note(f"'{name}': {note}"))
+        paths = ImagePaths(
+            self.root, folders, lambda note: self._note(f"'{name}': {note}"),
+            state_splits=table.name in METADATA,
+        )  # fmt: skip
         # The columns are those of all the first rows together: in JSONL a row may lack some, which
         # is reported for that row.
         head = _head_of(rows)
@@ -321,11 +326,10 @@ class DatasetReader:
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
                 "Leave out the largest"
             )
-        split = (
-            _of_column(text_of, row.values, columns.split)
-            if columns.split
-            else self._split_of(table)
-        )
+        if columns.split in row.values:
+            split = _of_column(text_of, row.values, columns.split)
+        else:
+            split = row.split or self._split_of(table) or paths.split_of(path)
         if problem := text_problem(split):
             raise BadCell(f"The split '{shown(split)}': {problem}")
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
@@ -352,14 +356,10 @@ class DatasetReader:
             yield _Candidate(pair, path_text, guess if is_weak else "", paths)
 
     def _split_of(self, table: Path) -> str:
-        """The split of a table: for shards and subfolders with metadata files, inferred from the
-        name of the shard or its folder; "" if unknown."""
-        if table in self.source.splits:
-            return self.source.splits[table]
-        ending = table.suffix.lower()
-        shard = ending == ".arrow" or (ending == ".parquet" and len(self.source.tables) > 1)
-        inner = table.name in METADATA and table.parent != self.root
-        return split_of(table) or "" if shard or inner else ""
+        """The split of a table or a shard; "" if unknown."""
+        if split := self.source.splits.get(table):
+            return split
+        return split_of_shard(table) if table.suffix.lower() in SHARDS else ""
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
         problem = Problem(file, row, kind, message, shown(id, LONGEST_ID))
@@ -410,7 +410,7 @@ def read_dataset(
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
         raise DatasetFormatError(not_a_table(path))
     else:
-        source, root = SourceTables([path]), root_of(path)
+        source, root = SourceTables([path], splits_below(path.parent, [path])), root_of(path)
     if options.image_root is not None:
         root = typed_path(options.image_root)
         if not os.path.isdir(root):

@@ -6,11 +6,12 @@
   standard first: XMP `dc:description`, IPTC `Caption/Abstract` (2:120), EXIF `ImageDescription`,
   Windows' `XPComment` and `XPTitle`, and a PNG's `Description` text.
 
-Subfolders are read too; one named train, validation or test is a split.
+Subfolders are read too, and those that are named like splits are splits.
 """
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,7 +26,7 @@ from backend.datasets.export_row import MARK
 from backend.datasets.images import opened_image
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
-from backend.datasets.shards import named_split
+from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
 
 _IPTC_CAPTION = (2, 120)
@@ -124,7 +125,9 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
     row number is the position in that order. `uncaptioned`: an image without a caption is no
     problem."""
     number = 0
+    splits = _splits(folder)
     for place, names in _folders(folder):
+        split = splits.of(place.relative_to(folder))
         captions, metadata = _owners(names, CAPTIONS), _owners(names, (".json",))
         beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
         for kind, owners in enumerate((captions, metadata)):
@@ -140,7 +143,8 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
             else:
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
-                yield _row(number, place, picture, caption, json_file, folder, texts, uncaptioned)
+                row = _row(number, place, picture, caption, json_file, folder, texts, uncaptioned)
+                yield replace(row, split=split)
         for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
             number += 1
             stem = PurePosixPath(name).stem
@@ -196,10 +200,12 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
     """One row per image, with the caption embedded in the file. The first field that contains one
     is used (see `image_texts`), the others become columns."""
     number = 0
+    splits = _splits(folder)
     for place, names in _folders(folder):
+        split = splits.of(place.relative_to(folder))
         for name in sorted(name for name in names if _is_image(name)):
             number += 1
-            values = _known(place, name, folder)
+            file_name = (place / name).relative_to(folder).as_posix()
             try:
                 captions = captions_in(place / name)
             except ImageError as problem:
@@ -208,13 +214,13 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
             if not captions:
                 yield TableRow(
                     number, None,
-                    f"'{shown(values['file_name'])}' has no caption in its XMP, IPTC, EXIF or PNG "
-                    "text.",
+                    f"'{shown(file_name)}' has no caption in its XMP, IPTC, EXIF or PNG text.",
                 )  # fmt: skip
                 continue
             caption = next(iter(captions.values()))
             others = {key: text for key, text in captions.items() if text != caption}
-            yield TableRow(number, {**others, **values, "caption": caption})
+            values = {**others, "file_name": file_name, "caption": caption}
+            yield TableRow(number, values, split=split)
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
@@ -236,10 +242,10 @@ def _is_caption(name: str) -> bool:
     return path.suffix.lower() in CAPTIONS and path.stem.lower() not in _NO_CAPTIONS
 
 
-def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
-    path = (place / name).relative_to(folder).as_posix()
-    split = named_split(path.partition("/")[0]) if "/" in path else None
-    return {"file_name": path, **({"split": split} if split else {})}
+def _splits(folder: Path) -> SplitFolders:
+    """The splits of the folders with pictures."""
+    places = (place for place, names in _folders(folder) if any(map(_is_image, names)))
+    return SplitFolders(place.relative_to(folder) for place in places)
 
 
 def _row(
@@ -247,7 +253,7 @@ def _row(
     texts: TextReader, uncaptioned: bool,
 ) -> TableRow:  # fmt: skip
     """The row of a picture; `caption` and `metadata`: the names of its files, "" without one."""
-    values = _known(place, picture, folder)
+    file_name = (place / picture).relative_to(folder).as_posix()
     more: dict[str, Any] = {}
     file = metadata
     try:
@@ -268,12 +274,11 @@ def _row(
         return TableRow(number, None, f"'{shown(file or metadata)}' cannot be read: {reason}.")
     if not any(key.strip().lower() in CAPTION_NAMES for key in more):
         if uncaptioned:
-            return TableRow(number, {**more, **values, "caption": ""})
+            return TableRow(number, {**more, "file_name": file_name, "caption": ""})
         stem = shown(PurePosixPath(picture).stem)
         return TableRow(
             number,
             None,
-            f"'{shown(values['file_name'])}' has no caption: there is no {stem}.txt or "
-            f"{stem}.caption.",
+            f"'{shown(file_name)}' has no caption: there is no {stem}.txt or {stem}.caption.",
         )
-    return TableRow(number, {**more, **values})
+    return TableRow(number, {**more, "file_name": file_name})

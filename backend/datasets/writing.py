@@ -75,7 +75,7 @@ def write_dataset(
         sums = export_folder.digests(part)
         text = finished_card(whole, target.files, target.changes, _version_of(out, sums))
         (part / "README.md").write_text(text, encoding="utf-8")
-        export_folder.write_checksums(part, export_folder.digests(part, known=sums))
+        export_folder.write_checksums(part, export_folder.digests(part, earlier=sums))
         if out.exists():
             export_folder.check_free(out, part)
         _put_in_place(part, out)
