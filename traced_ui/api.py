@@ -32,6 +32,7 @@ from backend.review.charts import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, from_text, typed
 from backend.version import VERSION
 from backend.workspace import ExportChoice, QueueFilter, VerdictRow, Workspace
+from db.texts import is_blank
 from traced_ui.api_records import (
     CaptionScore,
     Dataset,
@@ -238,7 +239,7 @@ def suggest(caller: Writer, pair: Id) -> list[Suggestion]:
 
 def check(caller: Reader, pair: Id, caption: Annotated[Text, Body(embed=True)]) -> CaptionScore:
     """Score another caption for a pair's image, without saving anything."""
-    if not caption.strip():
+    if is_blank(caption):
         raise SettingsError("The caption is empty.")
     result = caller.workspace.review.check_caption(pair, caption)
     suspects = suspects_of(caption, result.suspects)

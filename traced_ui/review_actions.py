@@ -42,6 +42,7 @@ from backend.workspace import (
     VerdictRow,
     Workspace,
 )
+from db.texts import is_blank
 from traced_ui import review_page
 from traced_ui.highlighting import explained_abstractness
 from traced_ui.messages import explained, note
@@ -773,7 +774,7 @@ class OpenPage:
     @on("check")
     def _check(self, act: Act) -> Parts:
         """Score the curator's own edit while it is being typed."""
-        if not (act.text or "").strip():
+        if is_blank(act.text or ""):
             return {"check": ""}
         try:
             view = self.review.open_pair(self._pair_of(act))

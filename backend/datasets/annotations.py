@@ -24,6 +24,7 @@ from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
 from backend.errors import DatasetFormatError
+from db.texts import is_blank
 
 #: Data-Juicer's special tokens (data_juicer/utils/mm_utils.py: SpecialTokens).
 _DJ_IMAGE, _DJ_END = "<__dj__image>", "<|__dj__eoc|>"
@@ -166,7 +167,7 @@ def _is_data_juicer(values: dict[str, Any]) -> bool:
 def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
     """One pair per chunk: the n-th image token in the text refers to the n-th image."""
     images = [_path(image) for image in values["images"]]
-    chunks = [chunk for chunk in values["text"].split(_DJ_END) if chunk.strip()]
+    chunks = [chunk for chunk in values["text"].split(_DJ_END) if not is_blank(chunk)]
     marks = sum(chunk.count(_DJ_IMAGE) for chunk in chunks)
     if marks != len(images):
         raise _NoPair(

@@ -11,6 +11,7 @@ from typing import Any
 from backend.datasets.cells import BadCell, shown, text_of
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.text_files import decoded_text
+from db.texts import is_blank
 
 #: Fields of a struct that hold its caption, the most specific first: `raw` stands beside the tokens
 #: of the same sentence.
@@ -74,7 +75,7 @@ class TextReader:
     def captions(self, content: bytes, name: str) -> str | list[str]:
         """The caption, or those of its lines. Raises DatasetFormatError."""
         text = self.decoded(content, name)
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         if len(lines) > 1 and self.captions_per_line:
             return lines
         if len(lines) > 1:

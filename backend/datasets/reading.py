@@ -8,7 +8,6 @@ so that every imported pair can be shown and scored.
 import hashlib
 import json
 import os
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -61,6 +60,7 @@ from backend.datasets.splits import split_of_shard
 from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
+from db.texts import has_controls, is_blank
 
 #: Maximum number of characters; a cell with far more indicates a broken file.
 LONGEST_CAPTION = 20_000
@@ -333,6 +333,7 @@ class DatasetReader:
         if problem := text_problem(split):
             raise BadCell(f"The split '{shown(split)}': {problem}")
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
+        given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
         cell = row.values.get(columns.caption)
         captions = _of_column(
@@ -343,10 +344,10 @@ class DatasetReader:
             identity = given_id or _derived_id(path, self.root, text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
-            if self.options.uncaptioned and _is_blank(text):
+            if self.options.uncaptioned and is_blank(text):
                 text = ""
             elif problem := _caption_problem(text) or _id_problem(identity):
-                kind = "empty caption" if _is_blank(text) else "unusable row"
+                kind = "empty caption" if is_blank(text) else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
             pair = SourcePair(
@@ -516,13 +517,8 @@ def _checked(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
         return path, f"'{path.name}' cannot be opened: {problem.strerror or problem}."
 
 
-def _is_blank(text: str) -> bool:
-    """Whether nothing of it can be seen: blanks, controls, characters without width."""
-    return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
-
-
 def _caption_problem(text: str) -> str:
-    if _is_blank(text):
+    if is_blank(text):
         return "The caption is empty."
     if len(text) > LONGEST_CAPTION:
         return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
@@ -534,8 +530,8 @@ def _caption_problem(text: str) -> str:
 def _id_problem(identity: str) -> str:
     if len(identity) > LONGEST_ID:
         return f"The id has {len(identity)} characters; at most {LONGEST_ID} are allowed."
-    if "\0" in identity or not identity.isprintable():
-        return "The id holds characters that cannot be shown."
+    if has_controls(identity):
+        return "The id holds controls or line ends."
     return ""
 
 

@@ -28,6 +28,7 @@ from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURE
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
+from db.texts import is_blank
 
 _IPTC_CAPTION = (2, 120)
 _PNG_TEXTS = ("Description", "description", "Caption", "caption", "Comment", "comment", "Title")
@@ -40,7 +41,7 @@ def captions_in(path: ImageFile) -> dict[str, str]:
     """
     with opened_image(path) as image:
         image.load()  # a PNG may store its texts after its pixels
-        return {place: text.strip() for place, text in _texts(image) if text.strip()}
+        return {place: text.strip() for place, text in _texts(image) if not is_blank(text)}
 
 
 def _texts(image: Image.Image) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.reports import ShardSelection
 from backend.jobs.shard_scores import check_places, claim, result_of, run_in, scored_shards
 from backend.progress import Progress, no_progress
+from db.texts import is_blank
 
 #: In the destination: what made it.
 _MADE_BY = "selection.json"
@@ -146,7 +147,9 @@ def _write(
             if numbers is None or decision is None or not decision.keep:
                 counts["left out"] += 1
                 continue
-            row = _row(pair, decision.caption or pair.caption, numbers)
+            row = _row(
+                pair, pair.caption if is_blank(decision.caption) else decision.caption, numbers
+            )
             counts["kept"] += 1
             counts["corrected"] += row.caption != pair.caption
             rows.append(row)
