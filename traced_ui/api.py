@@ -32,7 +32,6 @@ from backend.review.charts import progress_of
 from backend.review.queue_form import START, cleaned, from_fields, from_text, typed
 from backend.version import VERSION
 from backend.workspace import ExportChoice, QueueFilter, VerdictRow, Workspace
-from db.texts import is_blank
 from traced_ui.api_records import (
     CaptionScore,
     Dataset,
@@ -239,8 +238,6 @@ def suggest(caller: Writer, pair: Id) -> list[Suggestion]:
 
 def check(caller: Reader, pair: Id, caption: Annotated[Text, Body(embed=True)]) -> CaptionScore:
     """Score another caption for a pair's image, without saving anything."""
-    if is_blank(caption):
-        raise SettingsError("The caption is empty.")
     result = caller.workspace.review.check_caption(pair, caption)
     suspects = suspects_of(caption, result.suspects)
     return CaptionScore(s=result.s, p_error=result.p_error, icc=result.icc, suspects=suspects)

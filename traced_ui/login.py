@@ -24,7 +24,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.accounts.team_accounts import LOGIN_HOLDS, Team
 from backend.accounts.throttle import Throttle, known_device, network_of, new_device
 from backend.workspace import Workspace
-from db.texts import has_controls
 from traced_ui.problems import problem
 from traced_ui.templates import render_page
 
@@ -253,7 +252,7 @@ def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]
 
 def inner(to: str) -> str:
     """The redirect target `to` if it is a path on this server, otherwise "/"."""
-    plain = to.startswith("/") and not to.startswith(("//", "/\\")) and not has_controls(to)
+    plain = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
     return to if plain and "\\" not in to else "/"
 
 

@@ -42,7 +42,6 @@ from backend.workspace import (
     VerdictRow,
     Workspace,
 )
-from db.texts import is_blank
 from traced_ui import review_page
 from traced_ui.highlighting import explained_abstractness
 from traced_ui.messages import explained, note
@@ -774,7 +773,7 @@ class OpenPage:
     @on("check")
     def _check(self, act: Act) -> Parts:
         """Score the curator's own edit while it is being typed."""
-        if is_blank(act.text or ""):
+        if not (act.text or "").strip():
             return {"check": ""}
         try:
             view = self.review.open_pair(self._pair_of(act))
