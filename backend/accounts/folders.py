@@ -83,7 +83,7 @@ class Folders:
 
 
 def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
-    return tuple(Path(folder).expanduser().resolve() for folder in folders)
+    return tuple(map(typed_path, folders))
 
 
 def _check_address(what: str, address: str, places: Sequence[Path | str]) -> None:

@@ -17,6 +17,7 @@ from typing import Literal
 from backend.datasets.card import code
 from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
 from backend.datasets.export_row import Changes
+from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.splits import STATED, WORDS
 from backend.errors import ExportError
@@ -43,9 +44,9 @@ _KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
 #: Extensions by Pillow's format names, for images without an extension.
 ENDING_OF = {
     "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
-    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif",
+    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif", "MPO": ".jpg", "JPEG2000": ".jp2",
+    "QOI": ".qoi", "TGA": ".tga",
 }  # fmt: skip
-_ENDINGS = frozenset(ending for _, endings in _KINDS for ending in endings)
 
 
 def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
@@ -58,7 +59,7 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     for beginning, endings in _KINDS:
         if beginning.match(data):
             return data, ending if ending in endings else endings[0]
-    return data, ending if ending in _ENDINGS else ".img"
+    return data, ending if ending in PICTURES else ".img"
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from backend.datasets import export_folder
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
+from backend.datasets.regular_files import typed_path
 from backend.errors import ExportError
 from db.processes import is_running
 
@@ -49,6 +50,7 @@ def write_dataset(
     """
     if format not in FORMATS:
         raise ExportError(f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}.")
+    typed_path(out)  # refuses an address
     out = out.expanduser().absolute()
     root = source_root.resolve()
     part = _sibling(out, f"part.{format.replace('-', '_')}")

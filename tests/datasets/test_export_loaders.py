@@ -381,3 +381,14 @@ def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
     assert (question["from"], question["value"].count("<image>")) == ("human", 1)
     assert answer == {"from": "gpt", "value": caption}
     assert (out / entry["image"]).resolve() == image
+
+
+@pytest.mark.parametrize("ending", [".jp2", ".tga", ".qoi", ".pnm"])
+@pytest.mark.parametrize("format", ["webdataset", "sidecar", "parquet-images"])
+def test_rare_formats_keep_the_name_by_which_they_are_read(
+    tmp_path: Path, format: str, ending: str
+) -> None:
+    image = picture(tmp_path / "source" / f"a{ending}")
+    every = [ExportRow("1", image, "A dog.", "", split="train")]
+    pairs, reader = read(write(tmp_path / "source", tmp_path / "out", format, every))
+    assert ([p.caption for p in pairs], reader.problems) == (["A dog."], [])
