@@ -26,6 +26,12 @@ def is_blank(text: str) -> bool:
     )
 
 
+def composed(text: str) -> str:
+    """The text in normal form C. macOS writes file names decomposed, an accent after its letter:
+    the same name in two forms is two names on other systems."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def has_controls(text: str) -> bool:
     """Whether it holds characters that no name has: controls, line ends, halves of characters,
     overrides of direction. Blanks of any width, and formats that scripts and emoji need, are none.

@@ -7,7 +7,6 @@ such words (`images/~test/a.jpg`). Bytes are never changed.
 
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, count
@@ -21,6 +20,7 @@ from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.splits import STATED, WORDS
 from backend.errors import ExportError
+from db.texts import composed
 
 #: The split of pairs that have none; Hugging Face's default.
 UNNAMED = "train"
@@ -111,8 +111,7 @@ class SplitNames:
 
 def _file_name(split: str) -> str:
     """The split with letters, digits and underscores alone: loaders refuse others, and `all`."""
-    composed = unicodedata.normalize("NFC", split)
-    plain = "".join(c if c.isalnum() else "_" for c in composed).strip("_")
+    plain = "".join(c if c.isalnum() else "_" for c in composed(split)).strip("_")
     plain = plain.encode()[:_LONGEST_SPLIT].decode(errors="ignore")
     if plain.lower() == "all":
         return f"{plain}_pairs"
@@ -179,8 +178,8 @@ class ImageCopies:
         number = 1
         while True:
             name = stem if number == 1 else f"{stem}-{number}"
-            # File systems may be case-insensitive.
-            key = str(folder / (name if by_stem else name + ending)).casefold()
+            # File systems may ignore case and normal form.
+            key = composed(str(folder / (name if by_stem else name + ending))).casefold()
             if key not in self._taken:
                 self._taken.add(key)
                 return str(folder / (name + ending))

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from backend.datasets.cells import shown
 from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of
 from backend.datasets.splits import SplitFolders
+from db.texts import composed
 
 _MOST_FOLDERS = 10_000
 #: Names in a folder beyond which no similar one is looked for, and missing files with a hint.
@@ -151,24 +152,29 @@ class ImagePaths:
         if self._prefix and changed.startswith(self._prefix):
             changed = changed.removeprefix(self._prefix)
             yield changed, f"begin with a folder of another machine ('{shown(self._prefix)}')"
-        if (other := self._in_other_case(changed)) is not None:
-            yield other, "differ from their files in upper and lower case"
+        if (other := self._in_other_form(changed)) is not None:
+            is_same = composed(other) == composed(changed)
+            what = "normal form (macOS)" if is_same else "upper and lower case"
+            yield other, f"differ from their files in {what}"
 
-    def _in_other_case(self, name: str) -> str | None:
-        """The only file whose path differs in case alone; None if there is none, or several."""
+    def _in_other_form(self, name: str) -> str | None:
+        """The only file whose path differs in case and in the normal form of letters with accents
+        alone; None if there is none, or several."""
         folder, parts = self._folder, []
         for part in name.split("/"):
             if not _exists(folder / part):
-                names = self._names_in(folder).get(part.lower(), [])
-                if len(names) != 1:
+                names = self._names_in(folder).get(composed(part).lower(), [])
+                same = [name for name in names if composed(name) == composed(part)]
+                if len(same or names) != 1:
                     return None
-                part = names[0]
+                (part,) = same or names
             folder /= part
             parts.append(part)
         return "/".join(parts)
 
     def _names_in(self, folder: Path) -> dict[str, list[str]]:
-        """The names in a folder of the dataset by their lower case; empty if there are too many."""
+        """The names in a folder of the dataset by their composed lower case; empty if there are too
+        many."""
         if folder not in self._names:
             if len(self._names) == _MOST_HINTS:
                 self._names.clear()
@@ -179,7 +185,7 @@ class ImagePaths:
                     if count == _MOST_NAMES:
                         names.clear()
                         break
-                    names.setdefault(entry.name.lower(), []).append(entry.name)
+                    names.setdefault(composed(entry.name).lower(), []).append(entry.name)
             except OSError:
                 names.clear()
             self._names[folder] = names

@@ -27,6 +27,7 @@ from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.text_files import decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
+from db.texts import composed
 
 #: Maximum bytes of a sample's caption or metadata; larger members are not read.
 _MOST_TEXT = 4_000_000
@@ -177,7 +178,7 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
 @dataclass(frozen=True)
 class _TarMember:
     """A file in a tar. `key`: its name up to the first dot, `stem`: up to the last one, `ending`:
-    the rest after the key; `text`: the content of a text, None for other files."""
+    the rest after the key, all in normal form C; `text`: the content of a text, else None."""
 
     name: str
     key: str
@@ -212,11 +213,16 @@ def _has_picture_and_text(group: list[_TarMember]) -> bool:
     return is_there and any(member.text is not None for member in group)
 
 
-def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
-    name = PurePosixPath(entry.name)
+def _parts(member: str) -> tuple[str, str, str]:
+    """Key, stem and ending of a member's name, as in `_TarMember`."""
+    name = PurePosixPath(member)
     before, dot, rest = name.name.partition(".")
-    key, ending = str(name.with_name(before)) if before else entry.name, f"{dot}{rest}".lower()
-    stem = str(name.with_suffix("")) if name.suffix and ending else key
+    key, ending = str(name.with_name(before)) if before else member, f"{dot}{rest}".lower()
+    return key, str(name.with_suffix("")) if name.suffix and ending else key, ending
+
+
+def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
+    key, stem, ending = _parts(composed(entry.name))
     inner = tar_member(entry.offset_data, entry.size, entry.name)
     text = None
     last = PurePosixPath(ending).suffix or ending
@@ -278,8 +284,8 @@ def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
     elif not any(name.lower() in CAPTION_NAMES for name in values):
         values["caption"] = ""  # this sample's problem, not the shard's
     if "id" not in values:
-        stems = {member.stem for member in sample}
-        values["__key__"] = stems.pop() if len(stems) == 1 else sample[0].key
+        key, stem, _ = _parts(sample[0].name)
+        values["__key__"] = stem if len({member.stem for member in sample}) == 1 else key
     return {**values, "image": picture.address if picture else ""}
 
 

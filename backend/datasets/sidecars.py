@@ -10,7 +10,7 @@ Subfolders are read too, and those that are named like splits are splits.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,7 +28,7 @@ from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURE
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
-from db.texts import is_blank
+from db.texts import composed, is_blank
 
 _IPTC_CAPTION = (2, 120)
 _PNG_TEXTS = ("Description", "description", "Caption", "caption", "Comment", "comment", "Title")
@@ -160,23 +160,28 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
             )
 
 
+#: How names are compared, the closest first.
+_FORMS: tuple[Callable[[str], str], ...] = (str, composed, lambda name: composed(name).lower())
+
+
 def _owners(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
     """The pictures that each text with one of the endings may belong to: those with its name (a.jpg
-    of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in case alone."""
-    pictures: list[dict[str, list[str]]] = [{}, {}, {}, {}]
+    of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in the normal form
+    alone, or in case."""
+    pictures: list[dict[str, list[str]]] = [{} for _ in (*_FORMS, *_FORMS)]
     texts = []
     for name in sorted(names):
         if name.lower().endswith(endings):
             texts.append(name)
         if _is_image(name):
             stem = PurePosixPath(name).stem
-            keys = (name, stem, name.lower(), stem.lower())
+            keys = [form(key) for form in _FORMS for key in (name, stem)]
             for by_key, key in zip(pictures, keys, strict=True):
                 by_key.setdefault(key, []).append(name)
     owners = {}
     for text in texts:
         stem = PurePosixPath(text).stem
-        keys = (stem, stem, stem.lower(), stem.lower())
+        keys = [form(stem) for form in _FORMS for _ in range(2)]
         owning = (by_key.get(key) for by_key, key in zip(pictures, keys, strict=True))
         if of := next(filter(None, owning), None):
             owners[text] = of
