@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
-from backend.datasets.read_options import is_address, is_below
+from backend.datasets.read_options import is_address, is_below, without_query
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
 
@@ -88,7 +88,7 @@ def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
 
 def _check_address(what: str, address: str, places: Sequence[Path | str]) -> None:
     if not any(is_below(address, str(place)) for place in places):
-        raise _refusal(what, address.partition("?")[0], places)
+        raise _refusal(what, without_query(address), places)
 
 
 def _refusal(what: str, path: str | Path, folders: Sequence[Path | str]) -> UnsafePath:

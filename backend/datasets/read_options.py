@@ -59,6 +59,17 @@ def is_address(text: object) -> bool:
     return bool(mark) and scheme in SCHEMES
 
 
+def without_query(address: str) -> str:
+    """The address without what follows `?` at a web server, which may hold a signature. In keys of
+    object storage it is a character like any other.
+
+    >>> without_query("https://h/a.csv?token=x"), without_query("s3://b/what?.png")
+    ('https://h/a.csv', 's3://b/what?.png')
+    """
+    is_web = address.startswith(("https://", "http://"))
+    return address.partition("?")[0] if is_web else address
+
+
 def is_below(address: str, folder: str) -> bool:
     """Whether the address is `folder` or lies in it, however a server reads dots and escapes.
 

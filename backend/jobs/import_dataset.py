@@ -17,7 +17,13 @@ from sqlalchemy.orm import Session
 from backend.datasets import hub_datasets, source_tables
 from backend.datasets.cells import shown, split_proof
 from backend.datasets.containers import relative_name
-from backend.datasets.read_options import DETECTED, ReadOptions, is_address, where_to_state
+from backend.datasets.read_options import (
+    DETECTED,
+    ReadOptions,
+    is_address,
+    where_to_state,
+    without_query,
+)
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
 from backend.datasets.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
@@ -99,8 +105,8 @@ def import_dataset(
         progress(0, 0, f"Fetching {path}")
         path = hub_datasets.fetch(str(path), fetched)
     elif is_address(path):
-        name = name or PurePosixPath(str(path).partition("?")[0]).stem
-        progress(0, 0, f"Fetching {shown(str(path).partition('?')[0])}")
+        name = name or PurePosixPath(without_query(str(path))).stem
+        progress(0, 0, f"Fetching {shown(without_query(str(path)))}")
         from backend.datasets import locations  # fsspec is slow to import
 
         path = locations.fetch(str(path), fetched, fetch_limit)
