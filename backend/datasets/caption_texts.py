@@ -2,6 +2,8 @@
 in small files beside pictures and in tars.
 """
 
+import ast
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +19,29 @@ from db.texts import is_blank
 #: of the same sentence.
 _FIELDS = ("raw", *(name for name in CAPTION_NAMES if name != "raw"))
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
-_DEEPEST = 20
+_DEEPEST, _LONGEST_LIST = 20, 1_000_000
+
+
+def listed_captions(text: str) -> list[str] | None:
+    """The captions of a list that is written as text, in JSON or as Python prints it; else None.
+
+    >>> listed_captions('["A dog.", "A cat."]'), listed_captions("['A dog.']")
+    (['A dog.', 'A cat.'], ['A dog.'])
+    >>> listed_captions("[a dog]"), listed_captions("['A dog.' 'A cat.']")
+    (None, None)
+    """
+    if not (text.startswith("[") and text.endswith("]") and len(text) <= _LONGEST_LIST):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            values = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        # Python joins texts without a comma between them, as numpy prints them.
+        is_same = read is json.loads or repr(values) == text
+        if is_same and values and all(isinstance(value, str) for value in values):
+            return list(values)
+    return None
 
 
 def captions_of(value: Any, language: str | None = None) -> list[str]:
@@ -61,20 +85,26 @@ def _field(value: dict[Any, Any], language: str | None) -> Any:
 @dataclass(frozen=True)
 class TextReader:
     """How such texts are read. `encoding`, `read_as`: see `text_files.decoded_text`; `note` is
-    called with other decisions. `captions_per_line`: each line is a caption, else the whole is."""
+    called with other decisions. `captions_per_line`: each line is a caption, else the whole is.
+    `is_exact`: this program wrote the files: every byte belongs to the caption."""
 
     encoding: str | None
     read_as: Callable[[str], None]
     note: Callable[[str], None]
     captions_per_line: bool
+    is_exact: bool = False
 
     def decoded(self, content: bytes, name: str) -> str:
         """The text. Raises DatasetFormatError."""
         return decoded_text(content, name, self.encoding, self.read_as)
 
     def captions(self, content: bytes, name: str) -> str | list[str]:
-        """The caption, or those of its lines. Raises DatasetFormatError."""
-        text = self.decoded(content, name)
+        """The caption, or those of its lines. Raises DatasetFormatError, and ValueError for a file
+        of this program that is not UTF-8."""
+        if self.is_exact:
+            return content.decode("utf-8")
+        # A final newline, written by editors and scripts, is not part of the caption.
+        text = self.decoded(content, name).removesuffix("\n").removesuffix("\r")
         lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         if len(lines) > 1 and self.captions_per_line:
             return lines

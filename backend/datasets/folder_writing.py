@@ -13,6 +13,7 @@ from backend.datasets.export_row import ExportRow, Target, json_values, typed_va
 from backend.datasets.images import image_size
 from backend.datasets.splits import split_in
 from backend.errors import ImageError
+from db.texts import is_blank
 
 #: Temporary folder of rows that still have to be written to their metadata files.
 _SPOOL = ".rows"
@@ -41,7 +42,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     columns = _Columns()
     endings: dict[str, set[str]] = defaultdict(set)
     lines: dict[str, list[str]] = defaultdict(list)
-    count = 0
+    count = several = begins_blank = 0
 
     def flush(split: str) -> None:
         with (spool / split).open("a", encoding="utf-8", newline="\n") as file:
@@ -51,6 +52,9 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
         split = splits.of(row.split)
         if sidecars:
             name = copies.flat(row.image_path, split)
+            lines_of = row.caption.splitlines()
+            several += len(lines_of) > 1
+            begins_blank += len(lines_of) > 1 and is_blank(lines_of[0])
             (target.part / name).with_suffix(".txt").write_bytes(row.caption.encode())
         else:
             # Loaders read a split from the file's name only if the folder's name is not one.
@@ -77,6 +81,12 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     shutil.rmtree(spool)
     target.changes.packed |= columns.packed - {"extra"}
     splits.report(target.changes)
+    if several:
+        target.changes.remarks.append(
+            f"{several:,} captions have several lines, and the first of {begins_blank:,} is empty. "
+            "Trainers that read the first line of a `.txt` alone (sd-scripts without "
+            "`enable_wildcard`) see no more of them."
+        )
     unknown = sorted(split for split in target.files if not split_in(split))
     if unknown and len(unknown) < len(target.files):
         target.changes.remarks.append(

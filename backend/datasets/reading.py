@@ -8,7 +8,7 @@ so that every imported pair can be shown and scored.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,7 @@ from backend.datasets.annotations import (
     plain_rows,
     where_to_get,
 )
-from backend.datasets.caption_texts import TextReader, captions_of
+from backend.datasets.caption_texts import TextReader, captions_of, listed_captions
 from backend.datasets.cells import (
     BadCell,
     Embedded,
@@ -208,7 +208,7 @@ class DatasetReader:
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
         hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
-        rows = self._rows(table, name)
+        rows = self._rows(table, name, ours)
         if ours:
             rows = (
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
@@ -228,6 +228,9 @@ class DatasetReader:
         if columns is not None:
             cells = (values.get(columns.image) for values in good)
             paths.learn(cell for cell in cells if type(cell) is str)
+            if not ours and _are_lists(values.get(columns.caption) for values in good):
+                self._note(f"'{name}': lists written as text in '{columns.caption}' are captions.")
+                head, rows = (_with_lists(part, columns.caption) for part in (head, rows))
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
@@ -244,13 +247,14 @@ class DatasetReader:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
 
-    def _rows(self, table: Path, name: str) -> Iterator[TableRow]:
+    def _rows(self, table: Path, name: str, ours: bool) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
 
         def read_as(encoding: str) -> None:
             self._note(f"Some texts in '{name}' are read as {encoding}.")
 
-        texts = TextReader(known_name, read_as, self._note, self.options.captions_per_line)
+        per_line = self.options.captions_per_line
+        texts = TextReader(known_name, read_as, self._note, per_line, is_exact=ours)
         if table.is_dir():
             if self.options.caption_from == "metadata":
                 return metadata_rows(table)
@@ -452,6 +456,23 @@ def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
         if size > _LARGEST_HEAD:
             break
     return head
+
+
+def _are_lists(cells: Iterable[Any]) -> bool:
+    """Whether all cells of a column that hold something are lists written as text."""
+    texts = [cell for cell in cells if cell not in (None, "")]
+    return bool(texts) and all(isinstance(cell, str) and listed_captions(cell) for cell in texts)
+
+
+def _with_lists(rows: Iterable[TableRow], column: str) -> Iterator[TableRow]:
+    """The rows with the lists in that column instead of their texts."""
+    for row in rows:
+        cell = row.values.get(column) if row.values else None
+        captions = listed_captions(cell) if isinstance(cell, str) else None
+        if row.values is None or captions is None:
+            yield row
+        else:
+            yield replace(row, values={**row.values, column: captions})
 
 
 def _of_column(

@@ -268,11 +268,7 @@ def _row(
             more = json_object(texts.decoded(content, shown(metadata)))
         if file := caption:
             content = read_within(folder, place / caption, _MOST_TEXT)
-            text = texts.captions(content, shown(caption))
-            if isinstance(text, str):
-                # A final newline, written by editors and scripts, is not part of the caption.
-                text = text.removesuffix("\n").removesuffix("\r")
-            more = {**more, "caption": text}
+            more = {**more, "caption": texts.captions(content, shown(caption))}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))
     except (OSError, ValueError, RecursionError) as problem:
