@@ -32,13 +32,13 @@ def listed_captions(text: str) -> list[str] | None:
     """
     if not (text.startswith("[") and text.endswith("]") and len(text) <= _LONGEST_LIST):
         return None
-    for read in (json.loads, ast.literal_eval):
+    for parse in (json.loads, ast.literal_eval):
         try:
-            values = read(text)
+            values = parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         # Python joins texts without a comma between them, as numpy prints them.
-        is_same = read is json.loads or repr(values) == text
+        is_same = parse is json.loads or repr(values) == text
         if is_same and values and all(isinstance(value, str) for value in values):
             return list(values)
     return None

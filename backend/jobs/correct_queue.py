@@ -178,7 +178,7 @@ class PairCorrector:
         engine: Engine,
         dataset_id: int,
         corrector: Corrector | None,
-        is_prompted: bool,
+        is_prompted: bool = True,
     ) -> None:
         """`is_prompted`: a language model is asked, whose prompt has to hold the caption."""
         self.store, self.engine, self.corrector = store, engine, corrector
