@@ -238,10 +238,10 @@ def typed_path(text: str | Path) -> Path:
     """The absolute path, with links resolved and `~` expanded. Raises SettingsError if it is not a
     valid path: an address, a zero byte, a lone surrogate, an unknown user, a loop of links."""
     if scheme := _SCHEME.match(str(text)):
-        known = ", ".join(f"{name}://" for name in SCHEMES)
+        schemes = ", ".join(f"{name}://" for name in SCHEMES)
         raise SettingsError(
             f"'{shown(str(text))}' is not a path of this machine. Where addresses are taken, they "
-            f"begin with one of {known}. Write a folder of that name as './{scheme[0]}…', and a "
+            f"begin with one of {schemes}. Write a folder of that name as './{scheme[0]}…', and a "
             "file without file://."
         )
     try:
