@@ -21,7 +21,7 @@ import platformdirs
 
 from backend.bundled import DEMO as DEMO
 from backend.bundled import MODELS
-from backend.datasets.regular_files import read_regular
+from backend.datasets.regular_files import read_regular, typed_path
 from backend.engine.correction.modes import mode_named
 from backend.engine.detection.types import DETECTORS
 from backend.engine.presets import BY_NAME, EMBEDDED, captioner_for
@@ -39,6 +39,7 @@ EMBEDDED_SCORER = EMBEDDED
 _RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed", "lazy"}
 _SWITCHES = {"no_login", "whole_words"}
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 #: What may stand in a header that names who may frame the server: a scheme, a host and a port.
 _ORIGIN = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _ROOT_PATH = re.compile(r"(/[\w.~-]+)*", re.ASCII)
@@ -277,7 +278,10 @@ def load_settings(
     if not 0 <= values.get("port", 0) <= 65535:
         raise SettingsError(f"The port {values['port']} is not between 0 and 65535.")
     for key in values.keys() & _SWITCHES:
-        values[key] = str(values[key]).lower() in ("1", "true", "yes", "on")
+        word = str(values[key]).strip().lower()
+        if word not in (*_ON, *_OFF):
+            raise SettingsError(f"{key} is on or off, not '{values[key]}'.")
+        values[key] = word in _ON
     for origin in values.get("frame", ()):
         if not _ORIGIN.fullmatch(origin):
             raise SettingsError(f"'{origin}' is not an origin such as https://example.org (frame).")
@@ -285,7 +289,7 @@ def load_settings(
     if not _ROOT_PATH.fullmatch(values["root_path"]):
         raise SettingsError(f"'{values['root_path']}' is not a path such as /curator (root-path).")
     if "data_directory" in values:
-        values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
+        values["data_directory"] = typed_path(values["data_directory"])
     settings = replace(Settings(data_directory=default_data_directory()), **values, origins=origins)
     settings = settings.chosen(settings.model)
     mode_named(settings.corrector_mode)

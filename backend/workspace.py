@@ -175,8 +175,8 @@ class Workspace:
     def delete_dataset(self, dataset_id: int, keep: Path | None = None) -> Deletion:
         """See `backend.jobs.manage_datasets.delete_dataset`; verdicts are kept in the folder
         `keep`, by default next to the store."""
-        folder = keep or self.settings.data_directory / "deleted"
-        return manage_datasets.delete_dataset(self.store, dataset_id, folder.expanduser())
+        folder = typed_path(keep or self.settings.data_directory / "deleted")
+        return manage_datasets.delete_dataset(self.store, dataset_id, folder)
 
     def relocate_dataset(self, dataset_id: int, path: str | Path) -> Relocation:
         """See `backend.jobs.manage_datasets.relocate`. Raises as an import from that path."""

@@ -38,8 +38,8 @@ STORE_USERS = (
     "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
     "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
-#: Modules of `db` without SQL, which any module may import: authors, decisions, processes.
-WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
+#: Modules of `db` without SQL, which any module may import: authors, decisions, processes, texts.
+WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes", "db.texts")
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {

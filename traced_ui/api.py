@@ -250,8 +250,6 @@ def suggest(caller: Writer, pair: Id) -> list[Suggestion]:
 
 def check(caller: Reader, pair: Id, caption: Annotated[Text, Body(embed=True)]) -> CaptionScore:
     """Score another caption for a pair's image, without saving anything."""
-    if not caption.strip():
-        raise SettingsError("The caption is empty.")
     result = caller.workspace.review.check_caption(pair, caption)
     suspects = suspects_of(caption, result.suspects)
     return CaptionScore(s=result.s, p_error=result.p_error, icc=result.icc, suspects=suspects)

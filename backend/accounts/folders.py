@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.hub_datasets import is_hub_name
-from backend.datasets.read_options import is_address, is_below
+from backend.datasets.read_options import is_address, is_below, without_query
 from backend.datasets.regular_files import typed_path
 from backend.errors import UnsafePath
 
@@ -89,7 +89,7 @@ class Folders:
 
     def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:
         if not any(is_below(address, str(place)) for place in places):
-            raise self._refusal(what, address.partition("?")[0], places)
+            raise self._refusal(what, without_query(address), places)
 
     def _refusal(self, what: str, path: str | Path, places: Sequence[Path | str]) -> UnsafePath:
         names = (
@@ -107,4 +107,4 @@ class Folders:
 
 
 def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
-    return tuple(Path(folder).expanduser().resolve() for folder in folders)
+    return tuple(map(typed_path, folders))

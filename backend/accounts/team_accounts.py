@@ -29,6 +29,7 @@ from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
 from db.queries.opinions import DisputedPair
 from db.queries.pair_queue import QueueFilter
+from db.texts import has_controls, is_blank
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class ApiKeys:
         label = " ".join(label.split())
         if scope not in SCOPES:
             raise SettingsError(f"'{scope}' is not a scope; the scopes are {', '.join(SCOPES)}.")
-        if not label or len(label) > LONGEST_LABEL or not label.isprintable():
-            raise SettingsError(f"A label has 1 to {LONGEST_LABEL} printable characters.")
+        if is_blank(label) or len(label) > LONGEST_LABEL or has_controls(label):
+            raise SettingsError(f"A label has 1 to {LONGEST_LABEL} characters, no controls.")
         token = PREFIX + secrets.token_urlsafe(32)
         with self._store.writing() as session:
             account = curator_queries.get_curator(session, name)
@@ -155,8 +156,8 @@ class Team:
         name = " ".join(name.split())
         if is_reserved(name):
             raise SettingsError(f"'{name}' is reserved for rules; choose another name.")
-        if not name or len(name) > LONGEST_NAME or not name.isprintable():
-            raise SettingsError(f"A name has 1 to {LONGEST_NAME} printable characters.")
+        if is_blank(name) or len(name) > LONGEST_NAME or has_controls(name):
+            raise SettingsError(f"A name has 1 to {LONGEST_NAME} characters, no controls.")
         _check_role(role)
         password_hash = hashed(password)
         with self._store.writing() as session:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 from backend.cli.output import results
+from backend.datasets.regular_files import typed_path
 
 datasets = typer.Typer(
     name="datasets",
@@ -337,7 +338,7 @@ def download(
 
         with progress("Downloading") as update:
             report = run(
-                table, out.expanduser(), Limits(timeout, int(megabytes * 1e6)), limit, url_column,
+                table, typed_path(out), Limits(timeout, int(megabytes * 1e6)), limit, url_column,
                 caption_column, update,
             )  # fmt: skip
         emit(
@@ -491,7 +492,7 @@ def export(
         if decisions:
             from backend.jobs.export_dataset import write_decisions
 
-            file = Path(out).expanduser()
+            file = typed_path(out)
             rows = write_decisions(workspace.store, dataset_id, choice, file)
             emit(counts, as_json, f"{_summary(counts)} {rows} decisions written to {file}.")
             return

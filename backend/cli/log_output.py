@@ -59,8 +59,9 @@ def set_up(level: str = "warning", file: Path | None = None, as_json: bool = Fal
         raise SettingsError(f"There is no log level '{level}'. Choose one of {', '.join(LEVELS)}.")
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
-        from backend.datasets.regular_files import open_regular
+        from backend.datasets.regular_files import open_regular, typed_path
 
+        file = typed_path(file)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             if file.is_file():

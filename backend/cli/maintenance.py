@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from backend.cli.options import AS_JSON, CAPTIONER, DATABASE, KIND, MODEL
 from backend.cli.output import emit, one_line, open_workspace, reported, results
+from backend.datasets.regular_files import typed_path
 from backend.settings import load_settings
 
 
@@ -57,6 +58,6 @@ def backup(
     """
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
-        target = workspace.store.backup(out.expanduser().resolve())
+        target = workspace.store.backup(typed_path(out))
         size = target.stat().st_size
         emit({"path": str(target), "bytes": size}, as_json, f"{target}: {size:,} bytes")

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from backend.cli import options
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress, reported
+from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult, count_of
@@ -218,7 +219,8 @@ def score(
             return
         if not isinstance(where, Devices):
             raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
-        table = Path(out) if out is not None else None
+        table = typed_path(out) if out is not None else None
+        features = typed_path(features) if features is not None else None
         for file in (table, features):
             if file is not None:
                 export_scores.check(file)
@@ -347,7 +349,7 @@ def train(
         with progress("Training") as update:
             report = workspace.jobs.run("train", dataset_id, progress=update, seed=seed)
         if save is not None:
-            save_detector(workspace.store, report.classifier_id, save.expanduser())
+            save_detector(workspace.store, report.classifier_id, typed_path(save))
         if adopt:
             workspace.jobs.adopt(report.classifier_id)
         emit(report, as_json, training_summary(report, adopt))

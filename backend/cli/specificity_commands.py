@@ -7,6 +7,7 @@ import typer
 
 from backend.cli import options
 from backend.cli.output import emit, open_dataset, open_workspace, progress, reported
+from backend.datasets.regular_files import typed_path
 from backend.jobs.reports import count_of
 from backend.settings import load_settings
 
@@ -49,7 +50,7 @@ def bags(
         workspace = open_workspace(settings)
         dataset_id = workspace.find_or_import(dataset)
         with progress("Making bags") as update:
-            report = workspace.bags(dataset_id, size or SIZES, out.expanduser(), strike, update)
+            report = workspace.bags(dataset_id, size or SIZES, typed_path(out), strike, update)
         counted = ", ".join(f"{count} of {size}" for size, count in report.bags.items())
         text = (
             f"Bags of {count_of(report.pictures, 'picture')}: {counted}. Written to {report.out}."

@@ -9,9 +9,9 @@
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.on_disk import AmbiguousName, Names
 from backend.datasets.regular_files import read_within
+from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
 from backend.errors import DatasetFormatError
+from db.texts import is_blank
 
 #: Data-Juicer's special tokens (data_juicer/utils/mm_utils.py: SpecialTokens).
 _DJ_IMAGE, _DJ_END = "<__dj__image>", "<|__dj__eoc|>"
@@ -69,7 +71,7 @@ def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) ->
         plain_values = {"image": _single_image(_images(values))}
         plain_values["caption"] = answers[0] if len(answers) == 1 else answers
     rest = {key: value for key, value in values.items() if key not in ("image", "images")}
-    yield TableRow(row.number, {**rest, **plain_values})
+    yield replace(row, values={**rest, **plain_values})
 
 
 def _lists_images(values: dict[str, Any]) -> bool:
@@ -165,7 +167,7 @@ def _is_data_juicer(values: dict[str, Any]) -> bool:
 def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
     """One pair per chunk: the n-th image token in the text refers to the n-th image."""
     images = [_path(image) for image in values["images"]]
-    chunks = [chunk for chunk in values["text"].split(_DJ_END) if chunk.strip()]
+    chunks = [chunk for chunk in values["text"].split(_DJ_END) if not is_blank(chunk)]
     marks = sum(chunk.count(_DJ_IMAGE) for chunk in chunks)
     if marks != len(images):
         raise _NoPair(
@@ -181,7 +183,7 @@ def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
         if len(chunks) > 1 and rest.get("id") is not None:
             chunk_values["id"] = f"{rest['id']}#{number}"
         if count == 1:
-            yield TableRow(row.number, {**chunk_values, "image": chunk_images[0]})
+            yield replace(row, values={**chunk_values, "image": chunk_images[0]})
         else:
             yield TableRow(
                 row.number, None,
@@ -208,8 +210,8 @@ _WHERE_TO_GET = {
 }
 #: Maximum size of a film's JSON file.
 _MOST_BYTES = 4_000_000
-_SPLITS = {"restval": "train", "val": "validation", "dev": "validation"}
-_SPLIT_IN_NAME = re.compile(r"_(train|val|validation|dev|test)(?:20\d\d)?\.json$", re.IGNORECASE)
+#: Karpathy's names of splits; `restval` is part of the training split, as usual.
+_SPLITS = {**WORDS, "restval": "train"}
 
 
 def where_to_get(path: Path) -> str:
@@ -242,7 +244,7 @@ def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
             f"of rows either. {WHERE}"
         )
     if "annotations" in file.arrays:
-        yield from _coco(file, split_in(name))
+        yield from _coco(file)
     else:
         yield from _karpathy(file)
 
@@ -279,18 +281,7 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
         )
 
 
-def split_in(name: str) -> str | None:
-    """The split that the name of a file of COCO's captions says.
-
-    >>> split_in("captions_val2017.json"), split_in("captions_train.json"), split_in("mine.json")
-    ('validation', 'train', None)
-    """
-    match = _SPLIT_IN_NAME.search(name)
-    return _SPLITS.get(match[1].lower(), match[1].lower()) if match else None
-
-
-def _coco(file: JsonFile, split: str | None) -> Iterator[TableRow]:
-    in_name = {} if split is None else {"split": split}
+def _coco(file: JsonFile) -> Iterator[TableRow]:
     with closing(Names()) as names:
         for image in file.objects("images"):
             if isinstance(image, dict):
@@ -324,7 +315,6 @@ def _coco(file: JsonFile, split: str | None) -> Iterator[TableRow]:
             except (AttributeError, TypeError):
                 yield TableRow(number, None, "This annotation is not an object.")
                 continue
-            others = in_name | others
             own_id = {} if identity is None else {"id": str(identity)}
             columns = {"file_name": name, "caption": caption} | own_id
             yield TableRow(number, {**others, **columns})

@@ -21,6 +21,7 @@ from backend.datasets.cells import Embedded, Unusable, shown
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.regular_files import open_regular, open_within
 from backend.datasets.text_files import LONGEST_LINE, MOST_BYTES
+from db.texts import has_controls
 
 _FILE_MAGIC = b"ARROW1\0\0"
 #: Values of MessageHeader in Message.fbs.
@@ -241,7 +242,7 @@ def _is_text(cells: Any) -> bool:
     for cell in cells:
         if cell.is_valid and (content := cell.as_py()):
             try:
-                return all(c.isprintable() or c.isspace() for c in content.decode("utf-8"))
+                return not has_controls("".join(content.decode("utf-8").split()))
             except UnicodeDecodeError:
                 return False
     return False

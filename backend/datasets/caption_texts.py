@@ -2,6 +2,8 @@
 in small files beside pictures and in tars.
 """
 
+import ast
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +13,35 @@ from typing import Any
 from backend.datasets.cells import BadCell, shown, text_of
 from backend.datasets.columns import CAPTION_NAMES
 from backend.datasets.text_files import decoded_text
+from db.texts import is_blank
 
 #: Fields of a struct that hold its caption, the most specific first: `raw` stands beside the tokens
 #: of the same sentence.
 _FIELDS = ("raw", *(name for name in CAPTION_NAMES if name != "raw"))
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
-_DEEPEST = 20
+_DEEPEST, _LONGEST_LIST = 20, 1_000_000
+
+
+def listed_captions(text: str) -> list[str] | None:
+    """The captions of a list that is written as text, in JSON or as Python prints it; else None.
+
+    >>> listed_captions('["A dog.", "A cat."]'), listed_captions("['A dog.']")
+    (['A dog.', 'A cat.'], ['A dog.'])
+    >>> listed_captions("[a dog]"), listed_captions("['A dog.' 'A cat.']")
+    (None, None)
+    """
+    if not (text.startswith("[") and text.endswith("]") and len(text) <= _LONGEST_LIST):
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            values = parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        # Python joins texts without a comma between them, as numpy prints them.
+        is_same = parse is json.loads or repr(values) == text
+        if is_same and values and all(isinstance(value, str) for value in values):
+            return list(values)
+    return None
 
 
 def captions_of(value: Any, language: str | None = None) -> list[str]:
@@ -60,21 +85,27 @@ def _field(value: dict[Any, Any], language: str | None) -> Any:
 @dataclass(frozen=True)
 class TextReader:
     """How such texts are read. `encoding`, `read_as`: see `text_files.decoded_text`; `note` is
-    called with other decisions. `captions_per_line`: each line is a caption, else the whole is."""
+    called with other decisions. `captions_per_line`: each line is a caption, else the whole is.
+    `is_exact`: this program wrote the files: every byte belongs to the caption."""
 
     encoding: str | None
     read_as: Callable[[str], None]
     note: Callable[[str], None]
     captions_per_line: bool
+    is_exact: bool = False
 
     def decoded(self, content: bytes, name: str) -> str:
         """The text. Raises DatasetFormatError."""
         return decoded_text(content, name, self.encoding, self.read_as)
 
     def captions(self, content: bytes, name: str) -> str | list[str]:
-        """The caption, or those of its lines. Raises DatasetFormatError."""
-        text = self.decoded(content, name)
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        """The caption, or those of its lines. Raises DatasetFormatError, and ValueError for a file
+        of this program that is not UTF-8."""
+        if self.is_exact:
+            return content.decode("utf-8")
+        # A final newline, written by editors and scripts, is not part of the caption.
+        text = self.decoded(content, name).removesuffix("\n").removesuffix("\r")
+        lines = [line.strip() for line in text.splitlines() if not is_blank(line)]
         if len(lines) > 1 and self.captions_per_line:
             return lines
         if len(lines) > 1:

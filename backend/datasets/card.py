@@ -105,14 +105,17 @@ def dataset_card(
     return "\n".join(lines)
 
 
-def finished_card(card: str, files: Mapping[str, str | list[str]], changes: Changes) -> str:
+def finished_card(
+    card: str, files: Mapping[str, str | list[str]], changes: Changes, version: str
+) -> str:
     """Complete the card with what is known only after writing.
 
-    `files`: file patterns by split, which loaders of the Hugging Face Hub use.
+    `files`: file patterns by split, which loaders of the Hugging Face Hub use; `version`: three
+    numbers, as in "1.2.3", which tell those loaders that the content changed.
     """
     opening = "---\n"
     if files and card.startswith(opening):
-        lines = ["configs:", "- config_name: default", "  data_files:"]
+        lines = ["configs:", "- config_name: default", f"  version: {version}", "  data_files:"]
         for split, pattern in sorted(files.items()):
             lines += [f"  - split: {json.dumps(split)}", f"    path: {json.dumps(pattern)}"]
         card = opening + "\n".join(lines) + "\n" + card.removeprefix(opening)
@@ -125,7 +128,7 @@ def finished_card(card: str, files: Mapping[str, str | list[str]], changes: Chan
 
 def _changes_in_words(changes: Changes) -> list[str]:
     sentences = [
-        f"The source's column {_code(old)} is called {_code(new)}."
+        f"The source's column {code(old)} is called {code(new)}."
         for old, new in sorted(changes.renamed.items())[:_MOST_NAMES]
     ]
     if changes.not_json:
@@ -145,12 +148,12 @@ def _changes_in_words(changes: Changes) -> list[str]:
 
 
 def _names(names: set[str]) -> str:
-    codes = [_code(name) for name in sorted(names)]
+    codes = [code(name) for name in sorted(names)]
     more = f" and {len(codes) - _MOST_NAMES} more" if len(codes) > _MOST_NAMES else ""
     return ", ".join(codes[:_MOST_NAMES]) + more + "."
 
 
-def _code(name: str) -> str:
+def code(name: str) -> str:
     """A column's name as Markdown code; backticks in it are replaced."""
     return "`" + " ".join(name.replace("`", "'").split()) + "`"
 

@@ -20,12 +20,14 @@ from backend.errors import DatasetFormatError
 class TableRow:
     """`values` by column; None with a `problem` if the row itself cannot be read.
 
-    `number` is None if the problem concerns many rows or the whole file.
+    `number` is None if the problem concerns many rows or the whole file. `split`: the one that its
+    folder states, for a row without a value of its own.
     """
 
     number: int | None
     values: dict[str, Any] | None
     problem: str = ""
+    split: str = ""
 
 
 class UniqueNames(dict[str, Any]):

@@ -13,7 +13,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -27,14 +27,20 @@ _MARKED = "Written by TRACED Curator. Safe to overwrite by it.\n"
 log = logging.getLogger(f"traced.{__name__}")
 
 
-def write_checksums(folder: Path) -> None:
-    """Write SHA256SUMS of all files, for `sha256sum --check`; its own digest is stored in the
-    mark."""
-    (folder / SUMS).unlink(missing_ok=True)
-    lines = []
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MARK):
-        lines.append(_line(path.relative_to(folder).as_posix(), _digest(path)))
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
+def digests(folder: Path, earlier: Mapping[str, str] | None = None) -> dict[str, str]:
+    """SHA-256 of each file of an export, in hexadecimal digits, by name. `earlier`: those that need
+    not be computed again."""
+    earlier = earlier or {}
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
+                   if path.is_file() and path not in (folder / MARK, folder / SUMS))  # fmt: skip
+    return {name: earlier.get(name) or _digest(folder / name) for name in names}
+
+
+def write_checksums(folder: Path, sums: Mapping[str, str]) -> None:
+    """Write SHA256SUMS of the files with these digests, for `sha256sum --check`; its own digest is
+    stored in the mark."""
+    text = "".join(_line(name, digest) for name, digest in sums.items())
+    (folder / SUMS).write_text(text, encoding="utf-8", errors="surrogateescape")
     (folder / MARK).write_text(f"{_MARKED}{_line(SUMS, _digest(folder / SUMS))}")
 
 

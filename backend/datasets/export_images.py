@@ -9,26 +9,26 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from backend.datasets.card import code
 from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
+from backend.datasets.export_row import Changes
+from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
+from backend.datasets.splits import STATED, WORDS
 from backend.errors import ExportError
+from db.texts import composed
 
 #: The split of pairs that have none; Hugging Face's default.
 UNNAMED = "train"
-#: Words that its loaders interpret as a split if delimited by the characters of `_SAYS_SPLIT`.
-_SPLIT_WORDS = (
-    "training|train|validation|valid|dev|val|testing|test|evaluation|eval"  # longest first
-)
-_IS_SPLIT = re.compile(_SPLIT_WORDS)
-_SAYS_SPLIT = re.compile(rf"(?:^|(?<=[-._ 0-9]))(?=(?:{_SPLIT_WORDS})(?:[-._ 0-9]|$))")
 _IS_HIDDEN = re.compile(r"^(?=\.|__)")
 #: The position that precedes the name of a tar member (`containers.tar_member`).
 _TAR_PLACE = re.compile(r"\d+\+\d+/")
 _ROW = re.compile(r"(\d+)/.*")
-_LONGEST = 200
+_LONGEST, _LONGEST_SPLIT = 200, 80
 Plain = Literal["nothing", "file", "path"]
 #: Magic bytes of each image format and its file extensions, the usual one first.
 _KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
@@ -44,9 +44,9 @@ _KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
 #: Extensions by Pillow's format names, for images without an extension.
 ENDING_OF = {
     "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
-    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif",
+    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif", "MPO": ".jpg", "JPEG2000": ".jp2",
+    "QOI": ".qoi", "TGA": ".tga",
 }  # fmt: skip
-_ENDINGS = frozenset(ending for _, endings in _KINDS for ending in endings)
 
 
 def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
@@ -59,7 +59,7 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     for beginning, endings in _KINDS:
         if beginning.match(data):
             return data, ending if ending in endings else endings[0]
-    return data, ending if ending in _ENDINGS else ".img"
+    return data, ending if ending in PICTURES else ".img"
 
 
 @contextmanager
@@ -75,19 +75,47 @@ def _refused(name: str) -> Iterator[None]:
         ) from problem
 
 
-def split_name(split: str | None) -> str:
-    """A split as part of a file name; `UNNAMED` if no usable character is left.
+class SplitNames:
+    """The splits of an export as parts of file names, each another one on any file system. Pairs
+    without a split are in `UNNAMED`, as loaders have it."""
 
-    >>> split_name(None), split_name("Test"), split_name("my split"), split_name("__x")
-    ('train', 'test', 'mysplit', 'x')
-    """
-    plain = "".join(c for c in split or "" if c.isalnum() or c == "_").strip("_")[:80]
-    return plain.lower() if _IS_SPLIT.fullmatch(plain.lower()) else plain or UNNAMED
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {"": UNNAMED}
+        self._without = 0
+
+    def of(self, split: str | None) -> str:
+        """The name of a split.
+
+        >>> names = SplitNames()
+        >>> [names.of(split) for split in (None, "train", "Test", "my-fold", "my fold", "__x")]
+        ['train', 'train', 'test', 'my_fold', 'my_fold_2', 'x']
+        """
+        split = split or ""
+        self._without += not split
+        if split not in self._names:
+            plain = _file_name(split) or "split"
+            others = {name.casefold() for other, name in self._names.items() if other}
+            numbered = (f"{plain}_{number}" for number in count(2))
+            names = (name for name in chain([plain], numbered) if name.casefold() not in others)
+            self._names[split] = next(names)
+        return self._names[split]
+
+    def report(self, changes: Changes) -> None:
+        """Say which splits have other names than in the source."""
+        for split, name in sorted(self._names.items()):
+            if split not in ("", name):
+                changes.remarks.append(f"The split {code(split)} is called {code(name)}.")
+        if self._without:
+            changes.remarks.append(f"{self._without:,} without a split: in {code(UNNAMED)}.")
 
 
-def is_known_split(name: str) -> bool:
-    """Whether Hugging Face's loaders interpret a folder of this name as a split."""
-    return _SAYS_SPLIT.search(name) is not None
+def _file_name(split: str) -> str:
+    """The split with letters, digits and underscores alone: loaders refuse others, and `all`."""
+    plain = "".join(c if c.isalnum() else "_" for c in composed(split)).strip("_")
+    plain = plain.encode()[:_LONGEST_SPLIT].decode(errors="ignore")
+    if plain.lower() == "all":
+        return f"{plain}_pairs"
+    return plain.lower() if plain.lower() in WORDS else plain
 
 
 class ImageCopies:
@@ -150,8 +178,8 @@ class ImageCopies:
         number = 1
         while True:
             name = stem if number == 1 else f"{stem}-{number}"
-            # File systems may be case-insensitive.
-            key = str(folder / (name if by_stem else name + ending)).casefold()
+            # File systems may ignore case and normal form.
+            key = composed(str(folder / (name if by_stem else name + ending))).casefold()
             if key not in self._taken:
                 self._taken.add(key)
                 return str(folder / (name + ending))
@@ -177,4 +205,4 @@ def _neutral(part: str) -> str:
     >>> _neutral("test"), _neutral("my-train2014"), _neutral("contest"), _neutral("__x")
     ('~test', 'my-~train2014', 'contest', '~__x')
     """
-    return _SAYS_SPLIT.sub("~", _IS_HIDDEN.sub("~", part))
+    return STATED.sub("~", _IS_HIDDEN.sub("~", part))

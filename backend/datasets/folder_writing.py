@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from backend.datasets.export_images import ImageCopies, Plain, is_known_split, split_name
+from backend.datasets.export_images import ImageCopies, Plain, SplitNames
 from backend.datasets.export_row import ExportRow, Target, json_values, typed_values
 from backend.datasets.images import image_size
+from backend.datasets.splits import split_in
 from backend.errors import ImageError
+from db.texts import is_blank
 
 #: Temporary folder of rows that still have to be written to their metadata files.
 _SPOOL = ".rows"
@@ -36,23 +38,27 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     spool = target.part / _SPOOL
     spool.mkdir()
     copies = ImageCopies(target.part, target.root)
+    splits = SplitNames()
     columns = _Columns()
     endings: dict[str, set[str]] = defaultdict(set)
     lines: dict[str, list[str]] = defaultdict(list)
-    count = 0
+    count = several = begins_blank = 0
 
     def flush(split: str) -> None:
         with (spool / split).open("a", encoding="utf-8", newline="\n") as file:
             file.writelines(lines.pop(split))
 
     for row in rows:
-        split = split_name(row.split)
+        split = splits.of(row.split)
         if sidecars:
             name = copies.flat(row.image_path, split)
+            lines_of = row.caption.splitlines()
+            several += len(lines_of) > 1
+            begins_blank += len(lines_of) > 1 and is_blank(lines_of[0])
             (target.part / name).with_suffix(".txt").write_bytes(row.caption.encode())
         else:
             # Loaders read a split from the file's name only if the folder's name is not one.
-            may_say: Plain = "file" if is_known_split(split) else "nothing"
+            may_say: Plain = "file" if split_in(split) else "nothing"
             name = copies.once(row.image_path, f"{split}/images", may_say)
         endings[split].add(PurePosixPath(name).suffix)
         file_name = PurePosixPath(name).relative_to(split).as_posix()
@@ -74,7 +80,14 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
         )
     shutil.rmtree(spool)
     target.changes.packed |= columns.packed - {"extra"}
-    unknown = sorted(split for split in target.files if not is_known_split(split))
+    splits.report(target.changes)
+    if several:
+        target.changes.remarks.append(
+            f"{several:,} captions have several lines, and the first of {begins_blank:,} is empty. "
+            "Trainers that read the first line of a `.txt` alone (sd-scripts without "
+            "`enable_wildcard`) see no more of them."
+        )
+    unknown = sorted(split for split in target.files if not split_in(split))
     if unknown and len(unknown) < len(target.files):
         target.changes.remarks.append(
             f'`load_dataset(FOLDER)` finds every split. `load_dataset("imagefolder", '
@@ -174,10 +187,11 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
     copies = ImageCopies(target.part, target.root)
     image_ids: dict[str, int] = {}
     image_sizes: set[tuple[str, int]] = set()
+    splits = SplitNames()
     count = 0
     for row in rows:
         count += 1
-        split = split_name(row.split)
+        split = splits.of(row.split)
         name = copies.once(row.image_path, "images", "path")
         image_id = image_ids.setdefault(name, len(image_ids) + 1)
         if (split, image_id) not in image_sizes:
@@ -199,6 +213,7 @@ def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
             file.write('],\n"annotations": [\n')
             _join(images.with_suffix(".annotations"), file)
             file.write("]}\n")
+    splits.report(target.changes)
     shutil.rmtree(spool)
     return count
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from backend.datasets import splits
 from backend.datasets.cells import shown
 from backend.datasets.read_options import (
     CAPTIONS,
@@ -455,48 +456,11 @@ def _is_hidden(name: str, pattern: str) -> bool:
     )
 
 
-_SPLITS = {
-    "train": "train|training",
-    "validation": "validation|valid|dev|val",
-    "test": "test|testing|eval|evaluation",
-}
-_APART = r"[-._ 0-9]"
-_SHARD = re.compile(r"data/(\w+(?:\.\w+)*)-\d{5}-of-\d{5}[^/]*\.[^/]*")
-#: By the names of folders, and by those of files.
-_IN_FOLDER, _IN_FILE = (
-    {
-        split: re.compile(rf"(?:.*{_APART})?(?:{words}){end}", re.DOTALL)
-        for split, words in _SPLITS.items()
-    }
-    for end in (rf"(?:{_APART}.*)?", rf"{_APART}.*")
-)
-
-
 def _by_layout(names: Iterable[str]) -> dict[str, str]:
-    """The files to read and their splits, from their names: shards in `data`, else folders, else
-    files that are named like a split, else every file, with the split ""."""
-    names = sorted(name for name in names if not _is_hidden(name, ""))
-    shards = {name: match[1] for name in names if (match := _SHARD.fullmatch(name))}
-    if shards:
-        return shards
-    for expressions, parts_of in (
-        (_IN_FOLDER, lambda path: path.parts[:-1]),
-        (_IN_FILE, lambda path: path.parts[-1:]),
-    ):
-        by_split = {
-            split: [
-                name for name in names
-                if any(map(expression.fullmatch, parts_of(PurePosixPath(name))))
-            ]
-            for split, expression in expressions.items()
-        }  # fmt: skip
-        splits: dict[str, str] = {}
-        for split, files in by_split.items():
-            for name in files:
-                splits.setdefault(name, split)
-        if splits:
-            return splits
-    return dict.fromkeys(names, "")
+    """The files to read and the splits that the names of their tables and folders state, "" for
+    none."""
+    visible = sorted(name for name in names if not _is_hidden(name, ""))
+    return dict.fromkeys(visible, "") | splits.splits_of(_tables_among(visible))
 
 
 def _tables_among(names: Iterable[str]) -> list[str]:

@@ -11,11 +11,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from backend.datasets.cells import shown
-from backend.datasets.containers import SEPARATOR, ImageFile, Member
+from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of
+from backend.datasets.splits import SplitFolders
+from db.texts import composed
 
 _MOST_FOLDERS = 10_000
 #: Names in a folder beyond which no similar one is looked for, and missing files with a hint.
@@ -27,12 +29,19 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 class ImagePaths:
     """Pictures of one table. `folders`: which its paths may be relative to, the likeliest first;
-    `note` is called with what was done to paths of other systems."""
+    `note` is called with what was done to paths of other systems. `state_splits`: the pictures'
+    folders state their splits, as in an image folder."""
 
     def __init__(
-        self, root: Path, folders: Iterable[Path], note: Callable[[str], None] = lambda _: None
+        self,
+        root: Path,
+        folders: Iterable[Path],
+        note: Callable[[str], None] = lambda _: None,
+        state_splits: bool = False,
     ) -> None:
         self._root, self._note = root, note
+        self._state_splits = state_splits
+        self._splits = SplitFolders(())
         self._folders = list(dict.fromkeys(folders))
         self._folder = next((f for f in self._folders if f.is_relative_to(root)), root)
         #: What paths of another machine begin with, instead of `_folder`.
@@ -44,7 +53,10 @@ class ImagePaths:
 
     def learn(self, paths: Iterable[str]) -> None:
         """Choose the folder, and the prefix of another machine, by the paths of some rows."""
-        names = [name.partition(SEPARATOR)[0] for name in paths if "\0" not in name][:_SAMPLE]
+        names = [name.partition(SEPARATOR)[0] for name in paths if "\0" not in name]
+        if self._state_splits:
+            self._splits = SplitFolders(PurePosixPath(name).parent for name in names)
+        del names[_SAMPLE:]
         if len(self._folders) > 1:
             counts = [sum(self._is_there(f / name) for name in names) for f in self._folders]
             if max(counts):
@@ -81,6 +93,13 @@ class ImagePaths:
         else:
             path = self._inside(self._folder / name)
         return Member(path, inner) if path is not None and separator else path
+
+    def split_of(self, picture: ImageFile) -> str:
+        """The split that the picture's folder states; "" if none."""
+        path = file_of(picture)
+        if not self._state_splits or not path.is_relative_to(self._folder):
+            return ""
+        return self._splits.of(path.relative_to(self._folder).parent)
 
     def embedded(self, folder: Path, address: str) -> ImageFile | None:
         """The picture at the address of a container in `folder`; None if that is outside."""
@@ -133,24 +152,29 @@ class ImagePaths:
         if self._prefix and changed.startswith(self._prefix):
             changed = changed.removeprefix(self._prefix)
             yield changed, f"begin with a folder of another machine ('{shown(self._prefix)}')"
-        if (other := self._in_other_case(changed)) is not None:
-            yield other, "differ from their files in upper and lower case"
+        if (other := self._in_other_form(changed)) is not None:
+            is_same = composed(other) == composed(changed)
+            what = "normal form (macOS)" if is_same else "upper and lower case"
+            yield other, f"differ from their files in {what}"
 
-    def _in_other_case(self, name: str) -> str | None:
-        """The only file whose path differs in case alone; None if there is none, or several."""
+    def _in_other_form(self, name: str) -> str | None:
+        """The only file whose path differs in case and in the normal form of letters with accents
+        alone; None if there is none, or several."""
         folder, parts = self._folder, []
         for part in name.split("/"):
             if not _exists(folder / part):
-                names = self._names_in(folder).get(part.lower(), [])
-                if len(names) != 1:
+                names = self._names_in(folder).get(composed(part).lower(), [])
+                same = [name for name in names if composed(name) == composed(part)]
+                if len(same or names) != 1:
                     return None
-                part = names[0]
+                (part,) = same or names
             folder /= part
             parts.append(part)
         return "/".join(parts)
 
     def _names_in(self, folder: Path) -> dict[str, list[str]]:
-        """The names in a folder of the dataset by their lower case; empty if there are too many."""
+        """The names in a folder of the dataset by their composed lower case; empty if there are too
+        many."""
         if folder not in self._names:
             if len(self._names) == _MOST_HINTS:
                 self._names.clear()
@@ -161,7 +185,7 @@ class ImagePaths:
                     if count == _MOST_NAMES:
                         names.clear()
                         break
-                    names.setdefault(entry.name.lower(), []).append(entry.name)
+                    names.setdefault(composed(entry.name).lower(), []).append(entry.name)
             except OSError:
                 names.clear()
             self._names[folder] = names

@@ -26,6 +26,8 @@ _SCORES = (
     "score", "s", "s_0", "similarity", "clip_score", "quality", "p_error", "p_wrong", "error",
     "loss", "suspicion", "probability", "value",
 )  # fmt: skip
+#: Endings of lists of suspects.
+_LISTS = ("", ".txt", ".ids", ".list", ".lst")
 #: Parts of the names of columns in which a higher value means: more likely wrong.
 _SAY_WRONG = ("error", "wrong", "loss", "suspicion", "noise", "issue")
 
@@ -42,13 +44,13 @@ class ScoreFile:
 
 
 def read_scores(path: Path) -> ScoreFile:
-    """Read a table (CSV, TSV, JSONL, Parquet) with an id and a score, or, from any other file, a
-    list of suspects with one id per line.
+    """Read a table (CSV, TSV, JSONL, Parquet) with an id and a score, or from a text file a list of
+    suspects with one id per line.
 
     Raises SettingsError for a file without ids or scores, and for a score that is no number.
     """
     try:
-        if path.suffix.lower() not in TABLES:
+        if path.suffix.lower() in _LISTS:
             names = read_regular(path).decode("utf-8-sig").splitlines()
             suspects = {name.strip(): 1.0 for name in names if name.strip()}
             if not suspects:

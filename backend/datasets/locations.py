@@ -13,7 +13,7 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,7 +26,7 @@ from fsspec import AbstractFileSystem, filesystem
 from backend.datasets.cells import shown
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.fetching import Fetcher, FetchError, Limits, as_url
-from backend.datasets.read_options import SCHEMES, is_address
+from backend.datasets.read_options import SCHEMES, is_address, without_query
 from backend.datasets.regular_files import replacement, typed_path
 from backend.errors import (
     DatasetFormatError,
@@ -84,8 +84,7 @@ class Location:
         if self.is_local:
             self._text = str(typed_path(text))
         else:
-            # A query may hold a signature.
-            self._text = shown(str(text).partition("?")[0].rstrip("/"))
+            self._text = shown(without_query(str(text)).rstrip("/"))
             self._files, self._key = _opened(str(text))
 
     def __str__(self) -> str:
@@ -107,13 +106,15 @@ class Location:
         if self.is_local:
             return _files_below(self.folder)
         entries = self._attempt(lambda: self._files.find(self._key, detail=True), "read")
-        root = self._key if self._key not in entries else self._key.rpartition("/")[0]
+        folders = {str(place) for key in entries for place in PurePosixPath(key).parents}
+        root = self._key if self._key in folders else self._key.rpartition("/")[0]
         files = [
             StoredFile(
-                key[len(root) :].partition("?")[0].lstrip("/"), about["size"] or 0,
+                without_query(key)[len(root) :].lstrip("/"), about["size"] or 0,
                 _version(about), key,
             )
-            for key, about in entries.items() if about["type"] == "file"
+            for key, about in entries.items()
+            if about["type"] == "file" and not _is_marker(key, about["size"] or 0, folders)
         ]  # fmt: skip
         if not files:
             raise DatasetNotFound(f"There is nothing at {self}.")
@@ -233,7 +234,7 @@ class Location:
 
 def folder_for(address: str, folder: Path) -> Path:
     """Where `fetch` puts the files of an address: another place for each."""
-    place = address.partition("?")[0].rstrip("/")
+    place = without_query(address).rstrip("/")
     readable = "".join(c if c.isalnum() or c in "._-" else "_" for c in place)[:100]
     return folder / f"{readable}-{sha256(place.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
@@ -281,6 +282,12 @@ def _files_below(path: Path) -> list[StoredFile]:
         for file, state in states
     ]  # fmt: skip
     return sorted(files, key=lambda file: file.name)
+
+
+def _is_marker(key: str, size: int, folders: Collection[str]) -> bool:
+    """Whether it is the empty object by which consoles (`images/`), and programs of Hadoop and
+    Azure, remember a folder."""
+    return key.endswith("/") or (size == 0 and (key in folders or key.endswith("_$folder$")))
 
 
 def _version(about: Mapping[str, Any]) -> str:
@@ -353,4 +360,4 @@ class WebFiles(AbstractFileSystem):
 
 
 def _plain(address: str) -> str:
-    return shown(PurePosixPath(address.partition("?")[0]).name)
+    return shown(PurePosixPath(without_query(address)).name)

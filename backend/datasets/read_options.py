@@ -25,6 +25,8 @@ CAPTIONS = (".txt", ".caption", ".text", ".cap")
 #: Tables whose lines are text.
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 TABLES = (*TEXT_TABLES, ".parquet")
+#: Files of which a dataset usually has several.
+SHARDS = (".tar", ".parquet", ".arrow")
 #: Every file that is a source by itself.
 SOURCES = (*TABLES, ".json", ".tar", ".zip", ".arrow")
 
@@ -55,6 +57,17 @@ def is_address(text: object) -> bool:
     """
     scheme, mark, _ = str(text).partition("://")
     return bool(mark) and scheme in SCHEMES
+
+
+def without_query(address: str) -> str:
+    """The address without what follows `?` at a web server, which may hold a signature. In keys of
+    object storage it is a character like any other.
+
+    >>> without_query("https://h/a.csv?token=x"), without_query("s3://b/what?.png")
+    ('https://h/a.csv', 's3://b/what?.png')
+    """
+    is_web = address.startswith(("https://", "http://"))
+    return address.partition("?")[0] if is_web else address
 
 
 def is_below(address: str, folder: str) -> bool:

@@ -8,8 +8,7 @@ so that every imported pair can be shown and scored.
 import hashlib
 import json
 import os
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,7 +24,7 @@ from backend.datasets.annotations import (
     plain_rows,
     where_to_get,
 )
-from backend.datasets.caption_texts import TextReader, captions_of
+from backend.datasets.caption_texts import TextReader, captions_of, listed_captions
 from backend.datasets.cells import (
     BadCell,
     Embedded,
@@ -45,20 +44,23 @@ from backend.datasets.hub_datasets import SourceTables
 from backend.datasets.image_paths import ImagePaths
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
-from backend.datasets.read_options import DETECTED, SOURCES, ReadOptions
+from backend.datasets.read_options import DETECTED, SHARDS, SOURCES, ReadOptions
 from backend.datasets.regular_files import typed_path
-from backend.datasets.shards import split_of, tar_rows, zip_rows
+from backend.datasets.shards import tar_rows, zip_rows
 from backend.datasets.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.source_tables import (
     METADATA,
     image_folders,
     not_a_table,
     root_of,
+    splits_below,
     tables_of,
 )
+from backend.datasets.splits import split_of_shard
 from backend.datasets.tables import row_count, rows_of, table_readers, text_encoding
 from backend.datasets.text_files import known_encoding
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
+from db.texts import has_controls, is_blank
 
 #: Maximum number of characters; a cell with far more indicates a broken file.
 LONGEST_CAPTION = 20_000
@@ -206,7 +208,7 @@ class DatasetReader:
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
         hub_datasets.check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
-        rows = self._rows(table, name)
+        rows = self._rows(table, name, ours)
         if ours:
             rows = (
                 row if row.values is None else replace(row, values=_as_exported(table, row.values))
@@ -214,7 +216,10 @@ class DatasetReader:
             )
         rows = plain_rows(rows, self.options.caption_column)
         folders = image_folders(table, self.root, self.options.image_root is not None)
-        paths = ImagePaths(self.root, folders, lambda note: self._note(f"'{name}': {note}"))
+        paths = ImagePaths(
+            self.root, folders, lambda note: self._note(f"'{name}': {note}"),
+            state_splits=table.name in METADATA,
+        )  # fmt: skip
         # The columns are those of all the first rows together: in JSONL a row may lack some, which
         # is reported for that row.
         head = _head_of(rows)
@@ -223,6 +228,9 @@ class DatasetReader:
         if columns is not None:
             cells = (values.get(columns.image) for values in good)
             paths.learn(cell for cell in cells if type(cell) is str)
+            if not ours and _are_lists(values.get(columns.caption) for values in good):
+                self._note(f"'{name}': lists written as text in '{columns.caption}' are captions.")
+                head, rows = (_with_lists(part, columns.caption) for part in (head, rows))
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
@@ -239,13 +247,14 @@ class DatasetReader:
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
 
-    def _rows(self, table: Path, name: str) -> Iterator[TableRow]:
+    def _rows(self, table: Path, name: str, ours: bool) -> Iterator[TableRow]:
         known_name = known_encoding(self.options.encoding) if self.options.encoding else None
 
         def read_as(encoding: str) -> None:
             self._note(f"Some texts in '{name}' are read as {encoding}.")
 
-        texts = TextReader(known_name, read_as, self._note, self.options.captions_per_line)
+        per_line = self.options.captions_per_line
+        texts = TextReader(known_name, read_as, self._note, per_line, is_exact=ours)
         if table.is_dir():
             if self.options.caption_from == "metadata":
                 return metadata_rows(table)
@@ -321,14 +330,14 @@ class DatasetReader:
                 f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
                 "Leave out the largest"
             )
-        split = (
-            _of_column(text_of, row.values, columns.split)
-            if columns.split
-            else self._split_of(table)
-        )
+        if columns.split in row.values:
+            split = _of_column(text_of, row.values, columns.split)
+        else:
+            split = row.split or self._split_of(table) or paths.split_of(path)
         if problem := text_problem(split):
             raise BadCell(f"The split '{shown(split)}': {problem}")
         given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
+        given_id = "" if is_blank(given_id) else given_id
         guess = "" if self.options.id_column is not None else columns.id or ""
         cell = row.values.get(columns.caption)
         captions = _of_column(
@@ -339,10 +348,10 @@ class DatasetReader:
             identity = given_id or _derived_id(path, self.root, text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
-            if self.options.uncaptioned and _is_blank(text):
+            if self.options.uncaptioned and is_blank(text):
                 text = ""
             elif problem := _caption_problem(text) or _id_problem(identity):
-                kind = "empty caption" if _is_blank(text) else "unusable row"
+                kind = "empty caption" if is_blank(text) else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
             pair = SourcePair(
@@ -352,14 +361,10 @@ class DatasetReader:
             yield _Candidate(pair, path_text, guess if is_weak else "", paths)
 
     def _split_of(self, table: Path) -> str:
-        """The split of a table: for shards and subfolders with metadata files, inferred from the
-        name of the shard or its folder; "" if unknown."""
-        if table in self.source.splits:
-            return self.source.splits[table]
-        ending = table.suffix.lower()
-        shard = ending == ".arrow" or (ending == ".parquet" and len(self.source.tables) > 1)
-        inner = table.name in METADATA and table.parent != self.root
-        return split_of(table) or "" if shard or inner else ""
+        """The split of a table or a shard; "" if unknown."""
+        if split := self.source.splits.get(table):
+            return split
+        return split_of_shard(table) if table.suffix.lower() in SHARDS else ""
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
         problem = Problem(file, row, kind, message, shown(id, LONGEST_ID))
@@ -410,7 +415,7 @@ def read_dataset(
     elif path.suffix.lower() not in (*SOURCES, *table_readers()):
         raise DatasetFormatError(not_a_table(path))
     else:
-        source, root = SourceTables([path]), root_of(path)
+        source, root = SourceTables([path], splits_below(path.parent, [path])), root_of(path)
     if options.image_root is not None:
         root = typed_path(options.image_root)
         if not os.path.isdir(root):
@@ -459,6 +464,23 @@ def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
         if size > _LARGEST_HEAD:
             break
     return head
+
+
+def _are_lists(cells: Iterable[Any]) -> bool:
+    """Whether all cells of a column that hold something are lists written as text."""
+    texts = [cell for cell in cells if cell not in (None, "")]
+    return bool(texts) and all(isinstance(cell, str) and listed_captions(cell) for cell in texts)
+
+
+def _with_lists(rows: Iterable[TableRow], column: str) -> Iterator[TableRow]:
+    """The rows with the lists in that column instead of their texts."""
+    for row in rows:
+        cell = row.values.get(column) if row.values else None
+        captions = listed_captions(cell) if isinstance(cell, str) else None
+        if row.values is None or captions is None:
+            yield row
+        else:
+            yield replace(row, values={**row.values, column: captions})
 
 
 def _of_column(
@@ -524,13 +546,8 @@ def _checked(check: ImageCheck, path: ImageFile) -> tuple[ImageFile, str]:
         return path, f"'{path.name}' cannot be opened: {problem.strerror or problem}."
 
 
-def _is_blank(text: str) -> bool:
-    """Whether nothing of it can be seen: blanks, controls, characters without width."""
-    return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
-
-
 def _caption_problem(text: str) -> str:
-    if _is_blank(text):
+    if is_blank(text):
         return "The caption is empty."
     if len(text) > LONGEST_CAPTION:
         return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
@@ -542,8 +559,8 @@ def _caption_problem(text: str) -> str:
 def _id_problem(identity: str) -> str:
     if len(identity) > LONGEST_ID:
         return f"The id has {len(identity)} characters; at most {LONGEST_ID} are allowed."
-    if "\0" in identity or not identity.isprintable():
-        return "The id holds characters that cannot be shown."
+    if has_controls(identity):
+        return "The id holds controls or line ends."
     return ""
 
 

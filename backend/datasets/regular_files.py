@@ -13,6 +13,7 @@ nothing is written over them, and no link at the place of a new file is followed
 import errno
 import io
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.cells import shown
+from backend.datasets.read_options import SCHEMES
 from backend.errors import SettingsError
 
 #: Seconds that reading one file may take, including on slow and network disks.
@@ -28,6 +30,8 @@ SECONDS = 60.0
 #: The beginnings of SQLite's databases (backups among them), of their write-ahead logs, and of
 #: PostgreSQL's backups.
 _DATABASE_SIGNS = (b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"PGDMP")
+#: The beginning of an address, also after `Path` has joined its slashes; not of "C:/".
+_SCHEME = re.compile(rf"[A-Za-z][\w.+-]+:/|(?:{'|'.join(SCHEMES)}):(?!\w+/\w)", re.IGNORECASE)
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -232,7 +236,14 @@ def _refuse_database_at(path: Path) -> None:
 
 def typed_path(text: str | Path) -> Path:
     """The absolute path, with links resolved and `~` expanded. Raises SettingsError if it is not a
-    valid path: a zero byte, a lone surrogate, an unknown user, a loop of links."""
+    valid path: an address, a zero byte, a lone surrogate, an unknown user, a loop of links."""
+    if scheme := _SCHEME.match(str(text)):
+        schemes = ", ".join(f"{name}://" for name in SCHEMES)
+        raise SettingsError(
+            f"'{shown(str(text))}' is not a path of this machine. Where addresses are taken, they "
+            f"begin with one of {schemes}. Write a folder of that name as './{scheme[0]}…', and a "
+            "file without file://."
+        )
     try:
         os.fsencode(text)  # accepts names that are not UTF-8, as returned by the system
         return Path(text).expanduser().resolve()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.datasets.containers import file_of
-from backend.datasets.export_images import image_and_ending, split_name
+from backend.datasets.export_images import SplitNames, image_and_ending
 from backend.datasets.export_row import (
     FIELDS,
     ExportRow,
@@ -168,6 +168,7 @@ def _sharded(
     waiting: dict[str, list[tuple[int, ExportRow]]] = {}
     numbers: dict[str, int] = {}
     wanted: set[str] = set()
+    splits = SplitNames()
     count = 0
 
     def flush(split: str) -> None:
@@ -184,7 +185,7 @@ def _sharded(
             finished.add(path, digest)
 
     for number, row in enumerate(rows):
-        split = split_name(row.split)
+        split = splits.of(row.split)
         waiting.setdefault(split, []).append((number, row))
         target.changes.packed |= row.extra.keys()
         count += 1
@@ -193,6 +194,7 @@ def _sharded(
     for split in list(waiting):
         flush(split)
     finished.end(wanted, Path(name).suffix)
+    splits.report(target.changes)
     return count
 
 

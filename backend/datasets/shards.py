@@ -4,15 +4,14 @@ Each row's image is an address for `containers.locate`, so that nothing has to b
 """
 
 import json
-import re
 import tarfile
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path, PurePath, PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from backend.datasets.caption_texts import TextReader, unreadable_picture
@@ -24,9 +23,11 @@ from backend.datasets.export_row import MARK
 from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
+from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.text_files import decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
+from db.texts import composed
 
 #: Maximum bytes of a sample's caption or metadata; larger members are not read.
 _MOST_TEXT = 4_000_000
@@ -34,7 +35,6 @@ _MOST_TEXT = 4_000_000
 _MOST_MEMBERS = 1000
 #: A multiple of a tar's blocks.
 _READ_AT_ONCE = 1 << 20
-_SPLIT = re.compile(r"(train|test|val|valid|validation)(?:[-_.\d].*)?")
 _NO_PATHS = (*CAPTION_NAMES, "id", "split")
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
 
@@ -49,35 +49,41 @@ def shards_of(folder: Path) -> list[Path]:
     return []
 
 
-def saved_tables(folder: Path) -> list[Path]:
-    """The Arrow files of a dataset written by `save_to_disk`, split by split; empty if it is none.
+def saved_tables(folder: Path) -> dict[Path, str]:
+    """The Arrow files of a dataset written by `save_to_disk`, and the split of each, "" if it has
+    none; empty if it is no such dataset.
 
     Raises DatasetFormatError if the files that list them are broken or list other folders' files.
     """
     if (folder / "dataset_dict.json").is_file():
-        splits = _listed(folder, folder / "dataset_dict.json", "splits")
-        parts = [folder / _inside(folder, split) for split in splits]
-        return [file for part in parts for file in _saved_files(folder, part)]
+        about = _about(folder, folder / "dataset_dict.json", "splits")
+        parts = {folder / _inside(folder, split): split for split in about["splits"]}
+        return {file: split for part, split in parts.items() for file in _saved_files(folder, part)}
     return _saved_files(folder, folder)
 
 
-def _saved_files(dataset: Path, folder: Path) -> list[Path]:
+def _saved_files(dataset: Path, folder: Path) -> dict[Path, str]:
+    """The files of a saved dataset without splits of its own, and the split that it was of."""
     if not (folder / "state.json").is_file():
-        return []
-    files = _listed(dataset, folder / "state.json", "_data_files")
+        return {}
+    about = _about(dataset, folder / "state.json", "_data_files")
+    files = about["_data_files"]
     names = [entry.get("filename") if isinstance(entry, dict) else None for entry in files]
-    return [folder / _inside(folder, name) for name in names]
+    split = about.get("_split")
+    split = split if isinstance(split, str) else ""
+    return {folder / _inside(folder, name): split for name in names}
 
 
-def _listed(dataset: Path, path: Path, key: str) -> list[Any]:
+def _about(dataset: Path, path: Path, key: str) -> dict[str, Any]:
+    """The JSON object in a file, which has a list of that key. Raises DatasetFormatError."""
     name = f"{shown(path.parent.name)}/{path.name}"
     try:
-        entries = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))[key]
-        if not isinstance(entries, list):
+        values: dict[str, Any] = json.loads(read_within(dataset, path, _MOST_TEXT).decode("utf-8"))
+        if not isinstance(values[key], list):
             raise TypeError("no list")
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as problem:
         raise DatasetFormatError(f"'{name}' has no list of '{key}': {problem}.") from problem
-    return entries
+    return values
 
 
 def _inside(folder: Path, name: Any) -> str:
@@ -94,12 +100,11 @@ def tar_rows(path: Path, texts: TextReader, folders: Sequence[Path] = ()) -> Ite
     """One row per sample: consecutive members with the same name up to the first dot of the last
     path component, or up to the last dot where that gives a picture with a text.
 
-    The caption is in `.txt`, or in a column of `.json`; the split is inferred from the name of the
-    tar or its folder. A sample in which it is uncertain which text belongs to which picture gives a
-    problem. A truncated or damaged tar gives the samples before the damage, then a problem; tars
-    that were joined are read one after the other. `folders`: as for `text_files.opened`.
+    The caption is in `.txt`, or in a column of `.json`. A sample in which it is uncertain which
+    text belongs to which picture gives a problem. A truncated or damaged tar gives the samples
+    before the damage, then a problem; tars that were joined are read one after the other.
+    `folders`: as for `text_files.opened`.
     """
-    split = split_of(path)
     number = 0
     with closing(SeenIds()) as keys:
         try:
@@ -109,8 +114,7 @@ def tar_rows(path: Path, texts: TextReader, folders: Sequence[Path] = ()) -> Ite
                     if isinstance(values, str):
                         yield TableRow(number, None, values)
                     else:
-                        place = {"split": split} if split and "split" not in values else {}
-                        yield TableRow(number, {**values, **place})
+                        yield TableRow(number, values)
         except _Damaged as problem:
             if not problem.has_members:
                 raise DatasetFormatError(
@@ -174,7 +178,7 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
 @dataclass(frozen=True)
 class _TarMember:
     """A file in a tar. `key`: its name up to the first dot, `stem`: up to the last one, `ending`:
-    the rest after the key; `text`: the content of a text, None for other files."""
+    the rest after the key, all in normal form C; `text`: the content of a text, else None."""
 
     name: str
     key: str
@@ -209,11 +213,16 @@ def _has_picture_and_text(group: list[_TarMember]) -> bool:
     return is_there and any(member.text is not None for member in group)
 
 
-def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
-    name = PurePosixPath(entry.name)
+def _parts(member: str) -> tuple[str, str, str]:
+    """Key, stem and ending of a member's name, as in `_TarMember`."""
+    name = PurePosixPath(member)
     before, dot, rest = name.name.partition(".")
-    key, ending = str(name.with_name(before)) if before else entry.name, f"{dot}{rest}".lower()
-    stem = str(name.with_suffix("")) if name.suffix and ending else key
+    key, ending = str(name.with_name(before)) if before else member, f"{dot}{rest}".lower()
+    return key, str(name.with_suffix("")) if name.suffix and ending else key, ending
+
+
+def _tar_member(path: Path, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> _TarMember:
+    key, stem, ending = _parts(composed(entry.name))
     inner = tar_member(entry.offset_data, entry.size, entry.name)
     text = None
     last = PurePosixPath(ending).suffix or ending
@@ -275,8 +284,8 @@ def _columns(sample: list[_TarMember], texts: TextReader) -> dict[str, Any]:
     elif not any(name.lower() in CAPTION_NAMES for name in values):
         values["caption"] = ""  # this sample's problem, not the shard's
     if "id" not in values:
-        stems = {member.stem for member in sample}
-        values["__key__"] = stems.pop() if len(stems) == 1 else sample[0].key
+        key, stem, _ = _parts(sample[0].name)
+        values["__key__"] = stem if len({member.stem for member in sample}) == 1 else key
     return {**values, "image": picture.address if picture else ""}
 
 
@@ -326,18 +335,6 @@ def _next_archive(raw: IO[bytes], offset: int) -> int | None:
     return None
 
 
-def split_of(path: PurePath) -> str | None:
-    """train, validation or test, if the name of the shard or its folder is or begins with one."""
-    return named_split(path.stem) or named_split(path.parent.name)
-
-
-def named_split(name: str) -> str | None:
-    """train, validation or test, if the name is or begins with one; else None."""
-    if match := _SPLIT.fullmatch(name.lower()):
-        return "validation" if match[1].startswith("val") else match[1]
-    return None
-
-
 def zip_rows(
     path: Path,
     encoding: str | None = None,
@@ -373,7 +370,8 @@ def _zip_tables(
             f"'{path.name}' holds no metadata.jsonl or metadata.csv. Give the table of the "
             "captions, and the zip as the folder that image paths are relative to."
         )
-    for tables in by_folder.values():
+    folders = SplitFolders(by_folder)
+    for folder, tables in by_folder.items():
         table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))
         for other in others:
             note(f"'{shown(other)}' is not read, because '{shown(table)}' is in the same folder.")
@@ -381,7 +379,9 @@ def _zip_tables(
             yield TableRow(None, None, f"'{shown(table)}' occurs several times in the zip.")
             continue
         try:
-            yield from _zip_table(archive, path, table, counts, encoding, delimiter, note)
+            split = folders.of(folder)
+            for row in _zip_table(archive, path, table, counts, encoding, delimiter, note):
+                yield replace(row, split=split)
         except DatasetFormatError as problem:
             if len(by_folder) == 1:
                 raise
@@ -405,7 +405,6 @@ def _zip_table(
             "its folder."
         ) from problem
     folder = PurePosixPath(table).parent
-    split = split_of(PurePosixPath(table))
     try:
         with archive.open(about) as raw:
             detected = encoding_of(raw, shown(table), encoding)
@@ -418,7 +417,7 @@ def _zip_table(
                 else csv_rows(lines, delimiter, shown(table))
             )
             for row in rows:
-                yield _zipped(row, path, folder, counts, split)
+                yield _zipped(row, path, folder, counts)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
             RuntimeError, ValueError) as problem:  # fmt: skip
         yield TableRow(
@@ -426,14 +425,12 @@ def _zip_table(
         )
 
 
-def _zipped(
-    row: TableRow, path: Path, folder: PurePosixPath, counts: Counter[str], split: str | None
-) -> TableRow:
+def _zipped(row: TableRow, path: Path, folder: PurePosixPath, counts: Counter[str]) -> TableRow:
     """The row, with cells that name members of the zip replaced by their addresses; a problem if a
     name occurs several times (`counts`)."""
     if row.values is None:
         return row
-    values = {"split": split, **row.values} if split else dict(row.values)
+    values = dict(row.values)
     for column, value in values.items():
         if column.strip().lower() in _NO_PATHS:
             continue  # a caption may equal the name of a member

@@ -6,11 +6,12 @@
   standard first: XMP `dc:description`, IPTC `Caption/Abstract` (2:120), EXIF `ImageDescription`,
   Windows' `XPComment` and `XPTitle`, and a PNG's `Description` text.
 
-Subfolders are read too; one named train, validation or test is a split.
+Subfolders are read too, and those that are named like splits are splits.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,8 +26,9 @@ from backend.datasets.export_row import MARK
 from backend.datasets.images import opened_image
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
-from backend.datasets.shards import named_split
+from backend.datasets.splits import SplitFolders
 from backend.errors import DatasetFormatError, ImageError
+from db.texts import composed, is_blank
 
 _IPTC_CAPTION = (2, 120)
 _PNG_TEXTS = ("Description", "description", "Caption", "caption", "Comment", "comment", "Title")
@@ -39,7 +41,7 @@ def captions_in(path: ImageFile) -> dict[str, str]:
     """
     with opened_image(path) as image:
         image.load()  # a PNG may store its texts after its pixels
-        return {place: text.strip() for place, text in _texts(image) if text.strip()}
+        return {place: text.strip() for place, text in _texts(image) if not is_blank(text)}
 
 
 def _texts(image: Image.Image) -> Iterator[tuple[str, str]]:
@@ -124,7 +126,9 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
     row number is the position in that order. `uncaptioned`: an image without a caption is no
     problem."""
     number = 0
+    splits = _splits(folder)
     for place, names in _folders(folder):
+        split = splits.of(place.relative_to(folder))
         captions, metadata = _owners(names, CAPTIONS), _owners(names, (".json",))
         beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
         for kind, owners in enumerate((captions, metadata)):
@@ -140,7 +144,8 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
             else:
                 json_file = own_metadata[0] if own_metadata else ""
                 caption = own_captions[0] if own_captions else ""
-                yield _row(number, place, picture, caption, json_file, folder, texts, uncaptioned)
+                row = _row(number, place, picture, caption, json_file, folder, texts, uncaptioned)
+                yield replace(row, split=split)
         for name in sorted(name for name in names - captions.keys() if _is_caption(name)):
             number += 1
             stem = PurePosixPath(name).stem
@@ -155,23 +160,28 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
             )
 
 
+#: How names are compared, the closest first.
+_FORMS: tuple[Callable[[str], str], ...] = (str, composed, lambda name: composed(name).lower())
+
+
 def _owners(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
     """The pictures that each text with one of the endings may belong to: those with its name (a.jpg
-    of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in case alone."""
-    pictures: list[dict[str, list[str]]] = [{}, {}, {}, {}]
+    of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in the normal form
+    alone, or in case."""
+    pictures: list[dict[str, list[str]]] = [{} for _ in (*_FORMS, *_FORMS)]
     texts = []
     for name in sorted(names):
         if name.lower().endswith(endings):
             texts.append(name)
         if _is_image(name):
             stem = PurePosixPath(name).stem
-            keys = (name, stem, name.lower(), stem.lower())
+            keys = [form(key) for form in _FORMS for key in (name, stem)]
             for by_key, key in zip(pictures, keys, strict=True):
                 by_key.setdefault(key, []).append(name)
     owners = {}
     for text in texts:
         stem = PurePosixPath(text).stem
-        keys = (stem, stem, stem.lower(), stem.lower())
+        keys = [form(stem) for form in _FORMS for _ in range(2)]
         owning = (by_key.get(key) for by_key, key in zip(pictures, keys, strict=True))
         if of := next(filter(None, owning), None):
             owners[text] = of
@@ -196,10 +206,12 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
     """One row per image, with the caption embedded in the file. The first field that contains one
     is used (see `image_texts`), the others become columns."""
     number = 0
+    splits = _splits(folder)
     for place, names in _folders(folder):
+        split = splits.of(place.relative_to(folder))
         for name in sorted(name for name in names if _is_image(name)):
             number += 1
-            values = _known(place, name, folder)
+            file_name = (place / name).relative_to(folder).as_posix()
             try:
                 captions = captions_in(place / name)
             except ImageError as problem:
@@ -208,13 +220,13 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
             if not captions:
                 yield TableRow(
                     number, None,
-                    f"'{shown(values['file_name'])}' has no caption in its XMP, IPTC, EXIF or PNG "
-                    "text.",
+                    f"'{shown(file_name)}' has no caption in its XMP, IPTC, EXIF or PNG text.",
                 )  # fmt: skip
                 continue
             caption = next(iter(captions.values()))
             others = {key: text for key, text in captions.items() if text != caption}
-            yield TableRow(number, {**others, **values, "caption": caption})
+            values = {**others, "file_name": file_name, "caption": caption}
+            yield TableRow(number, values, split=split)
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
@@ -236,10 +248,10 @@ def _is_caption(name: str) -> bool:
     return path.suffix.lower() in CAPTIONS and path.stem.lower() not in _NO_CAPTIONS
 
 
-def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
-    path = (place / name).relative_to(folder).as_posix()
-    split = named_split(path.partition("/")[0]) if "/" in path else None
-    return {"file_name": path, **({"split": split} if split else {})}
+def _splits(folder: Path) -> SplitFolders:
+    """The splits of the folders with pictures."""
+    places = (place for place, names in _folders(folder) if any(map(_is_image, names)))
+    return SplitFolders(place.relative_to(folder) for place in places)
 
 
 def _row(
@@ -247,7 +259,7 @@ def _row(
     texts: TextReader, uncaptioned: bool,
 ) -> TableRow:  # fmt: skip
     """The row of a picture; `caption` and `metadata`: the names of its files, "" without one."""
-    values = _known(place, picture, folder)
+    file_name = (place / picture).relative_to(folder).as_posix()
     more: dict[str, Any] = {}
     file = metadata
     try:
@@ -256,11 +268,7 @@ def _row(
             more = json_object(texts.decoded(content, shown(metadata)))
         if file := caption:
             content = read_within(folder, place / caption, _MOST_TEXT)
-            text = texts.captions(content, shown(caption))
-            if isinstance(text, str):
-                # A final newline, written by editors and scripts, is not part of the caption.
-                text = text.removesuffix("\n").removesuffix("\r")
-            more = {**more, "caption": text}
+            more = {**more, "caption": texts.captions(content, shown(caption))}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))
     except (OSError, ValueError, RecursionError) as problem:
@@ -268,12 +276,11 @@ def _row(
         return TableRow(number, None, f"'{shown(file or metadata)}' cannot be read: {reason}.")
     if not any(key.strip().lower() in CAPTION_NAMES for key in more):
         if uncaptioned:
-            return TableRow(number, {**more, **values, "caption": ""})
+            return TableRow(number, {**more, "file_name": file_name, "caption": ""})
         stem = shown(PurePosixPath(picture).stem)
         return TableRow(
             number,
             None,
-            f"'{shown(values['file_name'])}' has no caption: there is no {stem}.txt or "
-            f"{stem}.caption.",
+            f"'{shown(file_name)}' has no caption: there is no {stem}.txt or {stem}.caption.",
         )
-    return TableRow(number, {**more, **values})
+    return TableRow(number, {**more, "file_name": file_name})

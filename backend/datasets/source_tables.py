@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from backend.datasets import hub_datasets
@@ -24,8 +25,9 @@ from backend.datasets.read_options import (
     is_hidden,
 )
 from backend.datasets.regular_files import open_regular
-from backend.datasets.shards import named_split, saved_tables, shards_of
+from backend.datasets.shards import saved_tables, shards_of
 from backend.datasets.sidecars import has_images, has_sidecars
+from backend.datasets.splits import split_in, splits_of
 from backend.errors import DatasetFormatError, UnsafePath
 
 ENDINGS = (".tar.gz", ".tgz")
@@ -113,7 +115,7 @@ def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> So
     if films is not None:
         return SourceTables([films])
     if saved := saved_tables(folder):
-        return SourceTables(saved)
+        return SourceTables(list(saved), saved)
     ours = (folder / MARK).is_file() and subset is None
     if not ours and (hub_tables := hub_datasets.listed_files(folder, subset)) is not None:
         return hub_tables
@@ -122,7 +124,7 @@ def tables_of(folder: Path, subset: str | None, uncaptioned: bool = False) -> So
     if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
         unread = sorted({*others, *ignored} - {*tables})
-        return SourceTables(tables, _splits(tables), _notes(folder, unread))
+        return SourceTables(tables, splits_below(folder, tables), _notes(folder, unread))
     if has_sidecars(folder):
         return SourceTables([folder], notes=_notes(folder, []))
     if clone := hub_datasets.found_files(folder):
@@ -180,7 +182,7 @@ def _metadata_files(folder: Path) -> tuple[list[Path], list[Path]]:
     has_own = False
     for place in [folder, *(place for place in inner if place not in exports)]:
         files = [place / name for name in METADATA if (place / name).is_file()]
-        is_wanted = not has_own or named_split(place.name) is not None
+        is_wanted = not has_own or bool(split_in(place.name))
         has_own = has_own or (place == folder and bool(files))
         tables += files[:1] if is_wanted else []
         ignored += files[1:] if is_wanted else files
@@ -204,11 +206,10 @@ def _is_index(path: Path) -> bool:
     return path.suffix == ".parquet" and (plain.is_dir() or path.with_suffix(".tar").is_file())
 
 
-def _splits(tables: list[Path]) -> dict[Path, str]:
-    """The splits of COCO's caption files, from their names: captions_val2017.json."""
-    coco = (path for path in tables if path.suffix == ".json")
-    named = {path: named_split(path.stem.removeprefix("captions_")) for path in coco}
-    return {path: split for path, split in named.items() if split}
+def splits_below(folder: Path, tables: Iterable[Path]) -> dict[Path, str]:
+    """The splits of tables, by their names and those of their folders below `folder`."""
+    names = {table.relative_to(folder).as_posix(): table for table in tables}
+    return {names[name]: split for name, split in splits_of(names).items()}
 
 
 def image_folders(table: Path, root: Path, is_root_given: bool) -> list[Path]:

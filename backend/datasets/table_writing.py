@@ -7,6 +7,7 @@ next to the table, because other programs cannot read them from there.
 import csv
 import json
 import os
+import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,8 @@ from backend.datasets.export_row import (
 )
 
 _ROW_GROUP = 5_000
+#: Where trainers put a picture, a film or a sound.
+_MARKER = re.compile(r"<(image|video|audio)>", re.IGNORECASE)
 _QUESTION = "Describe the image in one sentence."
 
 
@@ -44,12 +47,24 @@ def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.jsonl`: a question about each image and its caption as the answer, as
     trainers of vision-language models read them; the other columns are further fields."""
 
+    with_markers = 0
+
     def values_of(row: ExportRow, path: str) -> dict[str, Any]:
+        nonlocal with_markers
+        answer, markers = _MARKER.subn(r"(\1)", row.caption)
+        with_markers += markers > 0
         turns = [{"from": "human", "value": f"<image>\n{_QUESTION}"},
-                 {"from": "gpt", "value": row.caption}]  # fmt: skip
+                 {"from": "gpt", "value": answer}]  # fmt: skip
         return {**json_values(row), "image": path, "conversations": turns}
 
-    return _write_lines(rows, target, _Paths(target, "image"), values_of)
+    count = _write_lines(rows, target, _Paths(target, "image"), values_of)
+    if with_markers:
+        target.changes.remarks.append(
+            f"Markers of pictures (`<image>`) in {with_markers:,} captions are written as "
+            "`(image)` in `conversations`: trainers take a picture for each. The column `caption` "
+            "has them as they are."
+        )
+    return count
 
 
 def _write_lines(

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from backend.errors import NotFound, SettingsError, UnsafePath
+from db.texts import has_controls
 
 #: Bytes that must stay free on the disk, because the database may be on it too.
 KEPT_FREE = 1 << 30
@@ -173,8 +174,8 @@ def place_of(path: str) -> PurePosixPath:
         len(parts) > MOST_FOLDERS
         or any(part in ("", ".", "..") for part in parts)
         or any(len(part.encode(errors="surrogatepass")) > LONGEST_NAME for part in parts)
-        or not all(c.isprintable() and c not in "\\" for c in path.replace("/", ""))
-        or any("\ud800" <= c <= "\udfff" for c in path)
+        or "\\" in path
+        or has_controls(path)
     ):
         raise UnsafePath(f"'{path[:200]}' cannot be the name of an uploaded file.")
     return PurePosixPath(path)

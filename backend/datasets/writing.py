@@ -6,6 +6,8 @@ is replaced only if it is an earlier export.
 """
 
 import glob
+import hashlib
+import json
 import logging
 import os
 import shutil
@@ -18,6 +20,7 @@ from backend.datasets import export_folder
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
+from backend.datasets.regular_files import typed_path
 from backend.errors import ExportError
 from db.processes import is_running
 
@@ -47,6 +50,7 @@ def write_dataset(
     """
     if format not in FORMATS:
         raise ExportError(f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}.")
+    typed_path(out)  # refuses an address
     out = out.expanduser().absolute()
     root = source_root.resolve()
     part = _sibling(out, f"part.{format.replace('-', '_')}")
@@ -69,9 +73,11 @@ def write_dataset(
         writer = resolve_name(f"backend.datasets.{EXPORT_FORMATS[format].writer}")
         number: int = writer(clean, target)
         whole = card if isinstance(card, str) else card()
-        text = finished_card(whole, target.files, target.changes)
+        (part / "README.md").unlink(missing_ok=True)  # left by an export interrupted from here on
+        sums = export_folder.digests(part)
+        text = finished_card(whole, target.files, target.changes, _version_of(out, sums))
         (part / "README.md").write_text(text, encoding="utf-8")
-        export_folder.write_checksums(part)
+        export_folder.write_checksums(part, export_folder.digests(part, earlier=sums))
         if out.exists():
             export_folder.check_free(out, part)
         _put_in_place(part, out)
@@ -85,6 +91,17 @@ def write_dataset(
             shutil.rmtree(part, ignore_errors=True)
         raise
     return number
+
+
+def _version_of(out: Path, sums: Mapping[str, str]) -> str:
+    """A version, as in "1.2.3", that only an export of this content to this place has.
+
+    `datasets` caches what it reads from a folder with a card by the folder's last name, the card's
+    list of files and its version, and not by the files. What it caches holds absolute paths.
+    """
+    content = json.dumps([str(out), sorted(sums.items())])
+    digest = hashlib.sha256(content.encode()).digest()
+    return ".".join(str(int.from_bytes(digest[start : start + 3])) for start in (0, 3, 6))
 
 
 def _not_written(out: Path, problem: OSError) -> ExportError:

@@ -149,7 +149,7 @@ class BoostWork:
                     terminal="Run: python app.py score NAME --specificity",
                     page="Measure it under Add data: “Measure how specific its captions are”.",
                 )
-        self.corrector = PairCorrector(store, engine, dataset_id, None)
+        self.corrector = PairCorrector(store, engine, dataset_id, None, is_prompted=True)
         self.judge = Judge(store, engine, dataset_id)
         self.doubts = PictureDoubts(store, engine, self.corrector, dataset_id, self.judge.scale)
         kinds = ",".join(kind[0] for kind in booster.kinds)

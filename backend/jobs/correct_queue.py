@@ -102,7 +102,7 @@ def correct(
     the model is unreachable; finished work is kept.
     """
     corrector = engine.corrector
-    work = PairCorrector(store, engine, filter.dataset_id, corrector)
+    work = PairCorrector(store, engine, filter.dataset_id, corrector, corrector is not None)
     counts: Counter[str] = Counter()
     accepted = done = 0
     stopped = ""
@@ -137,7 +137,7 @@ def dry_run(store: Store, engine: Engine, filter: QueueFilter, count: int = 3) -
             terminal="Set one: --vlm NAME.",
             page="The server's administrator can add one.",
         )
-    work = PairCorrector(store, engine, filter.dataset_id, corrector)
+    work = PairCorrector(store, engine, filter.dataset_id, corrector, is_prompted=True)
     contexts = (
         (row, context)
         for rows in pages(store, filter)
@@ -173,9 +173,16 @@ class PairCorrector:
     """State shared by all pairs of one command."""
 
     def __init__(
-        self, store: Store, engine: Engine, dataset_id: int, corrector: Corrector | None
+        self,
+        store: Store,
+        engine: Engine,
+        dataset_id: int,
+        corrector: Corrector | None,
+        is_prompted: bool = True,
     ) -> None:
+        """`is_prompted`: a language model is asked, whose prompt has to hold the caption."""
         self.store, self.engine, self.corrector = store, engine, corrector
+        self.is_prompted = is_prompted
         self.run: RunRow = scored_by_this_model(store, engine, dataset_id)
         prepare_scorer(store, engine, dataset_id)
         self.classifier: Classifier | None = classifier_in_use(store, dataset_id)
@@ -215,6 +222,9 @@ class PairCorrector:
             trajectory_queries.trajectories_of, self.run.id, [row.pair_id for row in rows]
         )
         for row in rows:
+            if self.is_prompted and (why := prompting.unaskable(row.caption)):
+                yield row, why
+                continue
             if row.pair_id not in trajectories:
                 yield row, "not scored"
                 continue

@@ -17,7 +17,13 @@ from sqlalchemy.orm import Session
 from backend.datasets import hub_datasets, hub_download, source_tables
 from backend.datasets.cells import shown, split_proof
 from backend.datasets.containers import relative_name
-from backend.datasets.read_options import DETECTED, ReadOptions, is_address, where_to_state
+from backend.datasets.read_options import (
+    DETECTED,
+    ReadOptions,
+    is_address,
+    where_to_state,
+    without_query,
+)
 from backend.datasets.reading import DatasetReader, Problem, SourcePair, read_dataset
 from backend.datasets.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
@@ -140,8 +146,8 @@ class _Copies:
         if is_address(path):
             from backend.datasets import locations  # fsspec is slow to import
 
-            plain = PurePosixPath(str(path).partition("?")[0]).stem
-            self._progress(0, 0, f"Fetching {shown(str(path).partition('?')[0])}")
+            plain = PurePosixPath(without_query(str(path))).stem
+            self._progress(0, 0, f"Fetching {shown(without_query(str(path)))}")
             self._add(locations.folder_for(str(path), self._fetched))
             source = locations.fetch(str(path), self._fetched, limit)
         else:

@@ -18,6 +18,7 @@ from backend.store import Store
 from db.queries import dataset_queries, job_queries, opinions
 from db.queries import pairs as pair_queries
 from db.queries.dataset_queries import DatasetRow
+from db.texts import has_controls, is_blank
 
 #: A few pages; anything longer belongs in a linked document.
 LONGEST_GUIDELINES = 20_000
@@ -71,8 +72,8 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
 def rename_dataset(store: Store, dataset_id: int, name: str) -> None:
     """Raises SettingsError if the name is empty or taken, NotFound."""
     name = name.strip()
-    if not name:
-        raise SettingsError("A dataset needs a name.")
+    if is_blank(name) or has_controls(name):
+        raise SettingsError("A dataset needs a name, on one line.")
     store.write(dataset_queries.rename_dataset, dataset_id, name)
 
 

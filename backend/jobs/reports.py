@@ -308,7 +308,8 @@ class QueueReport:
 @dataclass(frozen=True, kw_only=True)
 class CorrectionReport(QueueReport):
     """`outcomes`: *offered*, *no better*, *unchanged*, *refused*, *unreadable*, *asked before*,
-    *not scored*, *image unreadable*. `accepted`: by the rule."""
+    *not scored*, *image unreadable*, and those of `prompting.unaskable`. `accepted`: by the
+    rule."""
 
     proposer: str
     accepted: int

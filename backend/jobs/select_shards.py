@@ -33,6 +33,7 @@ from backend.jobs.shard_scores import (
 )
 from backend.learning_texts import level_caveat
 from backend.progress import Progress, no_progress
+from db.texts import is_blank
 
 #: In the destination: what made it.
 _MADE_BY = "selection.json"
@@ -155,7 +156,9 @@ def _write(
             if numbers is None or decision is None or not decision.keep:
                 counts["left out"] += 1
                 continue
-            row = _row(pair, decision.caption or pair.caption, numbers)
+            row = _row(
+                pair, pair.caption if is_blank(decision.caption) else decision.caption, numbers
+            )
             counts["kept"] += 1
             counts["corrected"] += row.caption != pair.caption
             rows.append(row)

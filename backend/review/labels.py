@@ -23,6 +23,7 @@ from db.queries import verdict_queries
 from db.queries.blind_review import hidden_pairs
 from db.queries.pairs import PairRow
 from db.queries.verdict_queries import NewVerdict, VerdictRow
+from db.texts import is_blank
 
 #: Number of rows of each kind that a report lists.
 _MOST_SHOWN = 20
@@ -190,7 +191,8 @@ class _Labels:
 
     def _add(self, label: Label, pair: PairRow) -> None:
         decision = label.decision
-        caption = label.caption if label.caption != pair.caption else ""
+        is_new = label.caption != pair.caption and not is_blank(label.caption)
+        caption = label.caption if is_new else ""
         if caption and decision in ("wrong", "correction"):
             decision = "correction"
         elif caption:

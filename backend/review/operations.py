@@ -8,6 +8,7 @@ from PIL import Image
 from backend.datasets import images
 from backend.datasets.containers import ImageFile
 from backend.engine.detection.types import SuspectWord
+from backend.errors import SettingsError
 from backend.jobs.dataset_models import DatasetEngines
 from backend.jobs.stored_rows import in_order, to_suspects
 from backend.progress import Progress, no_progress
@@ -32,6 +33,7 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import SuggestionRow
+from db.texts import is_blank
 
 
 class Review(Queue, Verdicts, NearDuplicates):
@@ -58,7 +60,9 @@ class Review(Queue, Verdicts, NearDuplicates):
         return ask_models.complete(self._store, self._engines.of_pair(pair_id), pair_id)
 
     def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
-        """See `ask_models.check_caption`."""
+        """See `ask_models.check_caption`. Raises SettingsError for an empty caption."""
+        if is_blank(caption):
+            raise SettingsError("The caption is empty.")
         engine = self._engines.of_pair(pair_id)
         return ask_models.check_caption(self._store, engine, pair_id, caption)
 

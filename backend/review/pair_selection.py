@@ -22,6 +22,7 @@ from db.queries.pair_queue import QueueFilter
 from db.queries.pair_tags import LONGEST
 from db.queries.statements import chunks
 from db.queries.verdict_queries import AT_ONCE
+from db.texts import has_controls, is_blank
 
 #: Maximum number of names listed in a message.
 _SHOWN_VALUES = 20
@@ -111,9 +112,9 @@ def rename_tag(
 def tag_name(text: str) -> str:
     """A tag as it is stored: on one line, without doubled blanks. Raises SettingsError."""
     name = " ".join(text.split())
-    if not name or len(name) > LONGEST or not name.isprintable() or ";" in name:
+    if is_blank(name) or len(name) > LONGEST or has_controls(name) or ";" in name:
         raise SettingsError(
-            f"A tag has 1 to {LONGEST} characters, without semicolons and control characters."
+            f"A tag has 1 to {LONGEST} characters, without semicolons and controls."
         )
     return name
 

@@ -27,6 +27,7 @@ from db.queries import verdict_queries
 from db.queries.pair_queue import QueueFilter, QueuePage, QueueRow
 from db.queries.pair_tags import ViewRow
 from db.queries.pairs import ReviewCounts
+from db.texts import has_controls, is_blank
 
 LONGEST_NAME = 80
 #: Pages stop counting a queue here and report only that there are more.
@@ -270,8 +271,8 @@ class Queue:
     def save_view(self, dataset_id: int, name: str, fields: dict[str, str]) -> None:
         """Save a queue under a name, replacing an existing view of that name."""
         name = " ".join(name.split())
-        if not name or len(name) > LONGEST_NAME:
-            raise SettingsError(f"A view's name has 1 to {LONGEST_NAME} characters.")
+        if is_blank(name) or len(name) > LONGEST_NAME or has_controls(name):
+            raise SettingsError(f"A view's name has 1 to {LONGEST_NAME} characters, no controls.")
         self._store.write(view_queries.save_view, dataset_id, name, fields, self._settings.author)
 
     def delete_view(self, dataset_id: int, name: str) -> None:

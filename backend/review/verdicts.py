@@ -27,6 +27,7 @@ from db.queries.blind_review import hidden_pairs
 from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
+from db.texts import is_blank
 
 #: Captions that are edited together, by one process.
 _PAGE = 5000
@@ -75,7 +76,7 @@ def edit_captions(
             is_correction = row.decision == "correction" and not row.enriches
             if new == old:
                 unchanged += 1
-            elif not new.strip() or (is_correction and new == row.caption):
+            elif is_blank(new) or (is_correction and new == row.caption):
                 refused += 1
             else:
                 rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
@@ -316,7 +317,7 @@ def _shown(session: Session, act: VerdictRow | None) -> VerdictRow | None:
 
 def _note(text: str) -> str:
     """A verdict's note. Raises SettingsError for one that is too long."""
-    text = text.replace("\r\n", "\n").strip()
+    text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
     if len(text) > LONGEST_NOTE:
         raise SettingsError(
             f"A note has at most {LONGEST_NOTE:,} characters; this has {len(text):,}."
@@ -331,7 +332,7 @@ def _corrected(session: Session, pair_id: int, text: str | None, suggestion_id: 
         suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
         text = next((row.caption for row in suggestions if row.id == suggestion_id), None)
     text = (text or "").strip()
-    if not text:
+    if is_blank(text):
         raise SettingsError("The corrected caption is empty. Type one.")
     if "\0" in text:
         raise SettingsError("The corrected caption contains a NUL character. Remove it.")

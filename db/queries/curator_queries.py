@@ -12,6 +12,7 @@ from db.column_types import now
 from db.errors import AlreadyExists, MissingRow, UnstorableText
 from db.models import ROLES, ApiKey, Curator, Login
 from db.queries.statements import (
+    check_name,
     check_text,
     columns_of,
     find_record,
@@ -38,7 +39,7 @@ _COLUMNS = columns_of(Curator, CuratorRow)
 
 def add_curator(session: Session, name: str, password_hash: str, role: str) -> CuratorRow:
     """Raises `AlreadyExists` if the name is taken, ValueError for an unknown role."""
-    check_text(name, "The curator's name", 255)
+    check_name(name, "The curator's name", 255)
     if role not in ROLES:
         raise ValueError(f"'{role}' is not a role; the roles are {', '.join(ROLES)}")
     try:
@@ -136,7 +137,7 @@ _ROWS = select(ApiKey.id, Curator.name, ApiKey.label, ApiKey.may_review, ApiKey.
 def add_key(
     session: Session, curator_id: int, label: str, digest: bytes, may_review: bool
 ) -> ApiKeyRow:
-    check_text(label, "The key's label", 80)
+    check_name(label, "The key's label", 80)
     session.execute(
         insert(ApiKey).values(
             curator_id=curator_id, label=label, digest=digest, may_review=may_review

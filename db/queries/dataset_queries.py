@@ -16,6 +16,7 @@ from db.models import Base, Dataset, ImportProblem, Pair, Setting, Verdict
 from db.queries.blind_review import pair_columns
 from db.queries.pairs import PAIR_FIELDS, PairRow
 from db.queries.statements import (
+    check_name,
     check_text,
     columns_of,
     find_record,
@@ -98,7 +99,7 @@ def create_dataset(
     session: Session, name: str, source: str, root: str, note: str = ""
 ) -> DatasetRow:
     """Raises `AlreadyExists` if the name is taken; then the whole transaction is rolled back."""
-    check_text(name, "The dataset's name", 255)
+    check_name(name, "The dataset's name", 255)
     try:
         session.execute(insert(Dataset).values(name=name, source=source, root=root, note=note))
     except IntegrityError as error:
@@ -182,7 +183,7 @@ def move_dataset(session: Session, dataset_id: int, source: str, root: str) -> N
 def rename_dataset(session: Session, dataset_id: int, name: str) -> None:
     """Raises `AlreadyExists` if the name is taken (then the whole transaction is rolled back),
     `MissingRow`."""
-    check_text(name, "The dataset's name", 255)
+    check_name(name, "The dataset's name", 255)
     get_dataset(session, dataset_id)
     try:
         session.execute(update(Dataset).where(Dataset.id == dataset_id).values(name=name))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from db.column_types import now
 from db.models import Pair, PairTag, View
 from db.queries.statements import (
-    check_text,
+    check_name,
     chunks,
     columns_of,
     insert_for,
@@ -38,7 +38,7 @@ def save_view(
     session: Session, dataset_id: int, name: str, fields: dict[str, Any], author: str
 ) -> None:
     """Save a view; replaces one of the same name."""
-    check_text(name, "The view's name", 255)
+    check_name(name, "The view's name", 255)
     view = ViewRow(name, fields, author)
     row = {"dataset_id": dataset_id, **vars(view), "created_at": now()}
     save_rows(session, View, ("dataset_id", "name"), [row], except_for=("created_at",))
@@ -56,7 +56,7 @@ _AT_ONCE = 1000
 
 def add(session: Session, pair_ids: Sequence[int], name: str, author: str) -> list[int]:
     """Tag these pairs; returns those that did not have the tag yet. Raises UnstorableText."""
-    check_text(name, "The tag", LONGEST)
+    check_name(name, "The tag", LONGEST)
     lock_pairs(session, pair_ids)
     added_ids: list[int] = []
     for part in chunks(pair_ids, _AT_ONCE):

@@ -25,6 +25,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 
 from db.errors import MissingRow, UnstorableText
 from db.models import Dataset, Pair
+from db.texts import has_controls, is_blank
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -179,6 +180,13 @@ def check_text(value: str, what: str, longest: int | None = None) -> None:
         raise UnstorableText(
             f"{what} is {len(value):,} characters long; at most {longest} are allowed."
         )
+
+
+def check_name(value: str, what: str, longest: int) -> None:
+    """As `check_text`, for a name: it can be seen, and fits on a line."""
+    check_text(value, what, longest)
+    if is_blank(value) or has_controls(value):
+        raise UnstorableText(f"{what} is empty or holds controls. Name it on one line.")
 
 
 def check_number(value: float | None, what: str) -> None:

@@ -52,6 +52,7 @@ from db.queries.statements import (
     read_records,
     table_of,
 )
+from db.texts import is_blank
 
 
 @dataclass(frozen=True)
@@ -365,7 +366,7 @@ def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decid
     batch, when, who = uuid.uuid4().hex, now(), edit_author(author)
     check_text(who, "The author's name", 255)
     for edit in edits:
-        if not edit.text.strip():
+        if is_blank(edit.text):
             raise ValueError("an edited caption is empty")
         check_text(edit.text, "An edited caption")
     lock_pairs(session, [edit.pair_id for edit in edits])
@@ -705,11 +706,11 @@ def _check(
         raise ValueError(f"'{decision}' is not a decision; there are {', '.join(DECISIONS)}")
     if (decision == "correction") != (corrected_caption is not None):
         raise ValueError("a corrected caption belongs to the decision 'correction', and only there")
-    if corrected_caption is not None and not corrected_caption.strip():
+    if corrected_caption is not None and is_blank(corrected_caption):
         raise ValueError("the corrected caption is empty; drop the pair instead")
     if sampling not in SAMPLINGS:
         raise ValueError(f"'{sampling}' is no way in which pairs are sampled")
-    if not author.strip():
+    if is_blank(author):
         raise ValueError("a verdict needs an author")
     check_text(corrected_caption or "", "The corrected caption")
     check_text(author, "The author's name", 255)

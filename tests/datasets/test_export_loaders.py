@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,49 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
         packed = [json.loads(text) for text in table["extra"]]
         assert [row["mask_file_name"] for row in packed] == ["m.png"] * len(wanted)
         assert [row["p_error"] for row in packed] == [row.p_error for row in wanted]
+
+
+Loader = Callable[[Path], Any]
+#: The loaders that docs/export.md names, for those formats that a library with a cache reads.
+LOADERS: dict[str, tuple[Loader, ...]] = {
+    "imagefolder": (
+        lambda out: datasets.load_dataset(str(out)),
+        lambda out: datasets.load_dataset("imagefolder", data_dir=str(out)),
+    ),
+    "sidecar": (lambda out: datasets.load_dataset("imagefolder", data_dir=str(out)),),
+    "webdataset": (
+        lambda out: datasets.load_dataset(str(out)),
+        lambda out: datasets.load_dataset("webdataset", data_dir=str(out)),
+    ),
+    "parquet-images": (
+        lambda out: datasets.load_dataset(str(out)),
+        lambda out: datasets.load_dataset("parquet", data_files=str(out / "train-*.parquet")),
+    ),
+    "huggingface": (lambda out: datasets.load_from_disk(str(out)),),
+}
+
+
+@pytest.mark.parametrize("format", LOADERS)
+def test_no_loader_takes_an_export_for_another_one(tmp_path: Path, format: str) -> None:
+    """Of the same folder after a correction, or of one of the same name that is gone since."""
+
+    def check(root: Path, caption: str) -> None:
+        image = picture(root / "a.png", (len(caption), 9))
+        every = [ExportRow("1", image, caption, "before", split="train")]
+        out = root / "cleaned"
+        card = dataset_card(name="d", created=CREATED, version="1", facts={}, counts=COUNTS)
+        write_dataset(every, out, format=format, card=card, overwrite=True, source_root=root)
+        for load in LOADERS[format]:
+            loaded = load(out)["train"]
+            name = "txt" if format == "webdataset" else "caption"
+            pictures = {"jpg", "png", "image"} & set(loaded.column_names)
+            check_pairs(loaded[name], loaded[pictures.pop()], every)
+            del loaded
+
+    check(tmp_path / "first", "A blue dog.")
+    check(tmp_path / "first", "A grey dog.")
+    (tmp_path / "first").rename(tmp_path / "elsewhere")
+    check(tmp_path / "second", "A grey dog.")
 
 
 def test_the_imagefolder_card_names_splits_that_the_loader_skips(tmp_path: Path) -> None:
@@ -348,3 +391,14 @@ def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
     assert (question["from"], question["value"].count("<image>")) == ("human", 1)
     assert answer == {"from": "gpt", "value": caption}
     assert (out / entry["image"]).resolve() == image
+
+
+@pytest.mark.parametrize("ending", [".jp2", ".tga", ".qoi", ".pnm"])
+@pytest.mark.parametrize("format", ["webdataset", "sidecar", "parquet-images"])
+def test_rare_formats_keep_the_name_by_which_they_are_read(
+    tmp_path: Path, format: str, ending: str
+) -> None:
+    image = picture(tmp_path / "source" / f"a{ending}")
+    every = [ExportRow("1", image, "A dog.", "", split="train")]
+    pairs, reader = read(write(tmp_path / "source", tmp_path / "out", format, every))
+    assert ([p.caption for p in pairs], reader.problems) == (["A dog."], [])

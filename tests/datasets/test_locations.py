@@ -172,3 +172,37 @@ def test_a_web_server_serves_one_file_but_no_private_one(
     assert place.copy(file, tmp_path).read_bytes() == CONTENT
     with pytest.raises(ExportError, match="can only be read"):
         place.write("b", b"")
+
+
+def test_empty_objects_that_stand_for_folders_are_no_files(
+    object_store: ObjectStore, tmp_path: Path
+) -> None:
+    for name in ("images/a.png", "images/deep/b.png", "empty.txt"):
+        object_store.put(f"shop/in/{name}", b"" if name == "empty.txt" else b"x")
+    for marker in ("", "images/", "images/deep/", "images/deep", "none/", "images_$folder$"):
+        object_store.put(f"shop/in/{marker}", b"")
+    names = [file.name for file in Location("s3://shop/in").files()]
+    assert names == ["empty.txt", "images/a.png", "images/deep/b.png"]
+    folder = fetch("s3://shop/in", tmp_path, most=1e6)
+    assert (folder / "images" / "deep" / "b.png").read_bytes() == b"x"
+
+
+def test_a_key_keeps_every_character_from_the_listing_to_the_export(
+    object_store: ObjectStore, tmp_path: Path
+) -> None:
+    from backend.datasets.reading import read_dataset
+    from tests.datasets.folders import image_folder
+
+    odd = ("?", "#", "%41", " ", "+", "&a=b", "é")
+    names = tuple(f"{number}{text}x.png" for number, text in enumerate(odd))
+    rows = [{"file_name": f"in ?%/{name}", "caption": name} for name in names]
+    source = image_folder(tmp_path / "source", rows, tuple(f"in ?%/{name}" for name in names))
+    object_store.put("shop/other", b"")  # makes the bucket
+    place = Location("s3://shop/who?#%25 x")
+    for file in sorted(path for path in source.rglob("*") if path.is_file()):
+        place.put(file.relative_to(source).as_posix(), file)
+    assert str(place) == "s3://shop/who?#%25 x"
+    folder = fetch(str(place), tmp_path / "fetched", most=1e6)
+    reader = read_dataset(folder)
+    pictures = {pair.caption: Path(str(pair.image_path)).name for pair in reader}
+    assert (pictures, reader.problems) == ({name: name for name in names}, [])

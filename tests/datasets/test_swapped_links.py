@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.containers import Member, ProvedFile, locate, proved
-from backend.datasets.export_folder import digest_of, write_checksums, zipped
+from backend.datasets.export_folder import digest_of, digests, write_checksums, zipped
 from backend.datasets.export_images import ImageCopies
 from backend.datasets.reading import read_dataset
 from backend.datasets.regular_files import LeadsOut, read_regular, read_within
@@ -57,7 +57,7 @@ def of_file(folder: Path) -> Callable[[], bytes]:
 
 
 def of_export(folder: Path) -> Callable[[], bytes]:
-    write_checksums(folder)
+    write_checksums(folder, digests(folder))
     pieces = zipped(folder, digest_of(folder))  # has checked the names
     return lambda: b"".join(pieces)
 
@@ -145,7 +145,7 @@ def test_an_export_copies_through_no_link(folder: Path, tmp_path: Path) -> None:
 
 def test_an_export_downloads_with_its_times_and_sizes(folder: Path) -> None:
     os.utime(folder / "inner" / "a.txt", (0, 0))  # before the times of a zip
-    write_checksums(folder)
+    write_checksums(folder, digests(folder))
     with zipfile.ZipFile(io.BytesIO(b"".join(zipped(folder, digest_of(folder))))) as archive:
         assert archive.testzip() is None
         assert archive.read("inner/a.txt") == b"inside"

@@ -1,7 +1,6 @@
 """Captions in text tables are read unchanged, or a problem of their row says why not."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -201,24 +200,6 @@ def test_an_id_that_repeats_late_loses_no_row(tmp_path: Path) -> None:
     assert (len(pairs), reader.problems) == (1600, [])
     assert "not unique" in reader.notes[0]
     assert [pair.id for pair in read(folder)[0]] == [pair.id for pair in pairs], "and stay the same"
-
-
-@pytest.mark.parametrize(
-    ("split", "name"),
-    [("train", "metadata.jsonl"), ("validation", "metadata.csv"), ("test", "metadata.jsonl")],
-)
-def test_folders_with_their_own_metadata_are_splits(tmp_path: Path, split: str, name: str) -> None:
-    for folder in (split, "elsewhere"):
-        picture(tmp_path / folder / "a.png")
-        row = {"file_name": "a.png", "caption": f"in {folder}"}
-        if name.endswith("csv"):
-            csv_file(tmp_path / folder / name, [row])
-        else:
-            (tmp_path / folder / name).write_text(json.dumps(row))
-    pairs, _ = read(tmp_path)
-    assert {pair.caption: pair.split for pair in pairs} == {
-        f"in {split}": split, "in elsewhere": None,
-    }  # fmt: skip
 
 
 # ---------------------------------------------------------------- memory

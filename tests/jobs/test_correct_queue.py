@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from backend.engine.language_models.spending import Budget
 from backend.errors import ModelUnavailable, SettingsError
@@ -17,6 +18,8 @@ from backend.jobs.correct_queue import Rule, dry_run
 from backend.jobs.reports import CorrectionReport
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
+from db.queries import pairs as pair_queries
 from db.queries.suggestions import SuggestionRow
 from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
@@ -179,3 +182,26 @@ def test_one_pair_can_be_corrected_on_the_page(opened: OpenWorkspace) -> None:
         assert any(suggestion.proposer.startswith("vlm") for suggestion in suggestions)
         assert workspace.review.open_pair(pair).may_ask == ""
         assert len(served.requests) == 1
+
+
+def test_a_caption_that_a_prompt_does_not_show_as_it_is_is_not_asked_about(
+    opened: OpenWorkspace,
+) -> None:
+    odd = {
+        1: "A dog. " * 600 + "The end.", 2: "A dog.\n\nA cat.", 3: "A dog\u2028a cat",
+        4: "A sign <EXIT>.",
+    }  # fmt: skip
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        with workspace.store.writing() as session:
+            for pair_id, caption in odd.items():
+                session.execute(update(Pair).where(Pair.id == pair_id).values(caption=caption))
+        report = correct(workspace, rule=Rule(1, 0.0001))
+    assert report.outcomes["caption too long to ask"] == 1
+    assert report.outcomes["caption of several lines"] == 2
+    assert report.outcomes["caption with < or >"] == 1
+    assert sum(report.outcomes.values()) == report.looked_at == PAIRS
+    assert len(served.requests) == PAIRS - len(odd)
+    with workspace.store.reading() as session:
+        pairs = [pair_queries.get_pair(session, pair_id) for pair_id in odd]
+    assert [pair.decision for pair in pairs] == [None] * len(odd)

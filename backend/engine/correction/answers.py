@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.engine.correction.modes import Mode
 from backend.errors import Unreadable
+from db.texts import is_blank
 
 #: Maximum length of a correction relative to the caption, plus a constant.
 _LONGER, _SPARE = 3, 200
@@ -108,7 +109,7 @@ def _checked(corrected: str, caption: str) -> str:
 
 
 def _checked_caption(corrected: str, longest: int) -> str:
-    if not corrected:
+    if is_blank(corrected):
         raise Unreadable("the caption was empty.")
     if any(ord(character) < 32 or character == "\x7f" for character in corrected):
         raise Unreadable("the caption has several lines or control characters.")

@@ -35,6 +35,7 @@ from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.language_models.chat_model import Answer, ChatModel, Question, harmless
 from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.errors import Unreadable
+from db.texts import is_blank
 
 Kind = Literal["blend", "visual", "holistic"]
 KINDS: tuple[Kind, ...] = ("blend", "visual", "holistic")
@@ -320,7 +321,7 @@ def guard(
         if not _stays_a_sentence(text, shorter):
             return Guarded("", struck[-1].why, tuple(struck))
         text = shorter
-    if not text.strip():
+    if is_blank(text):
         return Guarded("", "nothing holds", tuple(struck))
     if boost.kind != "visual" and (lost := left_out(without_opener(human[0]), text)):
         return Guarded("", f"leaves out part of the caption: '{lost}'", tuple(struck))

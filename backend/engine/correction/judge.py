@@ -20,6 +20,7 @@ from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_in
+from db.texts import is_blank
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -122,7 +123,7 @@ def judge_all(
     does not depend on probabilities.
     """
     session = scorer.open_session()  # images and texts are shared by all that follows
-    captions = [[text for text in proposals if text.strip()] for _, proposals in cases]
+    captions = [[text for text in proposals if not is_blank(text)] for _, proposals in cases]
     tokens = iter(scorer.reader.tokenise([text for texts in captions for text in texts]))
     requests = [(context.state, [next(tokens) for _ in texts])
                 for (context, _), texts in zip(cases, captions, strict=True)]  # fmt: skip

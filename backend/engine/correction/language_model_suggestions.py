@@ -13,7 +13,7 @@ from backend.engine.correction.answers import Reasoned, Step
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.prompting import VERSIONS
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.engine.language_models.chat_model import Answer, ChatModel
+from backend.engine.language_models.chat_model import Answer, ChatModel, harmless
 from backend.errors import Unreadable
 
 Outcome = Literal["corrected", "unchanged", "refused", "unreadable"]
@@ -69,6 +69,6 @@ def _read(context: CorrectionContext, mode: Mode, answer: Answer) -> Proposal:
         raise Unreadable("it was cut off before its end.")
     corrected = answers.read(answer.text, mode, context.caption.text)
     steps = tuple(corrected.steps) if isinstance(corrected, Reasoned) else ()
-    if corrected.caption == context.caption.text.strip():
+    if harmless(corrected.caption) == harmless(context.caption.text):
         return Proposal("unchanged", None, "the model considers the caption right", steps)
     return Proposal("corrected", corrected.caption, "", steps)

@@ -30,8 +30,19 @@ LONGEST_SIDE = 1024
 #: Maximum number of suspect words in a prompt, and of steps after the peak (where s falls again).
 MOST_WORDS, STEPS_AFTER_PEAK = 6, 2
 LONGEST_ANSWER = 600
-#: Captions are cut to this many characters, so that a pasted book is never sent anywhere.
+#: Characters of a caption in a prompt, so that a pasted book is never sent anywhere.
 LONGEST_CAPTION = 4_000
+
+
+def unaskable(caption: str) -> str:
+    """Why no model is asked about a caption, "" if nothing speaks against it: an answer replaces
+    the whole caption, and the prompt would show only a part of it, or show it changed."""
+    text = caption.strip()
+    if len(text) > LONGEST_CAPTION:
+        return "caption too long to ask"
+    if len(text.splitlines()) > 1:
+        return "caption of several lines"
+    return "caption with < or >" if set("<>") & set(text) else ""
 
 
 @cache
@@ -41,13 +52,15 @@ def prompt(name: str) -> str:
 
 def question(context: CorrectionContext, mode: Mode) -> Question:
     """The full question for a case; deterministic, so that its answer can be cached."""
-    sections = [f"<caption>{harmless(context.caption.text[:LONGEST_CAPTION])}</caption>"]
+    caption = context.caption.text[:LONGEST_CAPTION]
+    sections = [f"<caption>{harmless(caption)}</caption>"]
     if mode in ("words", "reasoning"):
         sections.append(f"<suspects>{_suspects(context)}</suspects>")
     if mode == "trajectory":
         sections.append(f"<trajectory>\n{_steps(context.trajectory)}\n</trajectory>")
     return Question(
-        prompt(mode), "\n".join(sections), temperature=0.0, longest_answer=LONGEST_ANSWER,
+        prompt(mode), "\n".join(sections), temperature=0.0,
+        longest_answer=max(LONGEST_ANSWER, len(caption.encode()) // 2),
         image=encoded(context.image), schema=schema_of(mode),
     )  # fmt: skip
 
