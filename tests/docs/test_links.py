@@ -23,7 +23,8 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> list[tuple[Path, str]]:
-    matches = _LINK.findall(page.read_text(encoding="utf-8"))
+    text = re.sub(r"`[^`\n]*`", "", page.read_text(encoding="utf-8"))  # code links to nothing
+    matches = _LINK.findall(text)
     return [((page.parent / path).resolve() if path else page, anchor) for path, anchor in matches]
 
 
