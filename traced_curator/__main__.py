@@ -8,4 +8,4 @@ _INSTALLED, _CHECKOUT = "traced_curator.command_line", "app"
 
 if __name__ == "__main__":
     name = _INSTALLED if importlib.util.find_spec(_INSTALLED) else _CHECKOUT
-    importlib.import_module(name).app()
+    importlib.import_module(name).run()

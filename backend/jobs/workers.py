@@ -96,8 +96,7 @@ class _Pool:
     process is killed in the middle of a batch or a result, its pipe ends, and with it the wait.
 
     `concurrent.futures` has one pipe for all batches and one for all results, whose other ends the
-    calling process holds too, so that its threads would wait for a process that was killed, and a
-    command that is done for its threads.
+    calling process holds too, and the interpreter waits for its threads before it ends.
     """
 
     def __init__(

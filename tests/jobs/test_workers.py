@@ -177,7 +177,7 @@ def test_a_program_ends_whatever_its_workers_were_doing() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="tells what a process has written")
 def test_a_worker_that_dies_while_it_sends_its_result_is_noticed() -> None:
-    """With one pipe for all results, whose other end this process holds, nothing ends the wait."""
+    """Its pipe ends in the middle of the result, and the wait with it."""
     endless = (["dog"] for _ in itertools.count())
     with (
         Workers(_without_models(), None, Devices(("cpu", "cpu"))) as several,
