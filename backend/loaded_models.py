@@ -16,6 +16,9 @@ from PIL import Image
 
 from backend.engine import memory, threads
 from backend.engine.captions import Caption
+from backend.engine.claims.claim import Claim
+from backend.engine.claims.division import Division
+from backend.engine.claims.finding import find_claims
 from backend.engine.concreteness.scoring import Contribution, contributions
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
@@ -280,6 +283,13 @@ class Engine:
             by_index = dict(run_trajectories(self.scorer, parsed, exploring or self.exploring))
         memory.release()
         return [by_index[index] for index in range(len(pairs))]
+
+    def claims(self, caption: str, division: Division) -> tuple[Claim, ...]:
+        """The caption's claims, none longer than the scorer reads where it can be divided."""
+        reader = self.scorer.reader
+        return find_claims(
+            caption, division, lambda text: reader.words_read(text) == len(Caption.parse(text))
+        )
 
     def expectations(self, pairs: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
         """The captioner's expectations for the words of each (image, caption), in order; empty

@@ -22,6 +22,7 @@ import platformdirs
 from backend.bundled import DEMO as DEMO
 from backend.bundled import MODELS
 from backend.datasets.regular_files import read_regular, typed_path
+from backend.engine.claims.division import parse_division
 from backend.engine.correction.modes import mode_named
 from backend.engine.detection.types import DETECTORS
 from backend.engine.presets import BY_NAME, EMBEDDED, captioner_for
@@ -100,6 +101,7 @@ class Settings:
     top: int = 128  #: K of GCD and Fast GCD: replacements of a position
     candidates: int = 256  #: N of GCD: candidates of a step
     trajectories: str | None = None  #: first-step, all, top:20% or above:0.7; None: by size
+    claims: str | None = None  #: auto, whole, sentences or tags; None: auto for new datasets
     whole_words: bool = True  #: only whole words as replacements
     seed: int = 0  #: of what GCD samples at random
     host: str = "127.0.0.1"  #: address to listen on
@@ -303,5 +305,7 @@ def load_settings(
         raise SettingsError(f"'{settings.author}' is reserved for rules; choose another name.")
     if settings.trajectories is not None:
         parse_depth(settings.trajectories)
+    if settings.claims is not None:
+        parse_division(settings.claims)
     settings.exploring  # noqa: B018  (rejects invalid settings now, not mid-run)
     return settings

@@ -122,6 +122,9 @@ class Pair(Base):
     p_error_odd: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    #: Claims of the caption (see `Claim`), and how many of several are vague; None: not known.
+    claims: Mapped[int | None] = mapped_column(Integer)
+    vague_claims: Mapped[int | None] = mapped_column(Integer)
     #: A fixed random number in [0, 1): any prefix of the pairs in its order is a random sample.
     random_key: Mapped[float] = mapped_column(Double, server_default=text("0"))
     #: The most suspect word in lower case, and its kind ("colour", "count", …).
@@ -278,12 +281,15 @@ class _Packed:
 
 
 class Trajectory(_Packed, Base):
-    """One pair's trajectory under one run."""
+    """The trajectory of a pair's caption under one run, or one of each of its claims. `start`,
+    `end`: the claim's characters; an `end` of NULL: the whole caption."""
 
     __tablename__ = "trajectories"
 
     pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    start: Mapped[int] = mapped_column(Integer, primary_key=True, server_default=text("0"))
+    end: Mapped[int | None] = mapped_column(Integer)
 
 
 Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)
@@ -334,6 +340,24 @@ class Detection(Base):
     classifier_id: Mapped[int | None] = mapped_column(ForeignKey("classifiers.id"))
     p_error: Mapped[float | None] = mapped_column(Double)
     suspects: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class Claim(Base):
+    """One claim of a caption that has several, with its newest numbers. The columns of its pair are
+    their aggregates. `start`, `end`: its characters; `kind`, `repeats`: see
+    `engine.claims.claim.Claim`."""
+
+    __tablename__ = "claims"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    start: Mapped[int] = mapped_column(Integer, primary_key=True)
+    end: Mapped[int] = mapped_column(Integer)
+    kind: Mapped[str] = mapped_column(String(16))
+    repeats: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    s_0: Mapped[float | None] = mapped_column(Double)
+    gain: Mapped[float | None] = mapped_column(Double)
+    icc: Mapped[float | None] = mapped_column(Double)
+    p_error: Mapped[float | None] = mapped_column(Double)
 
 
 class PhraseScore(Base):
@@ -549,10 +573,10 @@ class Opinion(Base):
     )
 
 
-class Claim(Base):
-    """A pair on a curator's screen: until the claim expires, no one else gets the pair."""
+class Hold(Base):
+    """A pair on a curator's screen: until the hold expires, no one else gets the pair."""
 
-    __tablename__ = "claims"
+    __tablename__ = "holds"
 
     pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
     curator: Mapped[str] = mapped_column(String(255), index=True)

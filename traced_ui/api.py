@@ -177,7 +177,7 @@ def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | N
     if is_due and review.is_mixable(filter):
         filter = replace(filter, order="random", descending=False)
     pair_id = (
-        caller.workspace.accounts.claim_first(filter, caller.name)
+        caller.workspace.accounts.hold_first(filter, caller.name)
         if caller.name is not None
         else review.first_pair(filter)
     )

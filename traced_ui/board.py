@@ -156,7 +156,7 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
         on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
         rows, sampled = page.review.mixed(filter, rows, before, on_screen)
     if page.is_team:
-        held_pairs = page.workspace.accounts.claim_each(
+        held_pairs = page.workspace.accounts.hold_each(
             [state.pair, *(row.pair_id for row in rows)], page.author, state.held
         )
         state.held = list(held_pairs)

@@ -97,8 +97,8 @@ class NotebookDataset:
         return pd.DataFrame(rows, columns=_COLUMNS)
 
     def features(self) -> pd.DataFrame:
-        """One row per scored pair, by the dataset's own `id`: every feature that the detectors
-        read, named as in `backend.engine.detection.features.NAMES`."""
+        """A row for each claim of every scored pair, by the dataset's own `id`: every feature that
+        the detectors read, named as in `backend.engine.detection.features.NAMES`."""
         rows = feature_rows(self.workspace.store, self.id)
         return pd.DataFrame(rows, columns=["id", *NAMES]).set_index("id").astype(float)
 
@@ -106,9 +106,9 @@ class NotebookDataset:
         """The steps of all trajectories, by the dataset's own `id` and `step`: see
         `NotebookPair.steps`."""
         tables = {
-            pair.external_id: steps_of(trajectory)
-            for pairs, trajectories in latest_batches(self.workspace.store, self.id)
-            for pair, trajectory in zip(pairs, trajectories, strict=True)
+            pair.external_id: steps_of(caption.leading.trajectory)
+            for pairs, captions in latest_batches(self.workspace.store, self.id)
+            for pair, caption in zip(pairs, captions, strict=True)
         }
         return pd.concat(tables or {"": steps_of(None)}, names=["id", "step"])
 

@@ -864,9 +864,9 @@ class OpenPage:
         """The head of the queue: the first pair that no other curator has on screen."""
         if not self.is_team:
             return self.review.first_pair(self.filter())
-        # The filter of a list does not leave out what others hold, and that cannot be claimed.
+        # The filter of a list does not leave out what others hold, and that cannot be held.
         filter = replace(self.filter(), reader=self.author)
-        pair = self.workspace.accounts.claim_first(filter, self.author, self.state.held)
+        pair = self.workspace.accounts.hold_first(filter, self.author, self.state.held)
         if pair is not None:
             self._record_claim(pair)
         return pair
@@ -885,7 +885,7 @@ class OpenPage:
         """Claim the pair for this page; False if another curator has it."""
         if not self.is_team or pair in self._claimed:
             return True
-        if not self.workspace.accounts.claim(pair, self.author, self.state.held):
+        if not self.workspace.accounts.hold(pair, self.author, self.state.held):
             return False
         self._record_claim(pair)
         return True

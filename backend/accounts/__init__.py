@@ -1,1 +1,1 @@
-"""Accounts and logins, claims on pairs under review, and agreement between curators."""
+"""Accounts and logins, holds on pairs under review, and agreement between curators."""

@@ -1,4 +1,4 @@
-"""Several curators on one database: accounts, logins, keys of programs, claims, agreement and
+"""Several curators on one database: accounts, logins, keys of programs, holds, agreement and
 disputes.
 
 Passwords are hashed with argon2, individually salted, and never stored.
@@ -21,9 +21,9 @@ from backend.verdict_texts import about_caption
 from db.authors import is_reserved
 from db.column_types import now
 from db.models import ROLES
-from db.queries import claims as claim_queries
 from db.queries import curator_queries, dataset_queries
 from db.queries import dataset_queries as setting_queries
+from db.queries import holds as hold_queries
 from db.queries import opinions as opinion_queries
 from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
@@ -215,35 +215,35 @@ class Team:
 
     # ---------------------------------------------------------------- coordination
 
-    def claim(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
-        """Claim a pair for a curator; False if another curator has claimed it. Releases the pairs
+    def hold(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
+        """Hold a pair for a curator; False if another curator holds it. Releases the pairs
         in `held`, unless the pair is one of them."""
         with self._store.writing() as session:
-            is_claimed = claim_queries.claim(session, pair_id, curator)
-            if is_claimed and pair_id not in held:
-                claim_queries.release(session, held, curator)
-            return is_claimed
+            is_held = hold_queries.hold(session, pair_id, curator)
+            if is_held and pair_id not in held:
+                hold_queries.release(session, held, curator)
+            return is_held
 
-    def claim_first(
+    def hold_first(
         self, filter: QueueFilter, curator: str, held: Collection[int] = ()
     ) -> int | None:
-        """Claim the first pair of the curator's queue that no other curator has
-        claimed, and release as `claim` does; None if no pair is left."""
+        """Hold the first pair of the curator's queue that no other curator
+        holds, and release as `hold` does; None if no pair is left."""
         with self._store.seen_by(curator).writing() as session:
-            pair_id = claim_queries.take_first(session, filter, curator)
+            pair_id = hold_queries.take_first(session, filter, curator)
             if pair_id is not None and pair_id not in held:
-                claim_queries.release(session, held, curator)
+                hold_queries.release(session, held, curator)
             return pair_id
 
-    def claim_each(
+    def hold_each(
         self, pair_ids: Sequence[int], curator: str, held: Collection[int] = ()
     ) -> list[int]:
-        """Claim a pair and those that follow it, and release the rest of `held`. Returns those that
-        no other curator has claimed, in the given order."""
+        """Hold a pair and those that follow it, and release the rest of `held`. Returns those that
+        no other curator holds, in the given order."""
         with self._store.writing() as session:
-            claimed_ids = claim_queries.claim_each(session, pair_ids, curator)
-            claim_queries.release(session, set(held) - set(claimed_ids), curator)
-            return claimed_ids
+            held_ids = hold_queries.hold_each(session, pair_ids, curator)
+            hold_queries.release(session, set(held) - set(held_ids), curator)
+            return held_ids
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
         """Assign a share of the pairs to `people` curators each. Raises SettingsError."""

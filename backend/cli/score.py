@@ -119,6 +119,12 @@ def score(
                      "suspicious) or above:0.7 (a probability of error). Remembered with the "
                      "dataset. Default: all, first-step for more than 20,000 pairs."),
     ] = None,
+    claims: Annotated[
+        str | None,
+        typer.Option(metavar="HOW", help="What is scored of a caption: auto (its sentences, or the "
+                     "tags of a list), sentences, tags, or whole. Remembered with the dataset. "
+                     "Default: auto; whole for a dataset that was scored before."),
+    ] = None,
     lazy: Annotated[
         int | None,
         typer.Option(min=1, metavar="M", help="After its first step elimination only tries the M "
@@ -197,7 +203,7 @@ def score(
              "concreteness": concreteness, "device": device, "precision": precision,
              "explorer": explorer, "unit": unit, "direction": direction, "steps": steps,
              "top": replacements, "candidates": candidates, "seed": seed, "lazy": lazy,
-             "lemon": lemon, "trajectories": trajectories,
+             "lemon": lemon, "trajectories": trajectories, "claims": claims,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
         if out is not None and (learnt is not None or is_previous):

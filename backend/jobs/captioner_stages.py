@@ -4,6 +4,7 @@ earlier results are kept.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from PIL import Image
 
@@ -11,9 +12,10 @@ from backend.engine.correction.recaption import PROPOSER, in_form
 from backend.engine.expectation import Expectation
 from backend.jobs.image_batches import readable
 from backend.jobs.stage import BatchStage, Sample
-from backend.jobs.stored_rows import expectation_row
+from backend.jobs.stored_rows import expectation_row, scored_claims
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
+from db.queries import claim_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as queries
@@ -25,6 +27,16 @@ from db.queries.suggestions import NewSuggestion
 BATCH = 96
 #: Pictures that are described and committed together.
 _TOGETHER = 8
+
+
+class _Unread(NamedTuple):
+    """A claim that the captioner has not read: `start`: where it begins in the caption of its
+    pair."""
+
+    pair_id: int
+    image_path: str
+    start: int
+    text: str
 
 
 class Expectations(BatchStage):
@@ -48,7 +60,7 @@ class Expectations(BatchStage):
     def seconds(self, sample: Sample) -> float:
         return sample.captioner_seconds
 
-    def batches(self) -> Iterator[list[PairCaption]]:
+    def batches(self) -> Iterator[list[_Unread]]:
         scoring = self.scoring
         captioner, run_id = scoring.engine.captioner, scoring.run_id
         if captioner is None:
@@ -59,21 +71,33 @@ class Expectations(BatchStage):
                 queries.unexpected(session, run_id, captioner.identity, after, BATCH),
             )
         ):
-            yield [PairCaption(pair.id, pair.image_path, pair.caption) for pair in batch]
+            with scoring.store.reading() as session:
+                rows = queries.trajectories_of(session, run_id, [pair.id for pair in batch])
+                divided = claim_queries.claims_of(session, [pair.id for pair in batch])
+            yield [
+                _Unread(pair.id, pair.image_path, claim.start, claim.question(pair.caption))
+                for pair in batch
+                for claim in scored_claims(
+                    pair.caption, rows.get(pair.id, ()), divided.get(pair.id, ())
+                )
+            ]
 
-    def task(self) -> Task[PairCaption, dict[int, Expectation]]:
+    def task(self) -> Task[_Unread, dict[tuple[int, int], Expectation]]:
         return _read
 
-    def save(self, batch: Sequence[PairCaption], result: dict[int, Expectation]) -> None:
-        rows = {pair_id: expectation_row(expectation) for pair_id, expectation in result.items()}
+    def save(self, batch: Sequence[_Unread], result: dict[tuple[int, int], Expectation]) -> None:
+        rows = {key: expectation_row(expectation) for key, expectation in result.items()}
         self.scoring.store.write(queries.save_expectations, self.scoring.run_id, rows)
 
 
-def _read(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> dict[int, Expectation]:
-    """Expectations by pair, of pairs whose picture can be read."""
-    pairs = readable(batch, opened)
-    computed = engine.expectations([(image, pair.caption) for pair, image in pairs])
-    return dict(zip((pair.pair_id for pair, _ in pairs), computed, strict=True))
+def _read(
+    engine: Engine, batch: Sequence[_Unread], opened: Opened
+) -> dict[tuple[int, int], Expectation]:
+    """Expectations by pair and start of the claim, of pairs whose picture can be read."""
+    texts = readable(batch, opened)
+    computed = engine.expectations([(image, unread.text) for unread, image in texts])
+    keys = [(unread.pair_id, unread.start) for unread, _ in texts]
+    return dict(zip(keys, computed, strict=True))
 
 
 class Descriptions(BatchStage):

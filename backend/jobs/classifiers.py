@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights, suspect_words
@@ -27,7 +28,7 @@ from PIL import Image
 
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.jobs.stored_rows import exploring_of, to_row
+from backend.jobs.stored_rows import exploring_of, replaced_text, to_row
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
@@ -105,24 +106,38 @@ def judging(
     return partial(probabilities, classifier) if classifier is not None else None
 
 
-def complete_trajectory(
+def complete_trajectories(
     store: Store,
     engine: Engine,
     run: RunRow,
     pair_id: int,
     state: ImageState,
-    trajectory: Trajectory,
-) -> Trajectory:
-    """The pair's whole trajectory under the run: as given if it is whole, or computed and stored.
+    caption: ScoredCaption,
+) -> ScoredCaption:
+    """The pair's caption with whole trajectories under the run: as given if they are whole, or
+    computed and stored.
 
     `state`: the pair's encoded image (`Scorer.of_pair`). Probability and suspect words stay: they
     follow from the first step.
     """
-    if trajectory.whole:
-        return trajectory
-    (whole,) = engine.trajectories([(state, trajectory.caption.text)], exploring=exploring_of(run))
-    store.write(trajectory_queries.save_trajectories, run.id, [to_row(pair_id, whole)])
-    return replace(whole, expectation=trajectory.expectation)
+    if caption.whole_steps:
+        return caption
+    texts = [(state, scored.trajectory.caption.text) for scored in caption.claims]
+    computed = engine.trajectories(texts, exploring=exploring_of(run))
+    rows = [
+        to_row(pair_id, trajectory, scored.claim)
+        for trajectory, scored in zip(computed, caption.claims, strict=True)
+    ]
+    store.write(trajectory_queries.save_trajectories, run.id, rows)
+    return ScoredCaption(
+        tuple(
+            replace(
+                scored,
+                trajectory=replace(trajectory, expectation=scored.trajectory.expectation),
+            )
+            for trajectory, scored in zip(computed, caption.claims, strict=True)
+        )
+    )
 
 
 def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
@@ -140,13 +155,14 @@ def judge_suggestions(
     state: ImageState,
     suggestions: Sequence[SuggestionRow],
 ) -> bool:
-    """Compute and store the probability of error of each of the pair's corrections, by the
-    classifier in use; returns whether there is one. `state`: as for `complete_trajectory`."""
+    """Compute and store the probability of error of each of the pair's corrections, or of the
+    claim that it replaces, by the classifier in use; returns whether there is one. `state`: as for
+    `complete_trajectories`."""
     classifier = classifier_in_use(store, pair.dataset_id)
     if classifier is None or not suggestions:
         return False
     trajectories = engine.trajectories(
-        [(state, suggestion.caption) for suggestion in suggestions],
+        [(state, replaced_text(pair.caption, suggestion)) for suggestion in suggestions],
         exploring=steps_needed_by(classifier, exploring_of(run)),
     )
     with engine.lock:
@@ -154,7 +170,7 @@ def judge_suggestions(
         trajectories = with_expectations(reader, [image] * len(suggestions), trajectories)
     rows = [
         NewSuggestion(
-            pair.id, row.proposer, row.caption, row.s_before, row.s_after, pair.p_error, p_after,
+            pair.id, row.proposer, row.caption, row.s_before, row.s_after, row.p_before, p_after,
             row.run_id, row.similarity, row.provenance, row.kind,
         )
         for row, p_after in zip(suggestions, probabilities(classifier, trajectories), strict=True)

@@ -27,7 +27,7 @@ from backend.errors import BudgetSpent, SettingsError
 from backend.jobs.classifiers import (
     classifier_captioner,
     classifier_in_use,
-    complete_trajectory,
+    complete_trajectories,
     judge_suggestions,
     judging,
     steps_needed_by,
@@ -38,7 +38,7 @@ from backend.jobs.dataset_models import scored_by_this_model
 from backend.jobs.image_batches import open_picture
 from backend.jobs.known_pictures import prepare_scorer
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
-from backend.jobs.stored_rows import exploring_of, in_order, to_save, to_trajectory
+from backend.jobs.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -48,7 +48,6 @@ from db.queries import dataset_queries, verdict_queries
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries import trajectories as trajectory_queries
 from db.queries.pair_queue import QueueFilter, QueueRow
 from db.queries.runs import RunRow
 from db.queries.suggestions import Attempt
@@ -218,28 +217,29 @@ class PairCorrector:
         self, rows: Sequence[QueueRow]
     ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
         """Each pair with its context, or with the reason why it cannot be corrected."""
-        trajectories = self.store.read(
-            trajectory_queries.trajectories_of, self.run.id, [row.pair_id for row in rows]
-        )
+        pairs, scored = scored_pairs(self.store, self.run, [row.pair_id for row in rows])
+        captions = {pair.id: caption for pair, caption in zip(pairs, scored, strict=True)}
         for row in rows:
-            if self.is_prompted and (why := prompting.unaskable(row.caption)):
-                yield row, why
-                continue
-            if row.pair_id not in trajectories:
+            if row.pair_id not in captions:
                 yield row, "not scored"
+                continue
+            text = captions[row.pair_id].leading.trajectory.caption.text
+            if self.is_prompted and (why := prompting.unaskable(text)):
+                yield row, why
                 continue
             image = open_picture(self.root, row.image_path)
             if isinstance(image, str):
                 yield row, "image unreadable"
                 continue
-            trajectory = to_trajectory(row.caption, trajectories[row.pair_id])
             with self.engine.lock:
                 state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
-            trajectory = complete_trajectory(
-                self.store, self.engine, self.run, row.pair_id, state, trajectory
+            caption = complete_trajectories(
+                self.store, self.engine, self.run, row.pair_id, state, captions[row.pair_id]
             )
-            suspects = suspects_by(self.classifier, trajectory, row.p_error)
-            yield row, CorrectionContext(image, state, trajectory, suspects, row.p_error)
+            claim, trajectory = caption.leading.claim, caption.leading.trajectory
+            p_error = row.p_error if caption.is_single else caption.leading.p_error
+            suspects = suspects_by(self.classifier, trajectory, p_error)
+            yield row, CorrectionContext(image, state, trajectory, suspects, p_error, claim=claim)
 
     def judge_rest(self, row: QueueRow) -> None:
         """Compute the probabilities of corrections that were prepared without, for a rule."""
@@ -271,7 +271,16 @@ class PairCorrector:
         with self.store.writing() as session:
             suggestion_queries.save_suggestions(
                 session,
-                [to_save(row.pair_id, o, self.run.id, self._from(proposal)) for o in suggestions],
+                [
+                    to_save(
+                        row.pair_id,
+                        suggestion,
+                        self.run.id,
+                        self._from(proposal),
+                        part=Part(row.caption, context.claim) if context.claim else None,
+                    )
+                    for suggestion in suggestions
+                ],
             )
             suggestion_queries.save_attempt(
                 session, Attempt(row.pair_id, self.proposer, self.run.id, outcome, detail)

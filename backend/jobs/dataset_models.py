@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from backend.engine.claims.division import Division, parse_division
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
@@ -31,10 +32,12 @@ from db.queries.runs import RunRow
 _OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
 _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
                  "seed", "lazy")  # fmt: skip
-REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories")
+REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories", "claims")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
 _DEFAULT = "default_model"
+#: How captions were divided before there were claims.
+_EARLIER: Division = "whole"
 
 
 class DatasetEngines:
@@ -114,10 +117,28 @@ def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
     return default_depth(total if is_new and not needs_steps else 0)
 
 
-def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool, depth: Depth) -> None:
-    """Store this engine's models and the depth of trajectories as the dataset's own, used for
-    scoring from now on."""
-    models = models_of(engine.settings, depth.name)
+def division_for(store: Store, engine: Engine, dataset_id: int) -> Division:
+    """How captions of the dataset are divided into claims: as the settings or the dataset say; a
+    new one by the form of its captions. One that was scored before there were claims stays as it
+    is."""
+    if engine.settings.claims is not None:
+        return parse_division(engine.settings.claims)
+    is_new = store.read(run_queries.latest_run, dataset_id, "score") is None
+    return "auto" if is_new else _EARLIER
+
+
+def division_before(store: Store, dataset_id: int) -> Division:
+    """How captions were divided when the dataset was scored last."""
+    models = store.read(dataset_queries.get_dataset, dataset_id).models
+    return parse_division(str(models.get("claims") or _EARLIER))
+
+
+def remember(
+    store: Store, engine: Engine, dataset_id: int, anyway: bool, depth: Depth, division: Division
+) -> None:
+    """Store this engine's models, the depth of trajectories and the division into claims as the
+    dataset's own, used for scoring from now on."""
+    models = models_of(engine.settings, depth.name) | {"claims": division}
     with store.writing() as session:
         if anyway or was_scored_anyway(session, dataset_id, engine.settings):
             models[ANYWAY] = True

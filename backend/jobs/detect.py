@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from sqlalchemy.orm import Session
 
+from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import (
     COPIES_WANTED,
@@ -15,15 +16,21 @@ from backend.engine.detection.cold_start import (
     captioner_of,
     cold_start,
 )
+from backend.engine.detection.judged_captions import (
+    JudgedCaptions,
+    judge_captions,
+    judge_cross_fitted,
+    with_chance,
+)
 from backend.engine.detection.localisation import VISIBLE
-from backend.engine.detection.opinion_signs import with_deletions, with_opinions
-from backend.engine.detection.types import detector_for, reads_later_steps
+from backend.engine.detection.opinion_signs import with_deletions
+from backend.engine.detection.types import SuspectWord, detector_for, reads_later_steps
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.statistics.agreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
-from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
+from backend.jobs.classifiers import stored_classifier, suspects_by
 from backend.jobs.noisy_copies import STAGE, TrajectoryCache
 from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.stage import Sample, Scoring, Stage
@@ -37,7 +44,7 @@ from backend.jobs.stored_rows import (
 from backend.jobs.workers import Workers
 from backend.progress import LastReport, Progress
 from backend.store import Store
-from db.queries import classifier_queries, dataset_queries
+from db.queries import claim_queries, classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
@@ -46,6 +53,7 @@ from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.statements import chunks, lock_dataset, lock_pairs
+from db.queries.trajectories import TrajectoryRow
 
 #: What a classifier was trained on: noise injected into captions; verdicts, with that as prior.
 INJECTED, VERDICTS = "injected", "verdicts"
@@ -57,7 +65,15 @@ USUAL_TRAINING = 0.01
 #: Pairs whose suspect words are recomputed in one transaction, while curators give verdicts.
 _RENEWED_AT_ONCE = 100
 
-_Suspects = tuple[tuple[int, int, float], ...]
+
+@dataclass(frozen=True)
+class Detected:
+    """A pair's probability of error, those of its claims by where they start, none for a caption
+    that is one claim, and its suspect words in characters of the caption."""
+
+    p_error: float
+    of_claims: dict[int, float]
+    suspects: tuple[tuple[int, int, float], ...]
 
 
 def copies_of(pairs: int) -> int:
@@ -156,22 +172,18 @@ def detect(
         report = dict(active.report)
     else:
         started = start_cold(store, workers, run, drawn, progress)
-        pairs, trajectories, result = started.pairs, started.trajectories, started.detector
-        signs = np.array([trajectory.second_opinion for trajectory in trajectories])
-        p_errors = with_opinions(result.p_error, signs, result.classifier.opinion_weight)
+        pairs, result, judged = started.pairs, started.detector, started.judged
         report = result.report
-
-        p_error = p_errors.tolist()
-        suspects = _suspects_of(store, pairs, trajectories, p_error, result.classifier)
+        detections = _detections(store, pairs, started.captions, judged, result.classifier)
 
         # In the transaction of the switch: the training pairs get cross-fitted probabilities, which
         # could not be recovered if the program were killed in between.
         def activate(session: Session) -> None:
             row = add_cold_start(session, dataset_id, result)
             classifier_queries.activate(session, row.id)
-            judge(session, run, row.id, pairs, trajectories, p_error, suspects)
+            judge(session, run, row.id, pairs, started.captions, detections)
 
-        ids = np.array([pair.id for pair in pairs], np.int64)
+        ids, p_errors = np.array([pair.id for pair in pairs], np.int64), judged.p_error
         if active is not None:  # its ranking stays in use until all pairs have a new probability
             every = ranked(store, run, result.classifier)
             every.after[np.searchsorted(every.ids, ids)] = p_errors
@@ -183,40 +195,54 @@ def detect(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """The pairs that a detector was trained on, with their trajectories, and the detector."""
+    """The pairs that a detector was trained on, their captions, the detector, and its cross-fitted
+    probabilities."""
 
     pairs: list[PairRow]
-    trajectories: list[Trajectory]
+    captions: list[ScoredCaption]
     detector: TrainedDetector
+    judged: JudgedCaptions
 
 
 def start_cold(
     store: Store, workers: Workers, run: RunRow, drawn: Sequence[int], progress: Progress
 ) -> ColdStart:
-    """Train the detector of the settings on noise injected into the captions of these pairs;
-    stores nothing but the copies' trajectories."""
+    """Train the detector of the settings on noise injected into the claims of these pairs that say
+    something; stores nothing but the copies' trajectories."""
     progress(0, 0, "Training the detector on injected noise")
     detector = workers.engine.settings.detector
     with store.reading() as session:
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
-    pairs, trajectories = scored_pairs(store, run, drawn)
+    pairs, captions = scored_pairs(store, run, drawn)
+    rows: list[list[int]] = []
+    keyed: list[tuple[int, str]] = []
+    trajectories: list[Trajectory] = []
+    for pair, caption in zip(pairs, captions, strict=True):
+        rows.append(list(range(len(keyed), len(keyed) + len(caption.deciding))))
+        keyed += [(pair.id, pair.image_path)] * len(caption.deciding)
+        trajectories += [caption.claims[i].trajectory for i in caption.deciding]
     trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
-    keyed = [(pair.id, pair.image_path) for pair in pairs]
     whole = reads_later_steps(detector) and not lacks_steps
     exploring = replace(exploring_of(run), whole=whole)
     cache = TrajectoryCache(store, run.id, workers, keyed, exploring, progress)
     result = cold_start(
-        [pair.caption for pair in pairs],
+        [trajectory.caption.text for trajectory in trajectories],
         trajectories,
         cache.score,
-        groups=[pair.image_path for pair in pairs],
+        groups=[image for _, image in keyed],
         maximum_pairs=COLD_START_PAIRS,
         progress=progress,
         detector=detector,
         whole=whole,
     )
-    report = {**result.report, "requested": detector, "run": run.id, "verdicts": 0}
-    return ColdStart(pairs, trajectories, replace(result, report=report))
+    result = replace(result, classifier=with_chance(result, rows))
+    judged = judge_cross_fitted(result, captions)
+    report = {
+        **result.report,
+        "estimated_share_wrong": round(float(judged.p_error.mean()), 3),
+        "requested": detector, "run": run.id, "verdicts": 0,
+    }  # fmt: skip
+    return ColdStart(pairs, captions, replace(result, report=report), judged)
 
 
 def add_cold_start(session: Session, dataset_id: int, result: TrainedDetector) -> ClassifierRow:
@@ -255,14 +281,14 @@ def judge_rest(store: Store, run: RunRow) -> None:
             )
         if not waiting:
             return
-        pairs, trajectories = scored_pairs(store, run, waiting)
-        p_errors = probabilities(used[1], trajectories)
-        suspects = _suspects_of(store, pairs, trajectories, p_errors, used[1])
+        pairs, captions = scored_pairs(store, run, waiting)
+        judged = judge_captions(used[1], captions)
+        detections = _detections(store, pairs, captions, judged, used[1])
         with store.writing() as session:
             lock_dataset(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
-                judge(session, run, used[0], pairs, trajectories, p_errors, suspects)
+                judge(session, run, used[0], pairs, captions, detections)
         after = waiting[-1]
 
 
@@ -294,101 +320,123 @@ def judge(
     run: RunRow,
     classifier_id: int,
     pairs: Sequence[PairRow],
-    trajectories: Sequence[Trajectory],
-    p_errors: Sequence[float],
-    suspects: Sequence[_Suspects],
+    captions: Sequence[ScoredCaption],
+    detections: Sequence[Detected],
 ) -> None:
-    """Store p_error and suspect words; also s_0 and gain where those of another run were shown."""
+    """Store probabilities and suspect words; also the scores where those of another run were
+    shown."""
     lock_pairs(session, [pair.id for pair in pairs])
-    rows = [
-        to_row(pair.id, t)
-        for pair, t in zip(pairs, trajectories, strict=True)
-        if (pair.s_0, pair.gain) != (float(t.scores[0]), float(t.scores.max()) - float(t.scores[0]))
-    ]
+    rows: list[TrajectoryRow] = []
+    for pair, caption in zip(pairs, captions, strict=True):
+        of_pair = [to_row(pair.id, scored.trajectory, scored.claim) for scored in caption.claims]
+        if (pair.s_0, pair.gain) != trajectory_queries.numbers_of(of_pair):
+            rows += of_pair
     trajectory_queries.save_trajectories(session, run.id, rows)
     batch = [
-        (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
-        for pair, p_error, words in zip(pairs, p_errors, suspects, strict=True)
+        (pair, DetectionRow(pair.id, each.p_error, each.suspects, run.id, classifier_id))
+        for pair, each in zip(pairs, detections, strict=True)
     ]
     detection_queries.save_detections(session, [row for _, row in batch])
+    _save_claims(session, pairs, detections)
     signal_queries.save_suspect_words(
         session, {pair.id: _most_suspect(pair.caption, row) for pair, row in batch}
+    )
+
+
+def _save_claims(
+    session: Session, pairs: Sequence[PairRow], detections: Sequence[Detected]
+) -> None:
+    """Store the probabilities of the claims of captions that have several."""
+    claim_queries.save_numbers(
+        session,
+        {
+            (pair.id, start): {"p_error": p_error}
+            for pair, each in zip(pairs, detections, strict=True)
+            for start, p_error in each.of_claims.items()
+        },
     )
 
 
 def renew_suspects(
     store: Store, run: RunRow, classifier_id: int, among: Sequence[int] | None = None
 ) -> None:
-    """Recompute the suspect words of all pairs, or of those `among` these, with this classifier's
-    own weights, from the probabilities in use, which are its own; those of an earlier classifier
-    are replaced. Stops if another one is adopted meanwhile. Idempotent, so it can be repeated after
-    a kill."""
+    """Recompute the suspect words and the chances of claims of all pairs, or of those `among`
+    these, with this classifier's own weights, from the probabilities in use, which are its own;
+    those of an earlier classifier are replaced. Stops if another one is adopted meanwhile.
+    Idempotent, so it can be repeated after a kill."""
     _, classifier = stored_classifier(store, classifier_id)
     batches = scored_batches(store, run) if among is None else [scored_pairs(store, run, among)]
-    for pairs, trajectories in batches:
-        judged = [
-            (pair, pair.p_error, trajectory)
-            for pair, trajectory in zip(pairs, trajectories, strict=True)
-            if pair.p_error is not None
-        ]
-        suspects = _suspects_of(
-            store,
-            [pair for pair, _, _ in judged],
-            [trajectory for _, _, trajectory in judged],
-            [p_error for _, p_error, _ in judged],
-            classifier,
-        )
-        rows = [
-            (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
-            for (pair, p_error, _), words in zip(judged, suspects, strict=True)
-        ]
-        for part in chunks(rows, _RENEWED_AT_ONCE):
+    for batch, scored in batches:
+        in_use = [i for i, pair in enumerate(batch) if pair.p_error is not None]
+        pairs, captions = [batch[i] for i in in_use], [scored[i] for i in in_use]
+        p_errors = np.array([pair.p_error for pair in pairs], np.float64)
+        judged = replace(judge_captions(classifier, captions), p_error=p_errors)
+        detections = _detections(store, pairs, captions, judged, classifier)
+        for part in chunks(list(zip(pairs, detections, strict=True)), _RENEWED_AT_ONCE):
             if not _renewed(store, run, classifier_id, part):
                 return
 
 
 def _renewed(
-    store: Store, run: RunRow, classifier_id: int, rows: Sequence[tuple[PairRow, DetectionRow]]
+    store: Store, run: RunRow, classifier_id: int, batch: Sequence[tuple[PairRow, Detected]]
 ) -> bool:
     """Store these detections if their classifier is still in use; returns whether it is. Pairs
     judged under another run keep that run: its scoring has nothing left to do for them."""
-    dataset_id, ids = run.dataset_id or 0, [pair.id for pair, _ in rows]
+    dataset_id, ids = run.dataset_id or 0, [pair.id for pair, _ in batch]
     with store.writing() as session:
         lock_dataset(session, dataset_id)
         active = classifier_queries.active(session, dataset_id)
         if active is None or active.id != classifier_id:
             return False
         lock_pairs(session, ids)
-        detections = detection_queries.detections_of(session, ids)
-        renewed_rows = [
-            replace(row, run_id=detections.get(pair.id, row).run_id) for pair, row in rows
-        ]
-        detection_queries.save_suspects(session, renewed_rows)
+        earlier = detection_queries.detections_of(session, ids)
+        rows = {}
+        for pair, each in batch:
+            run_id = earlier[pair.id].run_id if pair.id in earlier else run.id
+            rows[pair.id] = DetectionRow(
+                pair.id, each.p_error, each.suspects, run_id, classifier_id
+            )
+        detection_queries.save_suspects(session, list(rows.values()))
+        _save_claims(session, [pair for pair, _ in batch], [each for _, each in batch])
         signal_queries.save_suspect_words(
-            session, {pair.id: _most_suspect(pair.caption, row) for pair, row in rows}
+            session, {pair.id: _most_suspect(pair.caption, rows[pair.id]) for pair, _ in batch}
         )
     return True
 
 
-def _suspects_of(
+def _detections(
     store: Store,
     pairs: Sequence[PairRow],
-    trajectories: Sequence[Trajectory],
-    p_errors: Sequence[float],
+    captions: Sequence[ScoredCaption],
+    judged: JudgedCaptions,
     classifier: Classifier,
-) -> list[_Suspects]:
-    """The suspect words of each pair. They take longer to compute than to write: call it before a
-    transaction begins."""
+) -> list[Detected]:
+    """What is stored of each pair. Suspect words take longer to compute than to write: call it
+    before a transaction begins."""
     with_opinion = [pair.id for pair in pairs if pair.second_opinion is not None]
     with store.reading() as session:
         opinions = signal_queries.latest_opinions(session, with_opinion) if with_opinion else {}
-    suspects: list[_Suspects] = []
-    for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True):
-        words = suspects_by(classifier, trajectory, p_error)
+    detections: list[Detected] = []
+    for pair, caption, p_error, of_claims in zip(
+        pairs, captions, judged.p_error.tolist(), judged.of_claims, strict=True
+    ):
+        words: list[SuspectWord] = []
+        for index in caption.deciding:
+            scored = caption.claims[index]
+            p_claim = p_error if caption.is_single else float(of_claims[index])
+            start = scored.claim.start
+            words += [
+                replace(word, start=start + word.start, end=start + word.end)
+                for word in suspects_by(classifier, scored.trajectory, p_claim)
+            ]
         if (opinion := opinions.get(pair.id)) is not None:
-            words = with_deletions(words, opinion.p_yes, opinion.deletions)
-        suspects.append(tuple((word.start, word.end, word.score) for word in words))
-    return suspects
+            words = list(with_deletions(words, opinion.p_yes, opinion.deletions))
+        suspects = tuple((word.start, word.end, word.score) for word in words)
+        chances = dict(
+            zip((c.claim.start for c in caption.claims), of_claims.tolist(), strict=True)
+        )
+        detections.append(Detected(p_error, {} if caption.is_single else chances, suspects))
+    return detections
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:

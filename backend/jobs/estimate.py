@@ -7,7 +7,7 @@ from pathlib import Path
 from backend.engine import memory
 from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
-from backend.jobs.dataset_models import depth_for
+from backend.jobs.dataset_models import depth_for, division_for
 from backend.jobs.detect import Copies
 from backend.jobs.known_pictures import check_pictures, prepare_scorer
 from backend.jobs.score_dataset import run_key, seconds_of, stages_of
@@ -82,7 +82,10 @@ def estimate(
         total = pair_queries.counts(session, dataset_id).total
         run = run_queries.find_run(session, **run_key(engine, dataset_id))
     workers = Workers(engine, root)
-    scoring = Scoring(store, engine, dataset_id, root, total, depth, run, workers, suggestions)
+    scoring = Scoring(
+        store, engine, dataset_id, root, total, depth, run, workers, suggestions,
+        division=division_for(store, engine, dataset_id),
+    )  # fmt: skip
     if not anyway:
         check_pictures(store, engine, dataset_id, scoring.run_id)
     stages = stages_of(scoring)

@@ -4,7 +4,8 @@ A file's ending decides its form: .jsonl, .parquet, or .csv, whose lists are JSO
 whose null is an empty cell.
 
 `--features` has the columns `id` and `backend.engine.detection.features.NAMES`, which the detectors
-read; steps beyond the end of a trajectory are null. Pairs without a trajectory are left out.
+read; steps beyond the end of a trajectory are null. A caption of several claims has a row for each;
+pairs without a trajectory are left out.
 
 Columns of `--out`: `id` (the dataset's own), `s_0` (higher is a better match), `p_error` (higher is
 worse), `icc` (higher is more concrete), `specificity` (log-probability, at most 0; higher is more
@@ -136,9 +137,16 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
 
 
 def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
-    """All scored pairs in order of import, as dictionaries of `id` and the features."""
-    for pairs, trajectories in latest_batches(store, dataset_id):
-        for pair, values in zip(pairs, feature_matrix(trajectories).tolist(), strict=True):
+    """The claims of all scored pairs in order of import, as dictionaries of `id` and the
+    features."""
+    for pairs, captions in latest_batches(store, dataset_id):
+        claims = [
+            (pair, scored.trajectory)
+            for pair, caption in zip(pairs, captions, strict=True)
+            for scored in caption.claims
+        ]
+        features = feature_matrix([trajectory for _, trajectory in claims]).tolist()
+        for (pair, _), values in zip(claims, features, strict=True):
             yield {"id": pair.external_id, **feature_cells(values)}
 
 
@@ -226,7 +234,8 @@ RESULT_SCHEMA = pa.schema(
 
 def result_rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str, Any]]:
     """The scored pairs of a dataset in order of import, as dictionaries of the columns."""
-    for batch, trajectories in latest_batches(store, dataset_id):
+    for batch, captions in latest_batches(store, dataset_id):
+        trajectories = [caption.leading.trajectory for caption in captions]
         ids = [pair.id for pair in batch]
         detections = store.read(detection_queries.detections_of, ids)
         features = feature_matrix(trajectories).tolist()

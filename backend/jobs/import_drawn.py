@@ -25,6 +25,7 @@ from backend.datasets.images import check_imported
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.read_options import PICTURES, where_to_state
 from backend.datasets.regular_files import replacement
+from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.detection.classifier import Classifier
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import (
@@ -35,7 +36,7 @@ from backend.errors import (
     TracedError,
 )
 from backend.jobs.classifiers import suspects_by
-from backend.jobs.detect import judge
+from backend.jobs.detect import Detected, judge
 from backend.jobs.export_scores import IMPORTED, trajectory_in
 from backend.jobs.import_dataset import BATCH, SHOWN_PROBLEMS
 from backend.jobs.reports import DRAWN, SAMPLED, DrawReport
@@ -316,7 +317,8 @@ class _Target:
             trajectory_queries.save_trajectories(session, run.id, [to_row(*pair) for pair in by_id])
             trajectory_queries.save_expectations(
                 session, run.id,
-                {i: expectation_row(t.expectation) for i, t in by_id if t.expectation is not None},
+                {(i, 0): expectation_row(t.expectation)
+                 for i, t in by_id if t.expectation is not None},
             )  # fmt: skip
             signal_queries.save_icc(
                 session,
@@ -327,17 +329,16 @@ class _Target:
             if not classifier.active:
                 return
             row_of = {pair.id: pair for pair in pair_queries.pairs_of(session, ids)}
-            p_errors = [row["p_error"] for row, _ in rows]
             judge(
-                session, run, classifier.id, [row_of[i] for i in ids], trajectories, p_errors,
-                [self._suspects(t, p) for t, p in zip(trajectories, p_errors, strict=True)],
+                session, run, classifier.id, [row_of[i] for i in ids],
+                [ScoredCaption.of_one_claim(trajectory) for trajectory in trajectories],
+                [self._detected(t, row["p_error"])
+                 for t, (row, _) in zip(trajectories, rows, strict=True)],
             )  # fmt: skip
 
-    def _suspects(
-        self, trajectory: Trajectory, p_error: float
-    ) -> tuple[tuple[int, int, float], ...]:
+    def _detected(self, trajectory: Trajectory, p_error: float) -> Detected:
         words = suspects_by(self._classifier, trajectory, p_error)
-        return tuple((word.start, word.end, word.score) for word in words)
+        return Detected(p_error, {}, tuple((word.start, word.end, word.score) for word in words))
 
     def _run_of(self, session: Session) -> RunRow:
         return run_queries.find_or_start(

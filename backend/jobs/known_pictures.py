@@ -252,7 +252,7 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
         is_scored = (
             run is not None
             and (run.scorer_kind, run.revision) == (info.kind, info.revision)
-            and trajectory_queries.get_trajectory(session, pair.id, run.id) is not None
+            and bool(trajectory_queries.get_trajectories(session, pair.id, run.id))
         )
     if not is_scored:
         check_picture(engine, image, split_proof(pair.image_path)[0])

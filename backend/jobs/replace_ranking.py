@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
-from backend.jobs.classifiers import probabilities
+from backend.engine.detection.judged_captions import judge_captions
 from backend.jobs.stored_rows import scored_batches
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -45,13 +45,12 @@ class Ranked:
 def ranked(store: Store, run: RunRow, classifier: Classifier) -> Ranked:
     """A classifier's probability for every pair with a trajectory in this run; writes nothing."""
     ids, after, before = array("q"), array("d"), array("d")
-    for pairs, trajectories in scored_batches(store, run):
+    for pairs, captions in scored_batches(store, run):
         ids.extend(pair.id for pair in pairs)
+        p_errors = judge_captions(classifier, captions).p_error.tolist()
         after.extend(
-            math.nan if classifier.needs_steps and not trajectory.whole else p_error
-            for p_error, trajectory in zip(
-                probabilities(classifier, trajectories), trajectories, strict=True
-            )
+            math.nan if classifier.needs_steps and not caption.whole_steps else p_error
+            for p_error, caption in zip(p_errors, captions, strict=True)
         )
         before.extend(math.nan if pair.p_error is None else pair.p_error for pair in pairs)
     return Ranked(np.array(ids, np.int64), np.array(after), np.array(before))

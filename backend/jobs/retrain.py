@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of
-from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.verdict_learning import (
     InUse,
     JudgedPairs,
@@ -152,7 +152,8 @@ def _prior(
         lacks_steps = trajectory_queries.count_first_steps(session, run.id) > 0
     if active is None:
         raise NotScored("This dataset is not ranked yet. Score it first.")
-    captioner = captioner_of(scored_pairs(store, run, drawn[:_LOOKED_AT])[1])
+    _, captions = scored_pairs(store, run, drawn[:_LOOKED_AT])
+    captioner = captioner_of([c.trajectory for caption in captions for c in caption.claims])
     _, in_use = stored_classifier(store, active.id)
 
     def fits(row: ClassifierRow, classifier: Classifier) -> bool:
@@ -190,15 +191,13 @@ def _judged(
     """What is learnt from. Pairs decided by a rule are left out: a detector must not learn from
     decisions based on its own output, and these pairs are not open either."""
     rows = [
-        (pair, trajectory)
-        for pair, trajectory in zip(*scored_pairs(store, run, ids), strict=True)
+        (pair, caption)
+        for pair, caption in zip(*scored_pairs(store, run, ids), strict=True)
         if not is_rule(pair.decided_by)
     ]
-    features, in_use_features = (
-        feature_matrix([classifier.read(trajectory) for _, trajectory in rows])
-        for classifier in (prior.classifier, prior.in_use)
-    )
-    p_in_use = prior.in_use.predict(in_use_features)
+    captions = [caption for _, caption in rows]
+    by_prior = judge_captions(replace(prior.classifier, opinion_weight=0.0), captions)
+    in_use = judge_captions(replace(prior.in_use, opinion_weight=0.0), captions)
     labels = np.array([LABELS.get(pair.judgement or "", -1) for pair, _ in rows])
     check_verdicts(int((labels >= 0).sum()))
     until = prior.order_until
@@ -207,15 +206,15 @@ def _judged(
         for pair, _ in rows
     ]
     judged_pairs = JudgedPairs(
-        features,
-        prior.classifier.predict(features),
+        by_prior.features,
+        by_prior.p_error,
         labels,
         np.array([pair.sampling == AT_RANDOM for pair, _ in rows]),
         [pair.image_path for pair, _ in rows],
-        np.array([trajectory.second_opinion for _, trajectory in rows]),
+        np.array([caption.second_opinion for caption in captions]),
         np.array([pair.id in drawn for pair, _ in rows]),
     )
-    return judged_pairs, InUse(prior.in_use, p_in_use, np.array(is_seen))
+    return judged_pairs, InUse(prior.in_use, in_use.p_error, np.array(is_seen))
 
 
 def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:

@@ -10,10 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from backend.engine.claims.claim import without_repetitions
+from backend.engine.claims.division import Division
+from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.captioner_stages import Descriptions, Expectations
-from backend.jobs.dataset_models import depth_for, remember
+from backend.jobs.dataset_models import depth_for, division_before, division_for, remember
 from backend.jobs.detect import Copies, check_detector, measure_disagreement
 from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
 from backend.jobs.reports import ScoreReport
@@ -26,20 +29,24 @@ from backend.jobs.stage import (
     pairs_of_dataset,
     pairs_to_measure,
 )
+from backend.jobs.stored_rows import scored_batches, to_claim
 from backend.jobs.suggest import Corrections
 from backend.jobs.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
 from backend.jobs.vectors import Meanings
-from backend.jobs.workers import Devices, Task, Workers, decided
+from backend.jobs.workers import Devices, Opened, Task, Workers, decided
 from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import dataset_queries
+from db.queries import claim_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.claim_queries import ClaimRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+from db.queries.statements import set_columns
 
 S = TypeVar("S", bound=Stage)
 
@@ -49,8 +56,12 @@ MEASURED_FROM = 50 * PAIRS
 _CAPTIONS = 500
 
 
+#: A pair and the claims of its caption; none: it is one claim.
+_Divided = tuple[PairRow, list[ClaimRow]]
+
+
 class Concreteness(TextStage):
-    """ICC of every caption."""
+    """ICC of every caption, and of its claims."""
 
     name = "Judging how concrete captions are"
 
@@ -60,18 +71,41 @@ class Concreteness(TextStage):
     def seconds(self, sample: Sample) -> float:
         return sample.seconds(lambda: self.scoring.engine.concreteness(sample.captions))
 
-    def batches(self) -> Iterator[list[PairRow]]:
+    def batches(self) -> Iterator[list[_Divided]]:
         for batch in pairs_of_dataset(self.scoring, _CAPTIONS):
             if lacking := [pair for pair in batch if pair.icc is None]:
-                yield lacking
+                ids = [pair.id for pair in lacking]
+                claims = self.scoring.store.read(claim_queries.claims_of, ids)
+                yield [(pair, claims.get(pair.id, [])) for pair in lacking]
 
-    def task(self) -> Task[PairRow, list[float]]:
-        return lambda engine, batch, _: engine.concreteness([pair.caption for pair in batch])
+    def task(self) -> Task[_Divided, list[list[float]]]:
+        return _concreteness
 
-    def save(self, batch: Sequence[PairRow], result: list[float]) -> None:
+    def save(self, batch: Sequence[_Divided], result: list[list[float]]) -> None:
+        """The ICC of the caption, then of its claims; a caption of several is as concrete as its
+        claims are on average."""
+        of_pairs, of_claims = dict[int, float](), dict[tuple[int, int], dict[str, float]]()
+        vague: dict[int, int] = {}
+        for (pair, claims), iccs in zip(batch, result, strict=True):
+            of_pairs[pair.id] = sum(iccs) / len(iccs)
+            for claim, icc in zip(claims, iccs, strict=False):
+                of_claims[pair.id, claim.start] = {"icc": icc}
+            if claims:
+                vague[pair.id] = sum(icc < ABSTRACT_THRESHOLD for icc in iccs)
         with self.scoring.store.writing() as session:
-            scores = {pair.id: icc for pair, icc in zip(batch, result, strict=True)}
-            signal_queries.save_icc(session, scores)
+            signal_queries.save_icc(session, of_pairs)
+            claim_queries.save_numbers(session, of_claims)
+            set_columns(session, {pair: {"vague_claims": count} for pair, count in vague.items()})
+
+
+def _concreteness(engine: Engine, batch: Sequence[_Divided], _: Opened) -> list[list[float]]:
+    """The ICC of each pair's claims, or of its caption."""
+    texts = [
+        [to_claim(row).question(pair.caption) for row in claims] or [pair.caption]
+        for pair, claims in batch
+    ]
+    rated = iter(engine.concreteness([text for each in texts for text in each]))
+    return [[next(rated) for _ in each] for each in texts]
 
 
 def stages_of(scoring: Scoring) -> list[Stage]:
@@ -116,14 +150,18 @@ def score_dataset(
     detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
     if anew:
         check_detector(store, dataset_id)
-    remember(store, engine, dataset_id, anyway, depth)
+    division = division_for(store, engine, dataset_id)
+    is_divided_anew = division != division_before(store, dataset_id)
+    remember(store, engine, dataset_id, anyway, depth, division)
     run = run_of(store, engine, dataset_id)
+    if is_divided_anew:
+        forget_other_divisions(store, engine, run, division)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     familiarity = familiarity_for(store, engine, dataset_id, anyway)
     scoring = Scoring(
         store, engine, dataset_id, root, total, depth, run, Workers(engine, root), suggestions,
-        anew, familiarity,
+        anew, familiarity, division,
     )  # fmt: skip
     stages = stages_of(scoring)
     first, copies = stage_in(stages, Trajectories), stage_in(stages, Copies)
@@ -157,6 +195,22 @@ def score_dataset(
         completed=completed,
         first_unreadable=tuple(first.first_unreadable),
     )
+
+
+def forget_other_divisions(store: Store, engine: Engine, run: RunRow, division: Division) -> None:
+    """Forget the scores under the run of captions that are divided into other claims now; the other
+    pairs keep theirs."""
+    for pairs, captions in scored_batches(store, run):
+        changed = [
+            pair.id
+            for pair, caption in zip(pairs, captions, strict=True)
+            if [(c.claim.start, c.claim.end) for c in caption.claims]
+            != [
+                (c.start, c.end) for c in without_repetitions(engine.claims(pair.caption, division))
+            ]
+        ]
+        if changed:
+            store.write(trajectory_queries.forget_scores, run.id, changed)
 
 
 def stage_in(stages: Sequence[Stage], kind: type[S]) -> S:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
+from backend.engine.claims.division import Division
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.familiarity import Familiarity
@@ -142,7 +143,8 @@ class Sample:
 class Scoring:
     """What the stages of one job share. `total`: pairs of the dataset. `run`: None if there is none
     yet, and for an estimate none is made. `suggestions`: whether corrections are prepared; `anew`:
-    see `detect`; `familiarity`: the test for pictures that the model knows, None: it knows all."""
+    see `detect`; `familiarity`: the test for pictures that the model knows, None: it knows all;
+    `division`: how captions are divided into claims."""
 
     store: Store
     engine: Engine
@@ -155,6 +157,7 @@ class Scoring:
     suggestions: bool = True
     anew: bool = False
     familiarity: Familiarity | None = None
+    division: Division = "whole"
 
     @property
     def run_id(self) -> int:

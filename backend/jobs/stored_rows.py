@@ -1,21 +1,25 @@
 """Convert trajectories, expectations and suggestions between engine and store rows, and rank the
 suggestions of several proposers."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
+from backend.engine.claims.claim import Claim, Kind, whole
+from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
 from backend.engine.correction.suggestion import Suggestion, ranked
 from backend.engine.detection.types import SuspectWord
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.store import Store
+from db.queries import claim_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.claim_queries import ClaimRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
@@ -43,30 +47,109 @@ def exploring_of(run: RunRow) -> Exploring:
 
 def scored_pairs(
     store: Store, run: RunRow, pair_ids: Sequence[int]
-) -> tuple[list[PairRow], list[Trajectory]]:
-    """The pairs that have a trajectory under this run, with it, in import order."""
+) -> tuple[list[PairRow], list[ScoredCaption]]:
+    """The pairs that have trajectories under this run, with them, in import order."""
     pairs: list[PairRow] = []
-    trajectories: list[Trajectory] = []
+    captions: list[ScoredCaption] = []
     for part in chunks(pair_ids, AT_ONCE):
         with store.reading() as session:
             batch = _with_trajectories(session, run, pair_queries.pairs_of(session, part))
         pairs += batch[0]
-        trajectories += batch[1]
-    return pairs, trajectories
+        captions += batch[1]
+    return pairs, captions
 
 
 def _with_trajectories(
     session: Session, run: RunRow, pairs: Sequence[PairRow]
-) -> tuple[list[PairRow], list[Trajectory]]:
+) -> tuple[list[PairRow], list[ScoredCaption]]:
     rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
-    pairs_scored = [pair for pair in pairs if pair.id in rows]
-    return pairs_scored, [
-        to_trajectory(pair.caption, rows[pair.id], pair.second_opinion) for pair in pairs_scored
+    scored = [pair for pair in pairs if pair.id in rows]
+    divided = [pair.id for pair in scored if rows[pair.id][0].end is not None]
+    claims = claim_queries.claims_of(session, divided) if divided else {}
+    return scored, [
+        to_scored_caption(pair.caption, rows[pair.id], claims.get(pair.id, ()), pair.second_opinion)
+        for pair in scored
     ]
 
 
-def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
-    """All pairs that have a trajectory under this run, hidden ones too, in import order, in
+def to_scored_caption(
+    caption: str,
+    rows: Sequence[TrajectoryRow],
+    claims: Sequence[ClaimRow],
+    second_opinion: float | None = None,
+) -> ScoredCaption:
+    """`rows`: the trajectories of a pair under one run; `claims`: what is stored of its claims."""
+    facts = {row.start: row for row in claims}
+    return ScoredCaption(
+        tuple(
+            ScoredClaim(
+                claim,
+                to_trajectory(claim.question(caption), row, second_opinion),
+                facts[claim.start].icc if claim.start in facts else None,
+                facts[claim.start].p_error if claim.start in facts else None,
+            )
+            for row, claim in zip(rows, scored_claims(caption, rows, claims), strict=True)
+        )
+    )
+
+
+def scored_claims(
+    caption: str, rows: Sequence[TrajectoryRow], claims: Sequence[ClaimRow]
+) -> list[Claim]:
+    """The claim of each of a pair's trajectories under one run. `claims`: what is stored of them;
+    the caption may have been divided otherwise since."""
+    row_of = {(row.start, row.end): row for row in claims}
+    return [
+        whole(caption)[0]
+        if row.end is None
+        else to_claim(row_of.get((row.start, row.end)) or _undescribed(row))
+        for row in rows
+    ]
+
+
+def _undescribed(row: TrajectoryRow) -> ClaimRow:
+    return ClaimRow(row.pair_id, row.start, row.end or 0, "sentence")
+
+
+def claim_rows(pair_id: int, claims: Sequence[Claim]) -> list[ClaimRow]:
+    """The rows of a caption's claims; none for a caption that is one claim."""
+    return [
+        ClaimRow(pair_id, claim.start, claim.end, claim.kind, claim.repeats)
+        for claim in claims
+        if claim.kind != "whole"
+    ]
+
+
+def save_scored(
+    session: Session,
+    run_id: int,
+    rows: Sequence[TrajectoryRow],
+    claims: Mapping[int, Sequence[ClaimRow]],
+) -> None:
+    """Save trajectories with the claims that they belong to; `claims`: by pair, [] for a caption
+    that is one claim."""
+    claim_queries.save_claims(session, claims)
+    trajectory_queries.save_trajectories(session, run_id, rows)
+    claim_queries.save_numbers(
+        session,
+        {
+            (row.pair_id, row.start): {
+                "s_0": float(row.scores[0]), "gain": trajectory_queries.gain_of(row)
+            }
+            for row in rows
+            if row.end is not None
+        },
+    )  # fmt: skip
+
+
+def to_claim(row: ClaimRow) -> Claim:
+    return Claim(row.start, row.end, cast(Kind, row.kind), row.repeats)
+
+
+def scored_batches(
+    store: Store, run: RunRow
+) -> Iterator[tuple[list[PairRow], list[ScoredCaption]]]:
+    """All pairs that have trajectories under this run, hidden ones too, in import order, in
     batches: memory use is independent of the dataset size."""
     after = 0
     while True:
@@ -84,14 +167,16 @@ def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], l
 
 def latest_batches(
     store: Store, dataset_id: int
-) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
+) -> Iterator[tuple[list[PairRow], list[ScoredCaption]]]:
     """`scored_batches` of the dataset's latest scoring; nothing if it was never scored."""
     run = store.read(run_queries.latest_run, dataset_id, "score")
     if run is not None:
         yield from scored_batches(store, run)
 
 
-def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
+def to_row(pair_id: int, trajectory: Trajectory, claim: Claim | None = None) -> TrajectoryRow:
+    """`claim`: whose trajectory it is; None: that of the whole caption."""
+    is_part = claim is not None and claim.kind != "whole"
     return TrajectoryRow(
         pair_id,
         trajectory.scores,
@@ -104,6 +189,8 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
         if (auxiliary := trajectory.auxiliary)
         else None,
         whole=trajectory.whole,
+        start=claim.start if claim is not None else 0,
+        end=claim.end if claim is not None and is_part else None,
     )
 
 
@@ -132,8 +219,16 @@ def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
     return tuple(SuspectWord(*suspect) for suspect in row.suspects)
 
 
-#: Key in a correction's provenance: its rank among the captions of its proposer.
-_PLACE = "place"
+#: Keys in a correction's provenance: its rank among the captions of its proposer, and the
+#: characters of the claim that it replaces.
+_PLACE, _CLAIM = "place", "claim"
+
+
+class Part(NamedTuple):
+    """A claim and the caption that it is a part of."""
+
+    caption: str
+    claim: Claim
 
 
 def to_save(
@@ -142,15 +237,31 @@ def to_save(
     run_id: int | None,
     provenance: dict[str, Any] | None = None,
     kind: str = "correction",
+    part: Part | None = None,
 ) -> NewSuggestion:
-    """`provenance`: what a proposer reports about its caption; default: the caption's rank."""
+    """`provenance`: what a proposer reports about its caption; default: the caption's rank; `part`:
+    the claim that the suggestion replaces, None: the whole caption."""
     if provenance is None:
         provenance = {_PLACE: suggestion.place}
+    text = suggestion.caption
+    if part is not None and part.claim.kind != "whole":
+        provenance[_CLAIM] = [part.claim.start, part.claim.end]
+        text = part.claim.replaced_in(part.caption, text)
     return NewSuggestion(
-        pair_id, suggestion.proposer, suggestion.caption, suggestion.s_before,
+        pair_id, suggestion.proposer, text, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
         suggestion.similarity, provenance, kind,
     )  # fmt: skip
+
+
+def replaced_text(caption: str, suggestion: SuggestionRow) -> str:
+    """What a suggestion says in place of the claim that it replaces: all of it, if that is the
+    whole caption."""
+    place = (suggestion.provenance or {}).get(_CLAIM)
+    if place is None:
+        return suggestion.caption
+    start, end = place
+    return suggestion.caption[start : len(suggestion.caption) - (len(caption) - end)]
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:

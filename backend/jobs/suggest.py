@@ -8,6 +8,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from backend.engine import memory
+from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
@@ -23,7 +24,7 @@ from backend.jobs.classifiers import (
 )
 from backend.jobs.image_batches import readable
 from backend.jobs.stage import BatchStage, Sample, Scoring
-from backend.jobs.stored_rows import AT_ONCE, exploring_of, scored_pairs, to_save
+from backend.jobs.stored_rows import AT_ONCE, Part, exploring_of, scored_pairs, to_save
 from backend.jobs.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.store import Store
@@ -60,10 +61,12 @@ def _likely_pairs(store: Store, dataset_id: int) -> list[PairRow]:
 
 
 class _Suspected(NamedTuple):
-    """A pair that looks wrong and has no corrections yet."""
+    """A pair that looks wrong and has no corrections yet: the claim that is most likely wrong, its
+    trajectory, and its suspect words and chance of being wrong."""
 
     pair_id: int
     image_path: str
+    part: Part
     trajectory: Trajectory
     suspects: tuple[SuspectWord, ...]
     p_error: float | None
@@ -122,11 +125,18 @@ class Corrections(BatchStage):
         )
 
     def task(self) -> Task[_Suspected, dict[int, list[Suggestion]]]:
-        exploring = exploring_of(self.scoring.this_run)
-        return partial(_suggest_together, classifier=self._classifier, exploring=exploring)
+        return partial(
+            _suggest_together,
+            classifier=self._classifier,
+            exploring=exploring_of(self.scoring.this_run),
+            judged=judged_ahead(self.scoring.engine),
+        )
 
     def save(self, batch: Sequence[_Suspected], result: dict[int, list[Suggestion]]) -> None:
-        self.suggested += _save(self.scoring.store, self.scoring.run_id, result, self._proposer)
+        parts = {pair.pair_id: pair.part for pair in batch}
+        self.suggested += _save(
+            self.scoring.store, self.scoring.run_id, result, parts, self._proposer
+        )
 
 
 def share_of(pairs: int) -> int:
@@ -164,17 +174,26 @@ def _suspected(
 ) -> Iterator[list[_Suspected]]:
     """Batches of these pairs, `size` each."""
     for part in chunks(pairs, size):
-        batch, trajectories = scored_pairs(store, run, [pair.id for pair in part])
+        batch, captions = scored_pairs(store, run, [pair.id for pair in part])
         yield [
-            _Suspected(
-                pair.id,
-                pair.image_path,
-                trajectory,
-                suspects_by(classifier, trajectory, pair.p_error),
-                pair.p_error,
-            )
-            for pair, trajectory in zip(batch, trajectories, strict=True)
+            _suspected_claim(pair, scored, classifier)
+            for pair, scored in zip(batch, captions, strict=True)
         ]
+
+
+def _suspected_claim(
+    pair: PairRow, scored: ScoredCaption, classifier: Classifier | None
+) -> _Suspected:
+    claim, trajectory = scored.leading.claim, scored.leading.trajectory
+    p_error = pair.p_error if scored.is_single else scored.leading.p_error
+    return _Suspected(
+        pair.id,
+        pair.image_path,
+        Part(pair.caption, claim),
+        trajectory,
+        suspects_by(classifier, trajectory, p_error),
+        p_error,
+    )
 
 
 def _suggest_together(
@@ -183,8 +202,10 @@ def _suggest_together(
     opened: Opened,
     classifier: Classifier | None,
     exploring: Exploring,
+    judged: int | None,
 ) -> dict[int, list[Suggestion]]:
-    """Suggestions by pair, of pairs whose picture can be read."""
+    """Suggestions by pair, of pairs whose picture can be read, as texts in place of the claim.
+    `judged`: as in `judge.suggest_all`."""
     pairs = readable(batch, opened)
     with engine.lock:
         states = engine.encode([image for _, image in pairs])
@@ -198,7 +219,7 @@ def _suggest_together(
             )
             for (pair, image), state in zip(pairs, states, strict=True)
         }
-        return _suggest(engine, contexts, classifier, exploring, judged_ahead(engine))
+        return _suggest(engine, contexts, classifier, exploring, judged)
 
 
 def judged_ahead(engine: Engine) -> int:
@@ -209,30 +230,26 @@ def judged_ahead(engine: Engine) -> int:
 def suggest_for(
     store: Store,
     engine: Engine,
-    run_id: int | None,
+    run: RunRow,
     pair_id: int,
     image: Image.Image,
-    trajectory: Trajectory,
-    suspects: tuple[SuspectWord, ...],
-    p_error: float | None,
     classifier: Classifier | None,
-    exploring: Exploring | None = None,
 ) -> int:
-    """Compute and store the suggestions of one pair; returns how many."""
-    with engine.lock:
-        state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
-    context = CorrectionContext(image, state, trajectory, suspects, p_error)
-    return _save(store, run_id, _suggest(engine, {pair_id: context}, classifier, exploring))
+    """Compute and store the suggestions of one scored pair; returns how many."""
+    (pair,), (scored,) = scored_pairs(store, run, [pair_id])
+    suspected = _suspected_claim(pair, scored, classifier)
+    opened: Opened = {pair.image_path: image}
+    suggested = _suggest_together(engine, [suspected], opened, classifier, exploring_of(run), None)
+    return _save(store, run.id, suggested, {pair_id: suspected.part})
 
 
 def _suggest(
     engine: Engine,
     contexts: Mapping[int, CorrectionContext],
     classifier: Classifier | None,
-    exploring: Exploring | None,
-    judged: int | None = None,
+    exploring: Exploring,
+    judged: int | None,
 ) -> dict[int, list[Suggestion]]:
-    """The suggestions of each pair. `judged`: as in `judge.suggest_all`."""
     if not contexts:
         return {}
     with engine.lock:
@@ -241,7 +258,7 @@ def _suggest(
             list(contexts.values()),
             engine.captioner,
             judging(classifier),
-            exploring=steps_needed_by(classifier, exploring or engine.exploring),
+            exploring=steps_needed_by(classifier, exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
             judged=judged,
         )
@@ -253,12 +270,13 @@ def _save(
     store: Store,
     run_id: int | None,
     suggested: Mapping[int, Sequence[Suggestion]],
+    parts: Mapping[int, Part],
     proposer: str = "",
 ) -> int:
-    """Store the suggestions of each pair; returns how many. `proposer`: the name under which it is
-    recorded that there is nothing to suggest; "": not recorded."""
+    """Store the suggestions of each pair in place of its claim; returns how many. `proposer`: the
+    name under which it is recorded that there is nothing to suggest; "": not recorded."""
     rows = [
-        to_save(pair_id, suggestion, run_id)
+        to_save(pair_id, suggestion, run_id, part=parts[pair_id])
         for pair_id, suggestions in suggested.items()
         for suggestion in suggestions
     ]

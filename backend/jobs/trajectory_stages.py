@@ -9,6 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from backend.datasets.cells import split_proof
+from backend.engine.claims.claim import Claim, without_repetitions
+from backend.engine.claims.division import Division
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
@@ -16,7 +18,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.import_dataset import SHOWN_PROBLEMS
 from backend.jobs.known_pictures import UNKNOWN, encode_known
 from backend.jobs.stage import BatchStage, Sample, Scoring
-from backend.jobs.stored_rows import AT_ONCE, exploring_of, to_row
+from backend.jobs.stored_rows import AT_ONCE, claim_rows, exploring_of, save_scored, to_row
 from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
 from backend.jobs.vectors import image_file, remember_images
 from backend.jobs.workers import Opened, Task
@@ -25,8 +27,10 @@ from backend.progress import Progress
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.claim_queries import ClaimRow
 from db.queries.dataset_queries import ProblemRow
 from db.queries.pairs import PairCaption
+from db.queries.trajectories import TrajectoryRow
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH: int = 48
@@ -39,13 +43,15 @@ UNREADABLE = "unreadable image"
 
 @dataclass(frozen=True)
 class Scored:
-    """The results of a batch: trajectories of the pairs `ids` and their images' vectors
-    [pairs, d], None if they are not wanted or the scorer has none; and the pictures that could not
-    be read or that the model does not know, with the reason."""
+    """The results of a batch: the claims of the pairs `ids`, with the trajectory of each that does
+    not repeat another, and the images' vectors [pairs, d], None if they are not wanted or the
+    scorer has none; and the pictures that could not be read or that the model does not know, with
+    the reason."""
 
     ids: list[int]
     vectors: FloatArray | None
-    trajectories: list[Trajectory]
+    claims: list[tuple[Claim, ...]]
+    trajectories: list[list[Trajectory]]
     broken: dict[str, str]
     unknown: dict[str, str]
 
@@ -93,6 +99,7 @@ class TrajectoryStage(BatchStage):
             exploring=self.exploring(),
             familiarity=None if self.has_vectors else self.scoring.familiarity,
             has_vectors=self.has_vectors,
+            division=self.scoring.division,
         )
 
     @cached_property
@@ -110,7 +117,16 @@ class TrajectoryStage(BatchStage):
         remember_images(
             image_file(scoring.store, scoring.engine, scoring.this_run), result.ids, result.vectors
         )
-        rows = [to_row(*pair) for pair in zip(result.ids, result.trajectories, strict=True)]
+        rows: list[TrajectoryRow] = []
+        divided: dict[int, list[ClaimRow]] = {}
+        for pair_id, claims, trajectories in zip(
+            result.ids, result.claims, result.trajectories, strict=True
+        ):
+            rows += [
+                to_row(pair_id, trajectory, claim)
+                for claim, trajectory in zip(without_repetitions(claims), trajectories, strict=True)
+            ]
+            divided[pair_id] = claim_rows(pair_id, claims)
         problems = [
             ProblemRow(name, None, kind, message)
             for kind, reasons in ((UNREADABLE, result.broken), (UNKNOWN, result.unknown))
@@ -125,7 +141,7 @@ class TrajectoryStage(BatchStage):
         ]
         self.first_unreadable = [*self.first_unreadable, *unreadable][:SHOWN_PROBLEMS]
         with scoring.store.writing() as session:
-            trajectory_queries.save_trajectories(session, scoring.run_id, rows)
+            save_scored(session, scoring.run_id, rows, divided)
             dataset_queries.add_problems(session, scoring.dataset_id, problems)
         self.scored += len(result.ids)
         self.unreadable += sum(pair.image_path in result.broken for pair in batch)
@@ -239,15 +255,32 @@ def _score(
     exploring: Exploring,
     familiarity: Familiarity | None,
     has_vectors: bool,
+    division: Division,
 ) -> Scored:
     states, broken, unknown = encode_known(engine, opened, familiarity)
     readable = [pair for pair in batch if pair.image_path in states]
     encoded = [states[pair.image_path] for pair in readable]
     vectors = None if has_vectors else engine.image_embeddings(encoded)
-    ids = [pair.pair_id for pair in readable]
-    captions = [pair.caption for pair in readable]
-    trajectories = engine.trajectories(list(zip(encoded, captions, strict=True)), ids, exploring)
-    return Scored(ids, vectors, trajectories, broken, unknown)
+    claims = [engine.claims(pair.caption, division) for pair in readable]
+    questions = [
+        (row, claim.question(pair.caption))
+        for row, pair in enumerate(readable)
+        for claim in without_repetitions(claims[row])
+    ]
+    trajectories: list[list[Trajectory]] = [[] for _ in readable]
+    for (row, _), trajectory in zip(
+        questions,
+        engine.trajectories(
+            [(encoded[row], text) for row, text in questions],
+            [readable[row].pair_id for row, _ in questions],
+            exploring,
+        ),
+        strict=True,
+    ):
+        trajectories[row].append(trajectory)
+    return Scored(
+        [pair.pair_id for pair in readable], vectors, claims, trajectories, broken, unknown
+    )
 
 
 def _cut(pairs: Iterable[tuple[int, str]], size: int) -> tuple[Sequence[int], Sequence[int]]:

@@ -18,7 +18,7 @@ from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
     classifier_captioner,
     classifier_in_use,
-    complete_trajectory,
+    complete_trajectories,
     judge_suggestions,
     judging,
     probabilities,
@@ -27,7 +27,7 @@ from backend.jobs.classifiers import (
     unjudged,
 )
 from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
-from backend.jobs.stored_rows import exploring_of, to_trajectory
+from backend.jobs.stored_rows import exploring_of, scored_pairs
 from backend.jobs.suggest import suggest_for
 from backend.jobs.support import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
@@ -45,7 +45,6 @@ from backend.store import Store
 from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
 from db.queries.pair_queue import QueueFilter
 
 #: Seconds that a page waits for busy models before it continues without them.
@@ -70,18 +69,8 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
             view = view_of(store, pair_id)
         assert view.trajectory is not None
         prepare_scorer(store, engine, view.dataset_id)
-        suggest_for(
-            store,
-            engine,
-            run.id,
-            pair_id,
-            _opened(store, pair_id),
-            view.trajectory,
-            view.suspects,
-            view.p_error,
-            classifier_in_use(store, view.dataset_id),
-            exploring_of(run),
-        )
+        classifier = classifier_in_use(store, view.dataset_id)
+        suggest_for(store, engine, run, pair_id, _opened(store, pair_id), classifier)
     if engine.corrector is not None:
         correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
     return view_of(store, pair_id).suggestions
@@ -94,11 +83,13 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
     with store.reading() as session:
         pair = pair_queries.get_pair(session, pair_id)
         run = run_queries.latest_run(session, pair.dataset_id, "score")
-        row = trajectory_queries.get_trajectory(session, pair_id, run.id) if run else None
-    if run is None or row is None:
+    if run is None:
+        return False
+    _, captions = scored_pairs(store, run, [pair_id])
+    if not captions:
         return False
     waiting = unjudged(store, run, pair_id)
-    if row.whole and not waiting:
+    if captions[0].whole_steps and not waiting:
         return False
     image = _opened(store, pair_id)
     if not engine.lock.acquire(timeout=PATIENCE):
@@ -106,11 +97,11 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
     try:
         prepare_scorer(store, engine, pair.dataset_id)
         state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
-        complete_trajectory(store, engine, run, pair_id, state, to_trajectory(pair.caption, row))
+        complete_trajectories(store, engine, run, pair_id, state, captions[0])
         is_judged = judge_suggestions(store, engine, run, pair, image, state, waiting)
     finally:
         engine.lock.release()
-    return is_judged or not row.whole
+    return is_judged or not captions[0].whole_steps
 
 
 def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> CaptionCheck:

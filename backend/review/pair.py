@@ -15,10 +15,16 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.stored_rows import in_order, to_suspects, to_trajectory
+from backend.jobs.stored_rows import in_order, to_scored_caption, to_suspects
 from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView, shown
 from backend.store import Store
-from db.queries import classifier_queries, dataset_queries, specificity_queries, verdict_queries
+from db.queries import (
+    claim_queries,
+    classifier_queries,
+    dataset_queries,
+    specificity_queries,
+    verdict_queries,
+)
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
@@ -44,7 +50,9 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
     vision-language model that may be queried, if there is one."""
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
-        trajectory_row = trajectory_queries.get_trajectory(session, pair_id)
+        rows_of_claims = trajectory_queries.get_trajectories(session, pair_id)
+        is_divided = bool(rows_of_claims) and rows_of_claims[0].end is not None
+        claims = claim_queries.claims_of(session, [pair_id])[pair_id] if is_divided else []
         detection = detection_queries.get_detection(session, pair_id)
         history = verdict_queries.history(session, pair_id) if pair.verdict_version else []
         latest = run_queries.latest_runs(session, pair.dataset_id, ("score", "support"))
@@ -67,8 +75,9 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
     trajectory = None
-    if trajectory_row is not None:
-        trajectory = to_trajectory(pair.caption, trajectory_row, pair.second_opinion)
+    if rows_of_claims:
+        scored = to_scored_caption(pair.caption, rows_of_claims, claims, pair.second_opinion)
+        trajectory = scored.leading.trajectory
     suspects = to_suspects(detection) if detection is not None else ()
     image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
@@ -92,7 +101,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         icc=pair.icc,
         looks_abstract=looks_abstract(pair.icc),
         truncated=bool(pair.truncated),
-        words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
+        words_read=pair.words_read,
         suspects=suspects,
         trajectory=trajectory,
         wrong_words=tuple(marks),

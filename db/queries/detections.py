@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import delete, exists, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from db.blobs import decode_suspects, encode_suspects
 from db.column_types import now
@@ -119,19 +119,24 @@ def unjudged(
     only_whole: bool = False,
 ) -> list[int]:
     """The next pairs with an id above `after` whose trajectory under the run this classifier has
-    not judged, in import order; `only_whole`: only those with a whole trajectory."""
+    not judged, in import order; `only_whole`: only those of which all are whole."""
     done = exists().where(
         Detection.pair_id == Trajectory.pair_id,
         Detection.run_id == run_id,
         Detection.classifier_id == classifier_id,
     )
+    other = aliased(Trajectory)
+    lacks_steps = exists().where(
+        other.pair_id == Trajectory.pair_id, other.run_id == run_id, other.whole.is_(False)
+    )
     rows = session.execute(
         select(Trajectory.pair_id)
+        .distinct()
         .where(
             Trajectory.run_id == run_id,
             Trajectory.pair_id > after,
             ~done,
-            *([Trajectory.whole.is_(True)] if only_whole else []),
+            *([~lacks_steps] if only_whole else []),
         )
         .order_by(Trajectory.pair_id)
         .limit(limit)

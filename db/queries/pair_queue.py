@@ -50,7 +50,7 @@ from db.caption_search import SHORTEST
 from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
-from db.models import CAPTION_START, PICTURE, Claim, Pair, PictureIssue
+from db.models import CAPTION_START, PICTURE, Hold, Pair, PictureIssue
 from db.queries.blind_review import VerdictSeen, pair_columns, verdict_seen
 from db.queries.opinions import disputed_ids
 from db.queries.pair_tags import first_tag, has_tag
@@ -137,7 +137,7 @@ class QueueFilter:
     whatever the direction; "extra:" and a name is the order by that column of the source. Orders by
     split, verdict, note, tag and columns of the source have no index.
 
-    `reader`: the curator who gets the pairs of the queue; those claimed by others are left out.
+    `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
     """
 
@@ -425,9 +425,9 @@ def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[b
     conditions = [Pair.dataset_id == filter.dataset_id, Pair.hidden.is_(False)]
     if filter.reader is not None:
         claimed_by_others = (
-            Claim.pair_id == Pair.id,
-            Claim.curator != filter.reader,
-            Claim.expires_at > now(),
+            Hold.pair_id == Pair.id,
+            Hold.curator != filter.reader,
+            Hold.expires_at > now(),
         )
         conditions.append(~exists().where(*claimed_by_others))
     if filter.among is not None:

@@ -144,7 +144,8 @@ def scoring_runs(session: Session, dataset_id: int) -> list[int]:
 
 
 def first_scores(session: Session, run_id: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Ids of all pairs that the run has scored, ascending, and their s_0; both of shape [pairs]."""
+    """Ids of all pairs that the run has scored, ascending, and their s_0, of several claims the
+    lowest; both of shape [pairs]."""
     ids, s_0 = array("q"), array("d")
     rows = session.execute(
         select(Trajectory.pair_id, Trajectory.scores)
@@ -153,8 +154,12 @@ def first_scores(session: Session, run_id: int) -> tuple[NDArray[np.int64], NDAr
         .execution_options(yield_per=2000)
     )
     for pair_id, scores in rows:
-        ids.append(pair_id)
-        s_0.append(float(decode_floats(scores[:4])[0]))
+        score = float(decode_floats(scores[:4])[0])
+        if ids and ids[-1] == pair_id:
+            s_0[-1] = min(s_0[-1], score)
+        else:
+            ids.append(pair_id)
+            s_0.append(score)
     return np.array(ids, np.int64), np.array(s_0)
 
 

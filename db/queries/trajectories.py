@@ -15,8 +15,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Row, and_, bindparam, exists, func, or_, select, update
-from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import DeclarativeBase, Session, aliased
 
 from db.blobs import (
     decode_floats,
@@ -49,8 +60,9 @@ class ExpectationRow:
 
 @dataclass(frozen=True)
 class TrajectoryRow:
-    """One pair's trajectory under one run.
+    """The trajectory of one pair's caption, or of one of its claims, under one run.
 
+    * `start`, `end`: the claim's characters in the caption; an `end` of None: the whole caption.
     * `scores`, `similarities`: s_0 … s_T and c_0 … c_T, shape [T + 1], float32.
     * `removed`: word indices in the order of removal, length T.
     * `first_step_scores`: shape [words read]; the score without word i.
@@ -71,8 +83,11 @@ class TrajectoryRow:
     auxiliary: tuple[FloatArray, FloatArray] | None = None
     expectation: ExpectationRow | None = None
     whole: bool = True
+    start: int = 0
+    end: int | None = None
 
 
+#: What the tables of captions and of copies have in common.
 VALUES = (
     "scores", "similarities", "removed", "first_step_scores", "truncated", "captions",
     "second_scores", "second_first_step_scores", "whole",
@@ -81,57 +96,117 @@ _COLUMNS, _COPY_COLUMNS = (
     [getattr(table, name) for name in ("pair_id", *VALUES, "expectation", "captioner")]
     for table in (Trajectory, CopyTrajectory)
 )
+_COLUMNS += [Trajectory.start, Trajectory.end]
 
 
 def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryRow]) -> None:
-    """Save trajectories and set s_0, gain, words_read and truncated of their pairs.
+    """Save trajectories, of captions or of all claims of each, and set the numbers of their pairs:
+    the lowest s_0 and the largest gain of the claims, the words read of all.
 
-    Idempotent: existing rows are overwritten, but a whole trajectory never by a first step. Every
-    trajectory needs at least s_0, and scores must be finite; otherwise raises ValueError and writes
-    nothing.
+    Idempotent: existing rows are overwritten, but a whole trajectory never by a first step; those
+    of claims that the caption is no longer divided into are deleted. Every trajectory needs at
+    least s_0, and scores must be finite; otherwise raises ValueError and writes nothing.
     """
     check_finite(batch)
+    by_pair: dict[int, list[TrajectoryRow]] = {}
+    for row in batch:
+        by_pair.setdefault(row.pair_id, []).append(row)
+    _delete_others(session, run_id, by_pair)
     save_rows(
         session,
         Trajectory,
-        ("pair_id", "run_id"),
-        [{"pair_id": row.pair_id, "run_id": run_id, **packed(row)} for row in batch],
+        ("pair_id", "run_id", "start"),
+        [
+            {"pair_id": row.pair_id, "run_id": run_id, "start": row.start, "end": row.end}
+            | packed(row)
+            for row in batch
+        ],
         only_where=lambda new: or_(new.whole, Trajectory.whole.is_(False)),
     )
+    numbers = {pair_id: numbers_of(rows) for pair_id, rows in by_pair.items()}
     set_columns(
         session,
         {
-            row.pair_id: {
-                "s_0": float(row.scores[0]),
-                "gain": float(np.max(row.scores)) - float(row.scores[0]),
-                "words_read": len(row.first_step_scores),
-                "truncated": row.truncated,
+            pair_id: {
+                "s_0": numbers[pair_id][0],
+                "gain": numbers[pair_id][1],
+                "words_read": sum(len(row.first_step_scores) for row in rows),
+                "truncated": any(row.truncated for row in rows),
             }
-            for row in batch
+            for pair_id, rows in by_pair.items()
         },
     )
 
 
-def get_trajectory(
+def numbers_of(rows: Sequence[TrajectoryRow]) -> tuple[float, float]:
+    """s_0 and gain of a pair from the trajectories of its claims: the lowest and the largest."""
+    return min(float(row.scores[0]) for row in rows), max(gain_of(row) for row in rows)
+
+
+def gain_of(row: TrajectoryRow) -> float:
+    """max s_t - s_0, at least 0."""
+    return float(np.max(row.scores)) - float(row.scores[0])
+
+
+def _delete_others(
+    session: Session, run_id: int, by_pair: Mapping[int, Sequence[TrajectoryRow]]
+) -> None:
+    """Delete the trajectories under the run of other pieces of these captions."""
+    for part in chunks(sorted(by_pair), 500):
+        stored_pieces = session.execute(
+            select(Trajectory.pair_id, Trajectory.start, Trajectory.end).where(
+                Trajectory.run_id == run_id, Trajectory.pair_id.in_(part)
+            )
+        )
+        for pair_id, start, end in stored_pieces.all():
+            if (start, end) not in {(row.start, row.end) for row in by_pair[pair_id]}:
+                session.execute(
+                    delete(Trajectory).where(
+                        Trajectory.run_id == run_id,
+                        Trajectory.pair_id == pair_id,
+                        Trajectory.start == start,
+                    )
+                )
+
+
+def forget_scores(session: Session, run_id: int, pair_ids: Sequence[int]) -> None:
+    """Delete the trajectories of these pairs under the run, and what was concluded from them."""
+    unknown = dict.fromkeys(("s_0", "gain", "p_error_even", "p_error_odd", "icc", "vague_claims"))
+    for part in chunks(sorted(pair_ids), 500):
+        of_run = (Trajectory.run_id == run_id, Trajectory.pair_id.in_(part))
+        session.execute(delete(Trajectory).where(*of_run))
+        session.execute(delete(Detection).where(Detection.pair_id.in_(part)))
+        set_columns(session, dict.fromkeys(part, unknown))
+
+
+def get_trajectories(
     session: Session, pair_id: int, run_id: int | None = None
-) -> TrajectoryRow | None:
-    """The trajectory under `run_id`, by default the latest run; None if there is none."""
-    query = select(*_COLUMNS).join(Run, Run.id == Trajectory.run_id)
-    query = query.where(Trajectory.pair_id == pair_id)
-    if run_id is not None:
-        query = query.where(Trajectory.run_id == run_id)
-    row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
-    return None if row is None else unpacked(row)
+) -> list[TrajectoryRow]:
+    """The trajectories of a pair's caption under `run_id`, by default the latest run that has any:
+    one, or one for each claim in order; [] if there is none."""
+    newest = select(Run.id).join(other := aliased(Trajectory), Run.id == other.run_id)
+    newest = newest.where(other.pair_id == pair_id).order_by(*NEWEST_FIRST).limit(1)
+    of_run = Trajectory.run_id == (newest.scalar_subquery() if run_id is None else run_id)
+    rows = session.execute(
+        select(*_COLUMNS).where(of_run, Trajectory.pair_id == pair_id).order_by(Trajectory.start)
+    )
+    return [unpacked(row, row.start, row.end) for row in rows]
 
 
 def trajectories_of(
     session: Session, run_id: int, pair_ids: Sequence[int]
-) -> dict[int, TrajectoryRow]:
-    """Trajectories under the run by pair; pairs without one are left out."""
+) -> dict[int, list[TrajectoryRow]]:
+    """The trajectories under the run by pair, those of claims in their order; pairs without any
+    are left out."""
     rows = session.execute(
-        select(*_COLUMNS).where(Trajectory.run_id == run_id, Trajectory.pair_id.in_(pair_ids))
+        select(*_COLUMNS)
+        .where(Trajectory.run_id == run_id, Trajectory.pair_id.in_(pair_ids))
+        .order_by(Trajectory.pair_id, Trajectory.start)
     )
-    return {row.pair_id: unpacked(row) for row in rows}
+    by_pair: dict[int, list[TrajectoryRow]] = {}
+    for row in rows:
+        by_pair.setdefault(row.pair_id, []).append(unpacked(row, row.start, row.end))
+    return by_pair
 
 
 def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> list[int]:
@@ -176,8 +251,10 @@ def is_all_judged(session: Session, run_id: int) -> bool:
 
 
 def count_first_steps(session: Session, run_id: int) -> int:
-    """Number of trajectories of the run of which only the first step is known."""
-    lacking = select(func.count()).where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
+    """Number of pairs with a trajectory of the run of which only the first step is known."""
+    lacking = select(func.count(Trajectory.pair_id.distinct())).where(
+        Trajectory.run_id == run_id, Trajectory.whole.is_(False)
+    )
     return int(session.execute(lacking).scalar_one())
 
 
@@ -197,11 +274,10 @@ def lacking_steps(
     or `among` the given ids; by default all.
     """
     p_error = p_error_of(session, dataset_id)
-    query = (
-        select(Pair.id, Pair.image_path)
-        .join(Trajectory, Trajectory.pair_id == Pair.id)
-        .where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
+    is_lacking = exists().where(
+        Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id, Trajectory.whole.is_(False)
     )
+    query = select(Pair.id, Pair.image_path).where(is_lacking)
     if top is not None:
         ranked = (
             select(Pair.id)
@@ -248,7 +324,7 @@ def _packed(auxiliary: tuple[FloatArray, FloatArray] | None, which: int) -> byte
     return None if auxiliary is None else encode_floats(auxiliary[which])
 
 
-def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
+def unpacked(row: Row[*tuple[Any, ...]], start: int = 0, end: int | None = None) -> TrajectoryRow:
     """The inverse of `packed`; the row also has `pair_id`, `expectation` and `captioner`."""
     auxiliary = None
     if row.second_scores is not None and row.second_first_step_scores is not None:
@@ -264,6 +340,8 @@ def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
         auxiliary=auxiliary,
         expectation=unpack(row.expectation, row.captioner),
         whole=row.whole,
+        start=start,
+        end=end,
     )
 
 
@@ -318,7 +396,7 @@ def digest(caption: str) -> bytes:
 
 def count_unexpected(session: Session, run_id: int, captioner: str) -> int:
     """How many pairs `unexpected` would return in total."""
-    query = select(func.count()).where(*_unread(run_id, captioner))
+    query = select(func.count(Trajectory.pair_id.distinct())).where(*_unread(run_id, captioner))
     return int(session.execute(query).scalar_one())
 
 
@@ -327,6 +405,7 @@ def unexpected(session: Session, run_id: int, captioner: str, after: int, limit:
     captioner, in import order."""
     unread = session.execute(
         select(Trajectory.pair_id)
+        .distinct()
         .where(*_unread(run_id, captioner), Trajectory.pair_id > after)
         .order_by(Trajectory.pair_id)
         .limit(limit)
@@ -339,11 +418,13 @@ def _unread(run_id: int, captioner: str) -> tuple[ColumnElement[bool], ...]:
     return Trajectory.run_id == run_id, unread
 
 
-def save_expectations(session: Session, run_id: int, rows: Mapping[int, ExpectationRow]) -> None:
-    """Save expectations with the trajectories of a run, by pair; replaces those of another
-    captioner. Raises ValueError, with nothing written, if a number is not finite."""
-    by_key = {(pair_id,): row for pair_id, row in rows.items()}
-    _save_expectations(session, Trajectory, run_id, ("pair_id",), by_key)
+def save_expectations(
+    session: Session, run_id: int, rows: Mapping[tuple[int, int], ExpectationRow]
+) -> None:
+    """Save expectations with the trajectories of a run, by pair and start of the claim; replaces
+    those of another captioner. Raises ValueError, with nothing written, if a number is not
+    finite."""
+    _save_expectations(session, Trajectory, run_id, ("pair_id", "start"), rows)
 
 
 def save_copy_expectations(

@@ -113,9 +113,9 @@ def demo_world() -> World:
         classifier = classifier_in_use(store, 1)
         assert classifier is not None
         rows = [
-            (pair, trajectory)
+            (pair, caption.leading.trajectory)
             for batch in latest_batches(store, 1)
-            for pair, trajectory in zip(*batch, strict=True)
+            for pair, caption in zip(*batch, strict=True)
         ]
         store.close()
     return World(

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from db import Store
-from db.models import Claim
-from db.queries import claims, verdict_queries
+from db.models import Hold
+from db.queries import holds, verdict_queries
 from tests.db.building import add_dataset, decide, decisions, undo
 
 
@@ -26,20 +26,20 @@ def test_verdicts_keep_their_order(store: Store, monkeypatch: pytest.MonkeyPatch
     assert decisions(store, [pair_id]) == ["correct"]
 
 
-def test_a_claim_from_the_future_does_not_lock_its_owner_out(store: Store) -> None:
+def test_a_hold_from_the_future_does_not_lock_its_owner_out(store: Store) -> None:
     _, (pair_id,) = add_dataset(store, 1)
 
     def pass_time(hours: float) -> None:
         with store.writing() as session:
-            until = session.query(Claim).one().expires_at - timedelta(hours=hours)
-            session.execute(update(Claim).values(expires_at=until))
+            until = session.query(Hold).one().expires_at - timedelta(hours=hours)
+            session.execute(update(Hold).values(expires_at=until))
 
     with store.writing() as session:
-        assert claims.claim(session, pair_id, "Ada")
+        assert holds.hold(session, pair_id, "Ada")
     pass_time(-5)  # the clock was set back since
     with store.writing() as session:
-        assert claims.claim(session, pair_id, "Ada")
-        assert not claims.claim(session, pair_id, "Ben")
-    pass_time(11 / 60)  # the second claim was timed by the present clock
+        assert holds.hold(session, pair_id, "Ada")
+        assert not holds.hold(session, pair_id, "Ben")
+    pass_time(11 / 60)  # the second hold was timed by the present clock
     with store.writing() as session:
-        assert claims.claim(session, pair_id, "Ben")
+        assert holds.hold(session, pair_id, "Ben")

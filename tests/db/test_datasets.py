@@ -90,7 +90,7 @@ def test_deleting_a_dataset_removes_its_rows_and_no_others(store: Store) -> None
         counts = pairs.counts(session, kept)
         assert (counts.total, counts.scored, counts.reviewed) == (5, 5, 1)
         for pair in pairs.iterate_pairs(session, kept):
-            assert trajectories.get_trajectory(session, pair.id) is not None
+            assert trajectories.get_trajectories(session, pair.id)
             assert detections.get_detection(session, pair.id) is not None
             assert len(suggestions.list_suggestions(session, pair.id)) == 1
         assert dataset_queries.count_problems(session, kept) == 1

@@ -38,14 +38,13 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
     run_id = start_run(store, dataset_id)
     with store.writing() as session:
         trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
-        trajectories.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: row(2)})
+        trajectories.save_expectations(session, run_id, {(ids[0], 0): row(4), (ids[1], 0): row(2)})
         trajectories.save_expectations(session, run_id, {})
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
-        assert same(stored[ids[0]].expectation, row(4))
-        assert stored[ids[2]].expectation is None
-        stored_alone = trajectories.get_trajectory(session, ids[1])
-        assert stored_alone is not None
+        assert same(stored[ids[0]][0].expectation, row(4))
+        assert stored[ids[2]][0].expectation is None
+        (stored_alone,) = trajectories.get_trajectories(session, ids[1])
         assert same(stored_alone.expectation, row(2))
         assert trajectories.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
         assert trajectories.unexpected(session, run_id, "another", 0, 2) == ids[:2]
@@ -54,11 +53,11 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
         assert counted == [1, len(ids)]
     with store.writing() as session:  # rewriting a trajectory keeps its expectation
         trajectories.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
-        trajectories.save_expectations(session, run_id, {ids[1]: row(3, "another")})
+        trajectories.save_expectations(session, run_id, {(ids[1], 0): row(3, "another")})
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
-        assert same(stored[ids[0]].expectation, row(4))
-        assert same(stored[ids[1]].expectation, row(3, "another"))
+        assert same(stored[ids[0]][0].expectation, row(4))
+        assert same(stored[ids[1]][0].expectation, row(3, "another"))
 
 
 def test_noisy_copies_have_expectations(store: Store) -> None:
@@ -83,6 +82,6 @@ def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:
         trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
     bad = ExpectationRow(np.array([np.nan], np.float32), np.zeros(1, np.float32), (), "one")
     with store.writing() as session, pytest.raises(ValueError, match="not finite"):
-        trajectories.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: bad})
+        trajectories.save_expectations(session, run_id, {(ids[0], 0): row(4), (ids[1], 0): bad})
     with store.reading() as session:
         assert trajectories.unexpected(session, run_id, "one", 0, 9) == ids

@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 
 from db import Store
-from db.queries import claims, pair_queue
+from db.queries import holds, pair_queue
 from db.queries.pair_queue import QueueFilter
 from research.bench.load import bench_load
 from tests.db.building import add_dataset
@@ -33,7 +33,7 @@ def test_concurrent_curators_get_different_pairs(store: Store) -> None:
         filter = QueueFilter(dataset_id, "unreviewed", order="random", reader=curator)
         ready.wait()
         with store.writing() as session:
-            return claims.take_first(session, filter, curator)
+            return holds.take_first(session, filter, curator)
 
     with ThreadPoolExecutor(len(curators)) as pool:
         taken = list(pool.map(take, curators))
@@ -50,8 +50,8 @@ def test_a_curator_who_asks_again_keeps_the_pair(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 3)
     filter = QueueFilter(dataset_id, "unreviewed", reader="Ada")
     with store.writing() as session:
-        first = claims.take_first(session, filter, "Ada")
+        first = holds.take_first(session, filter, "Ada")
     with store.writing() as session:
-        assert claims.take_first(session, filter, "Ada") == first
+        assert holds.take_first(session, filter, "Ada") == first
         other = QueueFilter(dataset_id, "unreviewed", reader="Ben")
-        assert claims.take_first(session, other, "Ben") not in (None, first)
+        assert holds.take_first(session, other, "Ben") not in (None, first)

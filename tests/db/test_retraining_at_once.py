@@ -118,7 +118,8 @@ def check_shown(workspace: Workspace, scored: int) -> None:
     assert run is not None
     assert classifier is not None
     assert [classifier.active for classifier in workspace.jobs.classifiers(1)].count(True) == 1
-    ((listed, trajectories),) = scored_batches(workspace.store, run)
+    ((listed, captions),) = scored_batches(workspace.store, run)
+    trajectories = [caption.claims[0].trajectory for caption in captions]
     assert len(listed) == scored
     shown = np.array([pair.p_error for pair in listed], float)
     np.testing.assert_allclose(shown, classifier.predict(feature_matrix(trajectories)), atol=1e-6)
@@ -135,7 +136,7 @@ def test_adoption_and_scoring_at_once_end_with_one_classifier(
         lambda: workspace.jobs.score(1, suggestions=False),
         lambda: workspace.jobs.adopt(candidate),
     ]
-    module, name = (retrain, "ranked") if adopts else (detect, "probabilities")
+    module, name = (retrain, "ranked") if adopts else (detect, "judge_captions")
     compute, between = getattr(module, name), iter([acts[not adopts]])
 
     def compute_and_be_overtaken(*given: Any, **named: Any) -> Any:

@@ -31,13 +31,19 @@ def trajectory(
     )
 
 
+def only(rows: list[TrajectoryRow]) -> TrajectoryRow:
+    """The trajectory of a caption that is one claim."""
+    (row,) = rows
+    return row
+
+
 def save(store: Store, run_id: int, *rows: TrajectoryRow) -> None:
     with store.writing() as session:
         trajectories.save_trajectories(session, run_id, rows)
 
 
-def same(first: TrajectoryRow | None, other: TrajectoryRow) -> bool:
-    if first is None or (first.auxiliary is None) != (other.auxiliary is None):
+def same(first: TrajectoryRow, other: TrajectoryRow) -> bool:
+    if (first.auxiliary is None) != (other.auxiliary is None):
         return False
     arrays, others = (
         [row.scores, row.similarities, row.first_step_scores, *(row.auxiliary or ())]
@@ -63,8 +69,8 @@ def test_a_trajectory_round_trips_exactly(store: Store) -> None:
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
         for original, pair in zip(saved, rows_of(store, ids), strict=True):
-            assert same(stored[pair.id], original)
-            assert same(trajectories.get_trajectory(session, pair.id), original)
+            assert same(only(stored[pair.id]), original)
+            assert same(only(trajectories.get_trajectories(session, pair.id)), original)
             assert pair.s_0 == float(original.scores[0])
             assert pair.gain == pytest.approx(float(original.scores.max() - original.scores[0]))
             assert pair.words_read == len(original.first_step_scores)
@@ -79,9 +85,9 @@ def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> No
     for run, row in ((first_run, first), (second_run, second), (first_run, again)):
         save(store, run, row)
     with store.reading() as session:
-        assert same(trajectories.get_trajectory(session, pair_id, first_run), again)
-        assert same(trajectories.get_trajectory(session, pair_id), second)
-        assert trajectories.get_trajectory(session, pair_id, 999) is None
+        assert same(only(trajectories.get_trajectories(session, pair_id, first_run)), again)
+        assert same(only(trajectories.get_trajectories(session, pair_id)), second)
+        assert trajectories.get_trajectories(session, pair_id, 999) == []
         assert len(trajectories.trajectories_of(session, first_run, [pair_id])) == 1
 
 
@@ -93,7 +99,7 @@ def test_scores_that_are_not_finite_are_refused(store: Store) -> None:
         with pytest.raises(ValueError, match="not finite"):
             save(store, run_id, trajectory(ids[0]), bad)
     with store.reading() as session:
-        assert trajectories.get_trajectory(session, ids[0]) is None
+        assert trajectories.get_trajectories(session, ids[0]) == []
 
 
 def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Store) -> None:
@@ -196,7 +202,7 @@ def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store
     set_probabilities(store, ids, [0.2, 0.4, 0.6])
     with store.reading() as session:
         stored = trajectories.trajectories_of(session, run_id, ids)
-        assert [stored[pair_id].whole for pair_id in ids] == [False, False, True]
+        assert [only(stored[pair_id]).whole for pair_id in ids] == [False, False, True]
         assert trajectories.count_first_steps(session, run_id) == 2
 
         def lacking(**which: Any) -> list[int]:
@@ -212,7 +218,7 @@ def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store
     # A job that still has only the first step does not overwrite the later ones.
     save(store, run_id, first[0])
     with store.reading() as session:
-        assert same(trajectories.get_trajectory(session, ids[0]), whole)
+        assert same(only(trajectories.get_trajectories(session, ids[0])), whole)
 
 
 def test_a_copys_first_step_is_replaced_only_by_its_whole_trajectory(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Accounts, claims, the opinion of each curator, and the overlap in the queue."""
+"""Accounts, holds, the opinion of each curator, and the overlap in the queue."""
 
 from datetime import timedelta
 
@@ -8,12 +8,12 @@ from sqlalchemy import update
 from db import Store
 from db.column_types import now
 from db.errors import AlreadyExists, MissingRow
-from db.models import Claim
+from db.models import Hold
 from db.queries import (
     blind_review,
-    claims,
     curator_queries,
     dataset_queries,
+    holds,
     opinions,
     pair_queue,
 )
@@ -56,24 +56,24 @@ def test_a_login_holds_until_it_expires_or_the_account_changes(store: Store) -> 
         assert curator_queries.logged_in(session, b"a" * 32) is None
 
 
-def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
+def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     with store.writing() as session:
-        assert claims.claim(session, ids[0], "Ada")
-        assert claims.claim(session, ids[0], "Ada"), "one's own claim is renewed"
-        assert not claims.claim(session, ids[0], "Ben")
+        assert holds.hold(session, ids[0], "Ada")
+        assert holds.hold(session, ids[0], "Ada"), "one's own claim is renewed"
+        assert not holds.hold(session, ids[0], "Ben")
     handed = QueueFilter(dataset, order="position", descending=False, reader="Ben")
     with store.reading() as session:
         assert pair_queue.first_pair(session, handed) == ids[1]
         assert pair_queue.first_pair(session, QueueFilter(dataset, reader="Ada")) == ids[0]
     with store.writing() as session:
-        session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
+        session.execute(update(Hold).values(expires_at=now() - timedelta(seconds=1)))
     with store.writing() as session:
-        assert claims.claim(session, ids[0], "Ben")
-        claims.release(session, [ids[0]], "Ada")
-        assert not claims.claim(session, ids[0], "Ada"), "only one's own claim is given back"
-        claims.release(session, [ids[0]], "Ben")
-        assert claims.claim(session, ids[0], "Ada")
+        assert holds.hold(session, ids[0], "Ben")
+        holds.release(session, [ids[0]], "Ada")
+        assert not holds.hold(session, ids[0], "Ada"), "only one's own claim is given back"
+        holds.release(session, [ids[0]], "Ben")
+        assert holds.hold(session, ids[0], "Ada")
 
 
 def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:

@@ -257,7 +257,8 @@ class Retraining(Scenario):
         if active[0].basis == "verdicts":
             classifier = classifier_in_use(opened.store, dataset)
             assert classifier is not None
-            ((listed, paths),) = scored_batches(opened.store, run)
+            ((listed, captions),) = scored_batches(opened.store, run)
+            paths = [caption.claims[0].trajectory for caption in captions]
             shown = [pair.p_error for pair in listed]
             np.testing.assert_allclose(
                 np.array(shown, float), classifier.predict(feature_matrix(paths)), atol=1e-6

@@ -39,7 +39,8 @@ def readers(workspace: Workspace, dataset: int) -> list[str]:
         run = runs.latest_run(session, dataset, "score")
         ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
     assert run is not None
-    _, trajectories = scored_pairs(workspace.store, run, ids)
+    _, captions = scored_pairs(workspace.store, run, ids)
+    trajectories = [caption.claims[0].trajectory for caption in captions]
     return [
         trajectory.expectation.captioner if trajectory.expectation else ""
         for trajectory in trajectories

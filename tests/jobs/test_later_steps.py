@@ -68,7 +68,8 @@ def score(workspace: Workspace, folder: Path, which: str | None = None, **how: A
 
 
 def stored(workspace: Workspace, run: int) -> dict[int, trajectories.TrajectoryRow]:
-    return workspace.store.read(trajectories.trajectories_of, run, range(1, COUNT + 1))
+    rows = workspace.store.read(trajectories.trajectories_of, run, range(1, COUNT + 1))
+    return {pair_id: only for pair_id, (only,) in rows.items()}
 
 
 def probabilities(workspace: Workspace) -> list[float | None]:

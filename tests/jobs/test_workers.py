@@ -39,7 +39,8 @@ def stored(workspace: Workspace) -> list[Any]:
         run = runs.latest_run(session, 1, "score")
         assert run is not None
         ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
-        known = trajectories.trajectories_of(session, run.id, ids)
+        rows = trajectories.trajectories_of(session, run.id, ids)
+        known = {pair_id: only for pair_id, (only,) in rows.items()}
         return [
             [(p.external_id, p.s_0, p.p_error, p.icc) for p in pairs.iterate_pairs(session, 1)],
             [

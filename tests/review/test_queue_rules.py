@@ -17,7 +17,7 @@ from backend.settings import load_settings
 from backend.store import Store
 from db.authors import queue_author
 from db.models import Pair
-from db.queries import claims, dataset_queries, opinions, pairs, plots, verdict_queries
+from db.queries import dataset_queries, holds, opinions, pairs, plots, verdict_queries
 from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import PairRow
 from tests.db.building import add_dataset, watching
@@ -58,8 +58,8 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
     dataset, ids = add_dataset(store, 14)
     decide(opened, ids[0], 0, "correct")
     with opened.writing() as session:
-        claims.claim_each(session, ids[1:3], "Ben")
-        claims.claim_each(session, ids[3:4], "Ada")
+        holds.hold_each(session, ids[1:3], "Ben")
+        holds.hold_each(session, ids[3:4], "Ada")
     plan = queue_rules.preview(opened, QueueFilter(dataset), "Ada", False)
     assert (plan.number, plan.claimed, plan.decided) == (11, 2, 1)
     assert {row.pair_id for row in plan.sample} == set(ids[3:])

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from backend.review.views import SuggestionView
 from backend.workspace import Workspace
 from db.column_types import now
-from db.models import Claim, Pair
+from db.models import Hold, Pair
 from db.queries.rankings import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
@@ -174,12 +174,12 @@ def test_nothing_is_saved_under_the_name_of_who_logged_in_meanwhile(workspace: W
 
 
 def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(workspace: Workspace) -> None:
-    """Claims expire after a long break."""
+    """Holds expire after a long break."""
     ada = Page(workspace, curator="Ada")
     order = following(ada)
     with workspace.store.writing() as session:
-        session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
-    assert workspace.accounts.claim_each([ada.pair, order[0]], "Ben") == [ada.pair, order[0]]
+        session.execute(update(Hold).values(expires_at=now() - timedelta(seconds=1)))
+    assert workspace.accounts.hold_each([ada.pair, order[0]], "Ben") == [ada.pair, order[0]]
     back = ada.post()
     assert "A colleague has this pair open" in back["parts"]["toast"]
     assert order[0] not in back["ahead"]["order"]

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, get_args
 
 from backend.engine.captions import lower_words
 from backend.engine.claims.claim import Claim, whole
+from backend.engine.claims.division import Division
 from backend.engine.claims.sentences import Fits, sentences_of
 from backend.engine.claims.tags import is_tag_list, tags_of
-
-#: How captions are divided: by their form, not at all, or as prose or tags whatever they look like.
-Division = Literal["auto", "whole", "sentences", "tags"]
-DIVISIONS: tuple[Division, ...] = get_args(Division)
 
 
 def find_claims(

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from backend.engine.captions import Caption, changes, kept_words, lower_words
+from backend.engine.claims.claim import Claim
 from backend.engine.correction.proposing import Proposing
 from backend.engine.detection.types import SuspectWord
 from backend.engine.scoring.protocol import ImageState
@@ -103,7 +104,8 @@ SUSPECT_THRESHOLD = 0.5
 @dataclass(frozen=True)
 class CorrectionContext:
     """One pair whose caption may be wrong, with what the engine knows about it. `memory`: the image
-    as encoded by the captioner with the identity `seen_by`, None if not encoded."""
+    as encoded by the captioner with the identity `seen_by`, None if not encoded; `claim`: the part
+    of the pair's caption that the trajectory is of, None: all of it."""
 
     image: Image.Image
     state: ImageState
@@ -112,6 +114,7 @@ class CorrectionContext:
     p_error: float | None = None
     memory: Any = None
     seen_by: str = ""
+    claim: Claim | None = None
 
     @property
     def caption(self) -> Caption:

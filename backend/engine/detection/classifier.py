@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.engine.detection.caption_chance import CaptionChance
 from backend.engine.detection.families import (
     BY_THEORY,
     EIGHT_SIGNS,
@@ -48,6 +49,7 @@ from backend.engine.detection.families import (
 )
 from backend.engine.detection.features import NAMES, Matrix, current_name, without_expectation
 from backend.engine.detection.localisation import DEFAULT, WordWeights
+from backend.engine.detection.log_odds import Calibration
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
 from backend.engine.detection.verdict_update import VerdictUpdate
@@ -66,31 +68,8 @@ _MARGIN = 0.25
 #: With fewer true labels only the nine signs and s_0 alone are candidates.
 FEWEST_FOR_MORE = 300
 _FORMAT = 1
-_BEND = 0.8
 
 Ticker = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Maps log-odds to p = 1 / (1 + exp(-(slope · log-odds + offset))) and then, if `share` is not
-    None, to p_error = share · p / (1 - p), kept below 1 (see `cold_start`)."""
-
-    slope: float = 1.0
-    offset: float = 0.0
-    share: float | None = None
-
-    def __call__(self, log_odds: Weights) -> Weights:
-        p = 1 / (1 + np.exp(-np.clip(self.slope * log_odds + self.offset, -30, 30)))
-        if self.share is None:
-            calibrated: Weights = p
-        else:
-            ratio = self.share * p / (1 - p)
-            # An estimate may exceed 1: compress it smoothly above _BEND to preserve the ranking.
-            over = np.maximum(ratio - _BEND, 0.0)
-            bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
-            calibrated = np.where(ratio > _BEND, bent, ratio)
-        return calibrated
 
 
 @dataclass(frozen=True)
@@ -102,7 +81,7 @@ class Classifier:
     captioners are not comparable and are ignored. `first_step`: it was trained on the first step of
     trajectories, and reads nothing beyond it. `opinion_weight`: of a second model's opinion, which
     is not among the features (`opinion_signs.py`). `update`: what verdicts have taught it; None:
-    nothing yet.
+    nothing yet. `chance`: of captions of several claims; None: it has learnt from too few.
     """
 
     model: Model
@@ -112,6 +91,7 @@ class Classifier:
     first_step: bool = False
     opinion_weight: float = USUAL_WEIGHT
     update: VerdictUpdate | None = None
+    chance: CaptionChance | None = None
 
     @property
     def kind(self) -> str:
@@ -128,11 +108,14 @@ class Classifier:
         (has_expectation,) = with_expectations_of([trajectory], self.captioner)
         return has_expectation.first_step() if self.first_step else has_expectation
 
+    def log_odds(self, features: Matrix) -> Weights:
+        """Log-odds of each row by the model alone, shape [n]."""
+        return self.model.log_odds(features) if len(features) else np.zeros(0)
+
     def predict(self, features: Matrix) -> Weights:
-        """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n]."""
-        if not len(features):
-            return np.zeros(0)
-        p_error = self.calibration(self.model.log_odds(features))
+        """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n], where a row is
+        a caption of one claim; for others see `judged_captions.py`."""
+        p_error = self.calibration(self.log_odds(features))
         return p_error if self.update is None else self.update(p_error, features)
 
     def to_bytes(self) -> bytes:
@@ -148,6 +131,7 @@ class Classifier:
                 "first_step": self.first_step,
                 "opinion_weight": self.opinion_weight,
                 "update": self.update and self.update.to_json(),
+                "chance": self.chance and self.chance.to_json(),
             }
         ).encode()
 
@@ -170,6 +154,7 @@ class Classifier:
             bool(value.get("first_step", False)),
             float(value.get("opinion_weight", USUAL_WEIGHT)),
             VerdictUpdate.from_json(update) if (update := value.get("update")) else None,
+            chance=CaptionChance.from_json(chance) if (chance := value.get("chance")) else None,
         )
 
 

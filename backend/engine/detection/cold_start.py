@@ -23,7 +23,7 @@ The same copies, whose changed words are known, are used to fit the word weights
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from backend.engine.detection.classifier import (
     unseen_log_odds,
 )
 from backend.engine.detection.explanations import backbone_of
-from backend.engine.detection.families import S_0, Labels, Linear, Weights, fitted
+from backend.engine.detection.families import S_0, Linear, Weights, fitted
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import detector_for
@@ -65,11 +65,16 @@ _SMALLEST_SHARE, _LARGEST_SHARE = 0.02, 0.9
 @dataclass(frozen=True)
 class TrainedDetector:
     """`p_error`: probability of each pair [pairs], cross-fitted for all pairs of images that were
-    trained on; `classifier`: for new captions; `report`: metrics by name."""
+    trained on; `classifier`: for new captions; `report`: metrics by name. `log_odds`: what the
+    probabilities follow from, [pairs]; `copies`, `copy_log_odds`: the pair of each noisy copy, and
+    its own log-odds, cross-fitted."""
 
     p_error: Weights
     classifier: Classifier
     report: dict[str, Any]
+    log_odds: Weights
+    copies: list[int] = field(default_factory=list)
+    copy_log_odds: Weights = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -115,54 +120,24 @@ def cold_start(
     used = sorted(set(copies.owners))
     labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
     weights = balanced(labels)
-
-    def calibration_of(out_of_fold: Weights) -> Calibration:
-        plain = calibrate(out_of_fold, labels, weights)
-        return Calibration(
-            plain.slope, plain.offset, estimated_share(plain(out_of_fold[: len(used)]))
-        )
-
-    classifier, p_error, report = fit_detector(
-        originals, groups, used, copies, labels, weights, calibration_of, detector, whole, seed,
-        progress=progress,
-    )  # fmt: skip
-    report["estimated_share_wrong"] = round(float(p_error.mean()), 3)
-    return TrainedDetector(p_error, classifier, report | {"folds": FOLDS})
-
-
-def fit_detector(
-    originals: Matrix,
-    groups: Sequence[Hashable],
-    used: Sequence[int],
-    copies: Copies,
-    labels: Labels,
-    weights: Weights,
-    calibration_of: Callable[[Weights], Calibration],
-    detector: str,
-    whole: bool,
-    seed: int,
-    progress: Ticker | None = None,
-) -> tuple[Classifier, Weights, dict[str, Any]]:
-    """A detector trained on the pairs `used` and the copies, in this order; the probability of
-    each pair, [pairs], cross-fitted for all pairs of images that were trained on; and a report.
-
-    `originals`: features of all pairs, `groups`: their images; `calibration_of`: from out-of-fold
-    log-odds; for the other parameters see `choose` and `cold_start`."""
     features = np.concatenate([originals[used], copies.features])
     owner_groups = [groups[owner] for owner in (*used, *copies.owners)]
     folds = fold_of(owner_groups, seed)
     choice = choose(features, labels, weights, folds, tick=progress, detector=detector)
-    calibration = calibration_of(choice.out_of_fold)
+    plain = calibrate(choice.out_of_fold, labels, weights)
+    share = estimated_share(plain(choice.out_of_fold[: len(used)]))
+    calibration = Calibration(plain.slope, plain.offset, share)
     model = fitted(choice.model, features, labels, weights)
     words = copies.words or DEFAULT
     classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
-    p_error = classifier.predict(originals)
+    log_odds = model.log_odds(originals)
     apart = unseen_log_odds(
         choice.model, features, labels, weights, folds, owner_groups, originals, groups
     )
     has_fold = np.isfinite(apart)
-    p_error[has_fold] = calibration(apart[has_fold])
-    p_error[used] = calibration(choice.out_of_fold[: len(used)])
+    log_odds[has_fold] = apart[has_fold]
+    log_odds[used] = choice.out_of_fold[: len(used)]
+    p_error = calibration(log_odds)
     report = {
         **report_of(choice),
         "trained_on_pairs": len(used),
@@ -170,8 +145,11 @@ def fit_detector(
         "word_weights": "fitted" if copies.words is not None else "default",
         "captioner": copies.captioner,
         "backbone": backbone_of(model, features, labels, weights, whole),
+        "estimated_share_wrong": round(float(p_error.mean()), 3),
+        "folds": FOLDS,
     }
-    return classifier, p_error, report
+    copy_log_odds = choice.out_of_fold[len(used) :]
+    return TrainedDetector(p_error, classifier, report, log_odds, copies.owners, copy_log_odds)
 
 
 def make_copies(
@@ -269,4 +247,5 @@ def _too_small(originals: Matrix, why: str) -> TrainedDetector:
     model = Linear(S_0.kind, S_0.columns, 1.0, (), mean, (deviation,), (-1.0,), 0.0)
     classifier = Classifier(model, Calibration())
     report = {"detector": model.kind, "basis_note": why, "trained_on_pairs": len(originals)}
-    return TrainedDetector(classifier.predict(originals), classifier, report)
+    log_odds = model.log_odds(originals)
+    return TrainedDetector(classifier.calibration(log_odds), classifier, report, log_odds)

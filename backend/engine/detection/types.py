@@ -1,4 +1,4 @@
-"""The result of detection for one pair."""
+"""Names of detectors, and what a detector says of one pair."""
 
 from dataclasses import dataclass
 

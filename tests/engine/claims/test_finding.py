@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.engine.claims.claim import whole
-from backend.engine.claims.finding import DIVISIONS, Division, find_claims
+from backend.engine.claims.division import DIVISIONS, Division
+from backend.engine.claims.finding import find_claims
 
 
 def few_words(text: str) -> bool:

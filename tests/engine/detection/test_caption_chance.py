@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backend.engine.claims.chance import FEWEST, CaptionChance, fit_caption_chance
+from backend.engine.detection.caption_chance import FEWEST, CaptionChance, fit_caption_chance
 
 LENGTHS = (2, 4, 8)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.detection.classifier import Calibration
+from backend.engine.detection.log_odds import Calibration
 
 FloatArray = NDArray[np.float64]
 

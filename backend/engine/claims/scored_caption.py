@@ -1,0 +1,75 @@
+"""A caption's claims with their trajectories."""
+
+from dataclasses import dataclass
+
+from backend.engine.claims.claim import Claim, whole
+from backend.engine.concreteness import ABSTRACT_THRESHOLD
+from backend.engine.trajectories.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class ScoredClaim:
+    """A claim, its trajectory, its concreteness and its chance of being wrong, None if these are
+    not known or the claim is the whole caption, whose pair has them."""
+
+    claim: Claim
+    trajectory: Trajectory
+    icc: float | None = None
+    p_error: float | None = None
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether it describes nothing that can be seen."""
+        return self.icc is not None and self.icc < ABSTRACT_THRESHOLD
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it can be wrong: it is not vague, opens no list and repeats nothing. What a
+        model does not match is not an error there."""
+        return not (self.is_vague or self.claim.repeats or self.claim.kind == "opening")
+
+
+@dataclass(frozen=True)
+class ScoredCaption:
+    """The claims of a caption that repeat no other, at least one, in their order."""
+
+    claims: tuple[ScoredClaim, ...]
+
+    @classmethod
+    def of_one_claim(cls, trajectory: Trajectory) -> "ScoredCaption":
+        """A caption that is scored as it stands."""
+        (claim,) = whole(trajectory.caption.text)
+        return cls((ScoredClaim(claim, trajectory),))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the caption is one claim, scored as it stands."""
+        return self.claims[0].claim.kind == "whole"
+
+    @property
+    def second_opinion(self) -> float:
+        """How far a second model agrees with the whole caption, 0 if it was not asked."""
+        return self.claims[0].trajectory.second_opinion
+
+    @property
+    def whole_steps(self) -> bool:
+        """Whether all steps of all trajectories are known."""
+        return all(scored.trajectory.whole for scored in self.claims)
+
+    @property
+    def deciding(self) -> tuple[int, ...]:
+        """Indices of the claims that decide whether the caption is wrong; all if none says
+        anything."""
+        indices = tuple(i for i, scored in enumerate(self.claims) if scored.says_something)
+        return indices or tuple(range(len(self.claims)))
+
+    @property
+    def leading(self) -> ScoredClaim:
+        """The claim that is most likely wrong; while no chances are known, that which gains most by
+        an edit."""
+        return max((self.claims[i] for i in self.deciding), key=_suspicion)
+
+
+def _suspicion(scored: ScoredClaim) -> tuple[float, float]:
+    scores = scored.trajectory.scores
+    return scored.p_error or 0.0, float(scores.max() - scores[0])

@@ -1,0 +1,30 @@
+"""From log-odds to probabilities of error."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BEND = 0.8
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Maps log-odds to p = 1 / (1 + exp(-(slope · log-odds + offset))) and then, if `share` is not
+    None, to p_error = share · p / (1 - p), kept below 1 (see `cold_start`)."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+    share: float | None = None
+
+    def __call__(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        p = 1 / (1 + np.exp(-np.clip(self.slope * log_odds + self.offset, -30, 30)))
+        if self.share is None:
+            calibrated: NDArray[np.float64] = p
+        else:
+            ratio = self.share * p / (1 - p)
+            # An estimate may exceed 1: compress it smoothly above _BEND to preserve the ranking.
+            over = np.maximum(ratio - _BEND, 0.0)
+            bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
+            calibrated = np.where(ratio > _BEND, bent, ratio)
+        return calibrated
