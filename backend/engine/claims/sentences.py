@@ -24,7 +24,6 @@ _ROLE = re.compile(
     rf"(assistant|gpt|model|answer|caption|description))[ \t]*{_BOLD}?:{_BOLD}?[ \t]*",
     re.IGNORECASE,
 )
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _OPENING = re.compile(r"[:：]\s*$")
 
 #: Where a long sentence may be divided, the best places first; each match ends where the next
