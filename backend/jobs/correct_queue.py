@@ -253,6 +253,7 @@ class PairCorrector:
 
     def _suggest(self, row: QueueRow, context: CorrectionContext, proposal: Proposal | None) -> str:
         """Judge and commit the proposals; returns the outcome."""
+        part = Part(row.caption, context.claim) if context.claim else None
         if proposal is None:
             with self.engine.lock:
                 proposals = judge.proposals_of([context], self.engine.captioner)[0]
@@ -268,6 +269,9 @@ class PairCorrector:
             )
             outcome = "offered" if better else "no better"
         detail = proposal.reason if proposal is not None else ""
+        suggestions = [each for each in suggestions if part is None or part.takes(each)]
+        if not suggestions and outcome == "offered":
+            outcome = "no better"
         with self.store.writing() as session:
             suggestion_queries.save_suggestions(
                 session,
@@ -277,7 +281,7 @@ class PairCorrector:
                         suggestion,
                         self.run.id,
                         self._from(proposal),
-                        part=Part(row.caption, context.claim) if context.claim else None,
+                        part=part,
                     )
                     for suggestion in suggestions
                 ],

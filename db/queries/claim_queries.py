@@ -25,7 +25,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """The characters `start` to `end` of a caption; `kind`, `repeats`: see
+    """The characters `start` to `end` of a caption; `kind`, `repeats`, `subject`: see
     `engine.claims.claim.Claim`; numbers as those of a pair, None until known."""
 
     pair_id: int
@@ -33,6 +33,7 @@ class ClaimRow:
     end: int
     kind: str
     repeats: bool = False
+    subject: str = ""
     s_0: float | None = None
     gain: float | None = None
     icc: float | None = None

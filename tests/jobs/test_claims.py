@@ -24,7 +24,7 @@ def drawn(tmp_path: Path) -> list[LongCaption]:
     folder = tmp_path / "long"
     (folder / "images").mkdir(parents=True)
     captions = list(
-        paragraphs(COUNT, seed=5, sentences=(2, 3), errors=(0, 1), pronouns=0.0, vague=0.0)
+        paragraphs(COUNT, seed=5, sentences=(2, 3), errors=(0, 1), pronouns=0.5, vague=0.0)
     )
     rows = []
     for number, caption in enumerate(captions):
