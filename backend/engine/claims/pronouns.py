@@ -30,11 +30,9 @@ _OF_NOTHING = re.compile(
 _PLACE_FIRST = re.compile(r"\s*(?:in|on|at|near|behind|under|above|beside|to)\b[^,]*,", re.I)
 #: What a caption shows, and is not about.
 _SHOWN = frozenset(
-    (
-        "image picture photo photograph scene view foreground background middle center centre left "
-        "right side front"
-    ).split()
-)
+    ("image", "picture", "photo", "photograph", "scene", "view", "foreground", "background",
+     "middle", "center", "centre", "left", "right", "side", "front")
+)  # fmt: skip
 _PERSONS = frozenset((*PEOPLE, *ROLES, "person", "gentleman"))
 
 

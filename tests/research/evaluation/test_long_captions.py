@@ -1,0 +1,38 @@
+"""`evaluate long-captions` goes the user's way, and compares with the truth."""
+
+import numpy as np
+
+from backend.settings import MODELS
+from db.queries.claim_queries import ClaimRow
+from research.evaluation import long_captions
+from research.scenes.long_captions import DrawnClaim, LongCaption, paragraphs
+
+
+def test_paragraphs_are_scored_judged_and_learnt_from() -> None:
+    report = long_captions.evaluate_long_captions(
+        long_captions.LEAST, 1, 3, [MODELS], worlds=["six sentences"]
+    )
+    divided, whole = report.results
+    assert (divided.captions, divided.claims) == (long_captions.LEAST, 6 * long_captions.LEAST)
+    assert (whole.claims, whole.auc_of_claims) == (long_captions.LEAST, None)
+    assert divided.auc > whole.auc
+    assert divided.verdicts == long_captions.LEAST // 2
+    assert divided.calibration_learnt != divided.calibration
+    assert long_captions.markdown(report).count("six sentences") == 7
+
+
+def test_claims_are_compared_by_where_they_stand() -> None:
+    (scene,) = (caption.scene for caption in paragraphs(1, 3))
+    drawn = LongCaption(
+        scene, "a b c d", (DrawnClaim(0, 1), DrawnClaim(2, 3, "colour"), DrawnClaim(4, 5),
+                           DrawnClaim(6, 7, is_vague=True)),
+    )  # fmt: skip
+    run = long_captions._Run("", "auto", 0, [drawn], None)  # type: ignore[arg-type]
+    rows = [
+        ClaimRow(1, start, start + 1, "sentence", p_error=p)
+        for start, p in ((0, 0.1), (2, 0.8), (4, 0.2), (6, 0.9))
+    ]
+    figures = run._of_claims([rows])
+    assert (figures["auc_of_claims"], figures["first"]) == (1.0, 1.0)
+    assert np.isclose(figures["by_position"]["1st, 2nd"], 1.0)
+    assert figures["by_position"]["3rd, 4th"] is None
