@@ -3,13 +3,16 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from backend.jobs import second_opinion
 from backend.jobs.stored_rows import latest_batches
 from backend.workspace import Workspace
-from db.queries import claim_queries, detections, pairs, suggestions
+from db.queries import claim_queries, detections, pairs, signals, suggestions
 from db.queries.pairs import PairRow
+from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
 from tests.jobs.opening import OpenWorkspace
@@ -98,3 +101,37 @@ def test_another_division_is_scored_anew_and_remembered(
     assert min(numbers(divided)) > 1
     assert all(row.p_error is not None for row in of(divided, dataset))
     assert open_workspace().jobs.score(dataset, suggestions=False).scored == 0
+
+
+def test_a_second_opinion_is_asked_for_each_claim(
+    workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(tmp_path / "long"))
+    workspace.jobs.score(dataset, suggestions=False)
+    texts = {c.text[k.start : k.end]: k.is_wrong for c in drawn for k in c.claims if not k.subject}
+
+    def respond(body: dict[str, Any]) -> tuple[int, Any]:
+        text = str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
+        return 200, {"No": 0.8, "Yes": 0.2} if texts.get(text) else {"Yes": 0.9, "No": 0.1}
+
+    with chat_server(respond) as served:
+        server = second_opinion.open_server(served.url, None)
+        plan = second_opinion.plan(workspace.store, dataset, server, 1.0)
+        report = second_opinion.ask(workspace.store, dataset, server, 1.0)
+        asked = {
+            str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
+            for body in served.requests
+        }
+    wrong = [any(k.is_wrong and not k.subject for k in caption.claims) for caption in drawn]
+    assert (report.agrees, report.doubts) == (wrong.count(False), wrong.count(True))
+    assert set(texts) <= asked
+    assert VAGUE not in asked
+    assert plan.fewest > COUNT
+    rows = of(workspace, dataset)
+    with workspace.store.reading() as session:
+        opinions = signals.latest_opinions(session, [row.id for row in rows])
+    for row, caption, is_wrong in zip(rows, drawn, wrong, strict=True):
+        assert ((row.second_opinion or 0) < 0) == is_wrong
+        places = [(k.start, k.end) for k in caption.claims if k.is_wrong]
+        for start, end, _ in opinions[row.id].deletions:
+            assert any(first <= start and end <= last for first, last in places)

@@ -74,6 +74,20 @@ class Claim:
         first = self.start if start < len(self.subject) else start + moved
         return first, max(self.start + pronoun, end + moved)
 
+    def in_question(self, caption: str, start: int, end: int) -> tuple[int, int] | None:
+        """The characters of the question that stand for these characters of the caption; None if
+        they are not the claim's, or its pronoun.
+
+        >>> claim, caption = Claim(12, 24, subject="The dog"), "A dog runs. It is brown."
+        >>> claim.in_question(caption, 18, 23), claim.in_question(caption, 12, 14)
+        ((11, 16), None)
+        """
+        pronoun = self._pronoun(self.of(caption)) if self.subject else 0
+        if start < self.start + pronoun or end > self.end:
+            return None
+        moved = len(self.subject) - pronoun - self.start
+        return start + moved, end + moved
+
     def answer(self, caption: str, text: str) -> str | None:
         """A changed question as a text in place of the claim: with its pronoun again, a tag with
         its underscores; None if the subject has changed, which is what another claim says, or if
