@@ -53,15 +53,25 @@ LEAST = 40
 
 
 @dataclass(frozen=True)
+class ClaimFigures:
+    """Of the claims that say something and that the program found as they were drawn.
+
+    `auc`: by the chance of each; `first`: share of the wrong captions whose most suspicious claim
+    is wrong; `by_position`: `auc` by position; None where all are right or all are wrong.
+    """
+
+    auc: float | None
+    first: float | None
+    by_position: dict[str, float | None]
+
+
+@dataclass(frozen=True)
 class LongCaptionFigures:
     """Results on one world with one set of embedded models.
 
     * `division`: whether captions were divided into claims ("auto") or not ("whole");
     * `auc`, `average_precision`: of captions by their chance; `auc_of_s_0`: by the lowest s_0;
-    * `auc_of_claims`, by `p_error` of each; `first`: share of the wrong captions whose most
-      suspicious claim is wrong;
-    * `by_position`: `auc_of_claims` by position; `by_number`: `auc` by number of claims; None where
-      all are right or all are wrong;
+    * `by_number`: `auc` by number of claims, None where all are right or all are wrong;
     * `level`, `calibration`: |mean p - share of errors| and expected calibration error of captions
       before any verdict, and with `verdicts` of them, measured on the other captions;
     * `seconds`: of the processor, for scoring.
@@ -75,9 +85,7 @@ class LongCaptionFigures:
     auc: float
     auc_of_s_0: float
     average_precision: float
-    auc_of_claims: float | None
-    first: float | None
-    by_position: dict[str, float | None]
+    of_claims: ClaimFigures
     by_number: dict[str, float | None]
     level: float
     calibration: float
@@ -170,7 +178,7 @@ class _Run:
             metrics.auc(wrong, p_error),
             metrics.auc(wrong, -np.array([pair.s_0 for pair in pairs])),
             metrics.average_precision(wrong, p_error),
-            **self._of_claims([claims.get(pair.id, []) for pair in pairs]),
+            self._of_claims([claims.get(pair.id, []) for pair in pairs]),
             by_number={
                 name: _auc(wrong[rows], p_error[rows])
                 for name, rows in _groups([len(c.claims) for c in self.drawn], NUMBERS)
@@ -183,9 +191,8 @@ class _Run:
             seconds=seconds,
         )
 
-    def _of_claims(self, stored: Sequence[Sequence[ClaimRow]]) -> "dict[str, object]":
-        """The figures of claims; they are known where the program found the claims that were
-        drawn, which a caption scored as a whole has none of."""
+    def _of_claims(self, stored: Sequence[Sequence[ClaimRow]]) -> ClaimFigures:
+        """`stored`: the claims of each caption; none of one that was scored as a whole."""
         wrong, chances, positions, hits = [], [], [], []
         for caption, rows in zip(self.drawn, stored, strict=True):
             chance = {row.start: row.p_error for row in rows if row.p_error is not None}
@@ -198,14 +205,14 @@ class _Run:
             if any(is_wrong for is_wrong, _, _ in truth):
                 hits.append(max(truth, key=lambda claim: claim[1])[0])
         is_wrong, p_error = np.array(wrong, np.bool_), np.array(chances)
-        return {
-            "auc_of_claims": _auc(is_wrong, p_error),
-            "first": float(np.mean(hits)) if hits else None,
-            "by_position": {
+        return ClaimFigures(
+            _auc(is_wrong, p_error),
+            float(np.mean(hits)) if hits else None,
+            {
                 name: _auc(is_wrong[rows], p_error[rows])
                 for name, rows in _groups(positions, POSITIONS)
             },
-        }
+        )
 
     def _with_verdicts(
         self, workspace: Workspace, dataset: int, pairs: Sequence[PairRow], wrong: metrics.Wrong
@@ -261,7 +268,8 @@ def markdown(report: LongCaptionReport) -> str:
             named(*key),
             len(of),
             f"{of[0].captions}, {sum(f.claims for f in of) / sum(f.captions for f in of):.1f}",
-            *cells(of, "auc", "auc_of_s_0", "average_precision", "auc_of_claims", "first"),
+            *cells(of, "auc", "auc_of_s_0", "average_precision"),
+            *cells([f.of_claims for f in of], "auc", "first"),
             cell([f.seconds / f.captions for f in of], 2),
         )
         for key, of in groups.items()
@@ -277,9 +285,9 @@ def markdown(report: LongCaptionReport) -> str:
         for key, of in groups.items()
     ]
     places = [
-        (named(*key), *(cell([f.by_position[name] for f in of]) for name in POSITIONS))
+        (named(*key), *(cell([f.of_claims.by_position[name] for f in of]) for name in POSITIONS))
         for key, of in groups.items()
-        if any(f.auc_of_claims is not None for f in of)
+        if any(f.of_claims.auc is not None for f in of)
     ]
     numbers = [
         (named(*key), *(cell([f.by_number[name] for f in of]) for name in NUMBERS))

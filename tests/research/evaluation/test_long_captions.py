@@ -1,7 +1,5 @@
 """`evaluate long-captions` goes the user's way, and compares with the truth."""
 
-import numpy as np
-
 from backend.settings import MODELS
 from db.queries.claim_queries import ClaimRow
 from research.evaluation import long_captions
@@ -14,7 +12,7 @@ def test_paragraphs_are_scored_judged_and_learnt_from() -> None:
     )
     divided, whole = report.results
     assert (divided.captions, divided.claims) == (long_captions.LEAST, 6 * long_captions.LEAST)
-    assert (whole.claims, whole.auc_of_claims) == (long_captions.LEAST, None)
+    assert (whole.claims, whole.of_claims.auc) == (long_captions.LEAST, None)
     assert divided.auc > whole.auc
     assert divided.verdicts == long_captions.LEAST // 2
     assert divided.calibration_learnt != divided.calibration
@@ -33,6 +31,6 @@ def test_claims_are_compared_by_where_they_stand() -> None:
         for start, p in ((0, 0.1), (2, 0.8), (4, 0.2), (6, 0.9))
     ]
     figures = run._of_claims([rows])
-    assert (figures["auc_of_claims"], figures["first"]) == (1.0, 1.0)
-    assert np.isclose(figures["by_position"]["1st, 2nd"], 1.0)
-    assert figures["by_position"]["3rd, 4th"] is None
+    assert (figures.auc, figures.first) == (1.0, 1.0)
+    assert figures.by_position["1st, 2nd"] == 1.0
+    assert figures.by_position["3rd, 4th"] is None
