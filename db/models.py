@@ -365,6 +365,16 @@ class Claim(Base):
     p_error: Mapped[float | None] = mapped_column(Double)
 
 
+class PairNumber(Base):
+    """The number that a measure without a column of its own gives a pair (see `db/measures.py`)."""
+
+    __tablename__ = "pair_numbers"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    measure: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[float] = mapped_column(Double)
+
+
 class PhraseScore(Base):
     """A pair's phrases under one run, packed; see `queries/phrase_scores.py`."""
 

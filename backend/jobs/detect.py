@@ -413,7 +413,7 @@ def _detections(
 ) -> list[Detected]:
     """What is stored of each pair. Suspect words take longer to compute than to write: call it
     before a transaction begins."""
-    with_opinion = [pair.id for pair in pairs if pair.second_opinion is not None]
+    with_opinion = [pair.id for pair in pairs if pair.numbers["second_opinion"] is not None]
     with store.reading() as session:
         opinions = signal_queries.latest_opinions(session, with_opinion) if with_opinion else {}
     detections: list[Detected] = []

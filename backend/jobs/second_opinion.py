@@ -302,7 +302,9 @@ def _take_effect(
             after_id = page[-1].id
             ids += [pair.id for pair in page]
             p_errors += [math.nan if pair.p_error is None else pair.p_error for pair in page]
-            before |= {p.id: p.second_opinion for p in page if p.second_opinion is not None}
+            before |= {
+                p.id: sign for p in page if (sign := p.numbers["second_opinion"]) is not None
+            }
     signs = signs_of({id: row.p_yes for id, row in opinions.items() if row.p_yes is not None})
     classifier = classifier_in_use(store, dataset_id)
     if signs != before and classifier is not None:

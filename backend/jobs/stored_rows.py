@@ -67,7 +67,9 @@ def _with_trajectories(
     divided = [pair.id for pair in scored if rows[pair.id][0].end is not None]
     claims = claim_queries.claims_of(session, divided) if divided else {}
     return scored, [
-        to_scored_caption(pair.caption, rows[pair.id], claims.get(pair.id, ()), pair.second_opinion)
+        to_scored_caption(
+            pair.caption, rows[pair.id], claims.get(pair.id, ()), pair.numbers["second_opinion"]
+        )
         for pair in scored
     ]
 

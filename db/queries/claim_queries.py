@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
+from db.measures import MEASURES
 from db.models import Claim, Pair
 from db.queries.rankings import check_probability
 from db.queries.statements import (
@@ -41,7 +42,7 @@ class ClaimRow:
 
 
 _COLUMNS = columns_of(Claim, ClaimRow)
-_NUMBERS = ("s_0", "gain", "icc", "p_error")
+_NUMBERS = tuple(name for name, measure in MEASURES.items() if measure.of_claims)
 
 
 def save_claims(session: Session, claims: Mapping[int, Sequence[ClaimRow]]) -> None:

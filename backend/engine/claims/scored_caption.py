@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from backend.engine.claims.claim import Claim, whole
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.trajectories.trajectory import Trajectory
+from db.measures import ABSTRACT_THRESHOLD
 
 
 def says_something(claim: Claim, icc: float | None) -> bool:
