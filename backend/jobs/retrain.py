@@ -214,7 +214,7 @@ def _judged(
     until = prior.order_until
     rows: list[_Row] = []
     for row, (pair, caption) in enumerate(zip(pairs, captions, strict=True)):
-        seen = until is not None and pair.decided_at is not None and pair.decided_at <= until
+        is_seen = until is not None and pair.decided_at is not None and pair.decided_at <= until
         features = by_prior.features[row]
         for index, scored in enumerate(caption.claims):
             is_right = claims.get((pair.id, scored.claim.start))
@@ -223,11 +223,11 @@ def _judged(
             elif is_right:
                 rows.append(
                     _Row(pair, by_prior.claim_features[row][index], by_prior.of_claims[row][index],
-                         in_use.of_claims[row][index], 0, seen)
+                         in_use.of_claims[row][index], 0, is_seen)
                 )  # fmt: skip
         label = LABELS.get(pair.judgement or "", -1)
         rows.append(
-            _Row(pair, features, by_prior.p_error[row], in_use.p_error[row], label, seen,
+            _Row(pair, features, by_prior.p_error[row], in_use.p_error[row], label, is_seen,
                  pair.sampling == AT_RANDOM, pair.id in drawn, caption.second_opinion)
         )  # fmt: skip
     labels = np.array([row.label for row in rows])

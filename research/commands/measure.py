@@ -246,13 +246,13 @@ def evaluate(
                 )
                 tables = boosted_captions.markdown(report)
             elif what == "long-captions":
-                from research.evaluation import long_captions
+                from research.evaluation import several_claims
 
-                report = long_captions.evaluate_long_captions(
+                report = several_claims.evaluate_long_captions(
                     pairs, seeds, first_seed, folders, *(scorer or ())[:1], device=device,
                     progress=update,
                 )  # fmt: skip
-                tables = long_captions.markdown(report)
+                tables = several_claims.markdown(report)
             elif what == "specificity":
                 report, tables = _specificity(
                     dataset, image_root, scorer, model, folders, pairs, seeds, first_seed,

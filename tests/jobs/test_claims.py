@@ -132,20 +132,20 @@ def test_a_second_opinion_is_asked_for_each_claim(
         server = second_opinion.open_server(served.url, None)
         plan = second_opinion.plan(workspace.store, dataset, server, 1.0)
         report = second_opinion.ask(workspace.store, dataset, server, 1.0)
-        asked = {
+        texts_sent = {
             str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
             for body in served.requests
         }
     wrong = [any(k.is_wrong and not k.subject for k in caption.claims) for caption in drawn]
     assert (report.agrees, report.doubts) == (wrong.count(False), wrong.count(True))
-    assert set(texts) <= asked
-    assert VAGUE not in asked
+    assert set(texts) <= texts_sent
+    assert VAGUE not in texts_sent
     assert plan.fewest > COUNT
     rows = of(workspace, dataset)
     with workspace.store.reading() as session:
         opinions = signals.latest_opinions(session, [row.id for row in rows])
     for row, caption, is_wrong in zip(rows, drawn, wrong, strict=True):
-        assert ((row.second_opinion or 0) < 0) == is_wrong
+        assert ((row.numbers["second_opinion"] or 0) < 0) == is_wrong
         places = [(k.start, k.end) for k in caption.claims if k.is_wrong]
         for start, end, _ in opinions[row.id].deletions:
             assert any(first <= start and end <= last for first, last in places)

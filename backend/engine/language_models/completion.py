@@ -122,9 +122,9 @@ def _text_of(part: Any) -> str | None:
 
 def _likeliest(logprobs: Any) -> Iterator[Likely]:
     """Of the first token, in the form of chat completions or in that of the older completions."""
-    listed = _get(_first(_get(logprobs, "content")), "top_logprobs")
-    if isinstance(listed, list):
-        pairs = [(_get(item, "token"), _get(item, "logprob")) for item in listed]
+    alternatives = _get(_first(_get(logprobs, "content")), "top_logprobs")
+    if isinstance(alternatives, list):
+        pairs = [(_get(item, "token"), _get(item, "logprob")) for item in alternatives]
     else:
         by_token = _first(_get(logprobs, "top_logprobs"))
         pairs = list(by_token.items()) if isinstance(by_token, dict) else []

@@ -18,80 +18,81 @@ from backend.engine.language_models.completion import (
 ANSWER = '{"caption": "A dog"}'
 
 
-def body(message: Any, finish: Any = "stop", usage: Any = None, logprobs: Any = None) -> str:
-    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}
+def body(of: Any, finish: Any = "stop", usage: Any = None, logprobs: Any = None) -> str:
+    choice = {"index": 0, "message": of, "finish_reason": finish, "logprobs": logprobs}
     return json.dumps({"object": "chat.completion", "choices": [choice], "usage": usage})
 
 
-def said(content: Any, **fields: Any) -> dict[str, Any]:
+def message(content: Any, **fields: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **fields}
 
 
 @pytest.mark.parametrize(
-    "message",
+    "answer",
     [
-        said(ANSWER),
-        said(ANSWER, refusal=None, tool_calls=None, annotations=[], audio=None),
-        said(ANSWER, reasoning_content="The user wants a caption."),  # DeepSeek, vLLM
-        said(ANSWER, reasoning="The user wants a caption.", reasoning_details=[{}]),  # OpenRouter
-        said([{"type": "text", "text": ANSWER}]),
-        said([ANSWER]),
-        said([{"type": "text", "text": {"value": ANSWER, "annotations": []}}]),
-        said([{"type": "output_text", "text": ANSWER}]),
-        said([{"text": ANSWER[:5]}, {"type": "text", "text": ANSWER[5:]}]),
-        said([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        message(ANSWER),
+        message(ANSWER, refusal=None, tool_calls=None, annotations=[], audio=None),
+        message(ANSWER, reasoning_content="The user wants a caption."),  # DeepSeek, vLLM
+        message(ANSWER, reasoning="The user wants a caption.", reasoning_details=[{}]),  # Router
+        message([{"type": "text", "text": ANSWER}]),
+        message([ANSWER]),
+        message([{"type": "text", "text": {"value": ANSWER, "annotations": []}}]),
+        message([{"type": "output_text", "text": ANSWER}]),
+        message([{"text": ANSWER[:5]}, {"type": "text", "text": ANSWER[5:]}]),
+        message([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
               {"type": "text", "text": ANSWER}]),  # Mistral
-        said([{"type": "reasoning", "text": "A cat?"}, {"type": "text", "text": ANSWER}]),
-        said({"type": "text", "text": ANSWER}),
-        said(f"<think>A cat? {{}}</think>\n\n{ANSWER}"),
-        said(f"A cat? {{}}</think>\n{ANSWER}"),  # the template opens the thoughts itself
-        said(f"<think></think>{ANSWER}"),
-        said(f"<THINKING>A cat?</THINKING>{ANSWER}"),
-        said(f"<think>A <think>cat</think>?</think>{ANSWER}"),
-        said(f"<seed:think>A cat?</seed:think>{ANSWER}"),
-        said(f"[THINK]A cat?[/THINK]{ANSWER}"),
-        said(f"◁think▷A cat?◁/think▷{ANSWER}"),  # Kimi-VL
-        said("<|channel|>analysis<|message|>A cat?<|end|><|start|>assistant<|channel|>final"
+        message([{"type": "reasoning", "text": "A cat?"}, {"type": "text", "text": ANSWER}]),
+        message({"type": "text", "text": ANSWER}),
+        message(f"<think>A cat? {{}}</think>\n\n{ANSWER}"),
+        message(f"A cat? {{}}</think>\n{ANSWER}"),  # the template opens the thoughts itself
+        message(f"<think></think>{ANSWER}"),
+        message(f"<THINKING>A cat?</THINKING>{ANSWER}"),
+        message(f"<think>A <think>cat</think>?</think>{ANSWER}"),
+        message(f"<seed:think>A cat?</seed:think>{ANSWER}"),
+        message(f"[THINK]A cat?[/THINK]{ANSWER}"),
+        message(f"◁think▷A cat?◁/think▷{ANSWER}"),  # Kimi-VL
+        message("<|channel|>analysis<|message|>A cat?<|end|><|start|>assistant<|channel|>final"
              f"<|message|>{ANSWER}<|return|>"),  # gpt-oss
-        said(f"{ANSWER}<|im_end|>"),
-        said(f"{ANSWER}<|im_end|>\n<|im_start|>user\nAnd now?"),
-        said(f"<|im_start|>assistant\n{ANSWER}"),
-        said(f"<s>{ANSWER}</s>"),
-        said(f"[INST] Describe it. [/INST] {ANSWER}</s>"),
-        said(f"{ANSWER}<|eot_id|><|endoftext|>"),
-        said(f"<｜Assistant｜>{ANSWER}<｜end▁of▁sentence｜>"),  # DeepSeek
-        said(f"{ANSWER}<end_of_turn>"),  # Gemma
-        said(f"  {ANSWER}\n<|end|>"),  # Phi
+        message(f"{ANSWER}<|im_end|>"),
+        message(f"{ANSWER}<|im_end|>\n<|im_start|>user\nAnd now?"),
+        message(f"<|im_start|>assistant\n{ANSWER}"),
+        message(f"<s>{ANSWER}</s>"),
+        message(f"[INST] Describe it. [/INST] {ANSWER}</s>"),
+        message(f"{ANSWER}<|eot_id|><|endoftext|>"),
+        message(f"<｜Assistant｜>{ANSWER}<｜end▁of▁sentence｜>"),  # DeepSeek
+        message(f"{ANSWER}<end_of_turn>"),  # Gemma
+        message(f"  {ANSWER}\n<|end|>"),  # Phi
     ],
 )  # fmt: skip
-def test_the_answer_is_read_wherever_it_stands(message: dict[str, Any]) -> None:
-    assert read_completion(body(message)).text == ANSWER
+def test_the_answer_is_read_wherever_it_stands(answer: dict[str, Any]) -> None:
+    assert read_completion(body(answer)).text == ANSWER
 
 
 @pytest.mark.parametrize(
-    "message",
+    "answer",
     [
-        said(None), said(""), said([]), said(3), said({"a": 1}), said([None, 3, {"type": "text"}]),
-        said(None, tool_calls=[{"type": "function", "function": {"arguments": ANSWER}}]),
-        said(None, function_call={"arguments": ANSWER}), said(None, reasoning_content=ANSWER),
-        said([{"type": "image_url", "image_url": {"url": ANSWER}}]),
-        said(f"<think>The user wants {ANSWER}, but wait"),
-        said(f"<think>{ANSWER}</think>"), said(f"<think>Hm</think><think>{ANSWER}"),
-        said(f"[THINK]{ANSWER}"), said(f"<|channel|>analysis<|message|>{ANSWER}"), {},
+        message(None), message(""), message([]), message(3), message({"a": 1}),
+        message([None, 3, {"type": "text"}]),
+        message(None, tool_calls=[{"type": "function", "function": {"arguments": ANSWER}}]),
+        message(None, function_call={"arguments": ANSWER}), message(None, reasoning_content=ANSWER),
+        message([{"type": "image_url", "image_url": {"url": ANSWER}}]),
+        message(f"<think>The user wants {ANSWER}, but wait"),
+        message(f"<think>{ANSWER}</think>"), message(f"<think>Hm</think><think>{ANSWER}"),
+        message(f"[THINK]{ANSWER}"), message(f"<|channel|>analysis<|message|>{ANSWER}"), {},
     ],
 )  # fmt: skip
-def test_what_is_only_thought_or_called_is_no_answer(message: dict[str, Any]) -> None:
-    assert read_completion(body(message)).text == ""
+def test_what_is_only_thought_or_called_is_no_answer(answer: dict[str, Any]) -> None:
+    assert read_completion(body(answer)).text == ""
 
 
 def test_a_refusal_says_why() -> None:
     text = "I'm sorry, I can't help with that."
-    assert read_completion(body(said(None, refusal=text))).text == text
-    assert read_completion(body(said([{"type": "refusal", "refusal": text}]))).text == text
+    assert read_completion(body(message(None, refusal=text))).text == text
+    assert read_completion(body(message([{"type": "refusal", "refusal": text}]))).text == text
 
 
 def test_lone_surrogates_are_no_text_and_pairs_are_joined() -> None:
-    assert read_completion(body(said("a \ud83d dog \ud83d\ude00"))).text == "a \ufffd dog 😀"
+    assert read_completion(body(message("a \ud83d dog \ud83d\ude00"))).text == "a \ufffd dog 😀"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_lone_surrogates_are_no_text_and_pairs_are_joined() -> None:
     [("stop", True), ("eos", True), (None, True), ("length", False), ("max_tokens", False)],
 )
 def test_an_answer_that_was_cut_off_says_so(finish: str | None, finished: bool) -> None:
-    assert read_completion(body(said(ANSWER), finish)).finished is finished
+    assert read_completion(body(message(ANSWER), finish)).finished is finished
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_an_answer_that_was_cut_off_says_so(finish: str | None, finished: bool) 
     ],
 )  # fmt: skip
 def test_counts_are_numbers_whatever_is_sent(usage: Any, counts: tuple[int, int]) -> None:
-    answer = read_completion(body(said(ANSWER), usage=usage))
+    answer = read_completion(body(message(ANSWER), usage=usage))
     assert (answer.tokens_in, answer.tokens_out) == counts
 
 
@@ -133,16 +134,16 @@ def test_counts_are_numbers_whatever_is_sent(usage: Any, counts: tuple[int, int]
     ],
 )  # fmt: skip
 def test_first_tokens_are_read_in_both_forms(logprobs: Any, likeliest: Any) -> None:
-    assert read_completion(body(said("Yes"), logprobs=logprobs)).likeliest == likeliest
+    assert read_completion(body(message("Yes"), logprobs=logprobs)).likeliest == likeliest
 
 
 def test_the_older_completions_are_read() -> None:
-    sent = {"choices": [{"text": f" {ANSWER}", "finish_reason": "stop"}]}
-    assert read_completion(json.dumps(sent)) == Completion(ANSWER, True, 0, 0)
+    legacy = {"choices": [{"text": f" {ANSWER}", "finish_reason": "stop"}]}
+    assert read_completion(json.dumps(legacy)) == Completion(ANSWER, True, 0, 0)
 
 
 @pytest.mark.parametrize(
-    ("sent", "excuse"),
+    ("text", "excuse"),
     [
         ("", ""), ("hello", "hello"), ("[]", ""), ("null", ""), ("3", ""), ('"busy"', "busy"),
         ("{}", ""), ('{"choices": []}', ""), ('{"choices": 3}', ""), ('{"choices": [{}]}', ""),
@@ -151,10 +152,10 @@ def test_the_older_completions_are_read() -> None:
         ("[" * 100_000, "[" * 120),
     ],
 )  # fmt: skip
-def test_anything_else_is_no_completion(sent: str, excuse: str) -> None:
-    with pytest.raises(NoCompletion) as told:
-        read_completion(sent)
-    assert str(told.value) == excuse
+def test_anything_else_is_no_completion(text: str, excuse: str) -> None:
+    with pytest.raises(NoCompletion) as problem:
+        read_completion(text)
+    assert str(problem.value) == excuse
 
 
 def test_text_that_only_looks_like_a_template_stays() -> None:

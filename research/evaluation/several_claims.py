@@ -166,9 +166,9 @@ class _Run:
         pairs, claims = _stored(workspace, dataset)
         wrong = np.array([any(c.is_wrong for c in caption.claims) for caption in self.drawn])
         p_error = np.array([pair.p_error for pair in pairs], np.float64)
-        judged, learnt = self._with_verdicts(workspace, dataset, pairs, wrong)
+        is_judged, p_learnt = self._with_verdicts(workspace, dataset, pairs, wrong)
         workspace.store.close()
-        rest = ~judged
+        rest = ~is_judged
         return LongCaptionFigures(
             self.world,
             self.division,
@@ -185,9 +185,9 @@ class _Run:
             },
             level=abs(float(p_error[rest].mean() - wrong[rest].mean())),
             calibration=metrics.expected_calibration_error(wrong[rest], p_error[rest]),
-            verdicts=int(judged.sum()),
-            level_learnt=abs(float(learnt[rest].mean() - wrong[rest].mean())),
-            calibration_learnt=metrics.expected_calibration_error(wrong[rest], learnt[rest]),
+            verdicts=int(is_judged.sum()),
+            level_learnt=abs(float(p_learnt[rest].mean() - wrong[rest].mean())),
+            calibration_learnt=metrics.expected_calibration_error(wrong[rest], p_learnt[rest]),
             seconds=seconds,
         )
 
@@ -263,7 +263,7 @@ def markdown(report: LongCaptionReport) -> str:
 
     head = ("captions", "seeds", "captions, claims each", "AUC", "by s_0", "average precision",
             "AUC of claims", "wrong claim first", "seconds a caption")  # fmt: skip
-    found = [
+    ranking_rows = [
         (
             named(*key),
             len(of),
@@ -276,7 +276,7 @@ def markdown(report: LongCaptionReport) -> str:
     ]
     level = ("captions", "verdicts", "|mean p - share|", "calibration error", "with verdicts",
              "calibration error")  # fmt: skip
-    levels = [
+    level_rows = [
         (
             named(*key),
             of[0].verdicts,
@@ -284,21 +284,21 @@ def markdown(report: LongCaptionReport) -> str:
         )
         for key, of in groups.items()
     ]
-    places = [
+    position_rows = [
         (named(*key), *(cell([f.of_claims.by_position[name] for f in of]) for name in POSITIONS))
         for key, of in groups.items()
         if any(f.of_claims.auc is not None for f in of)
     ]
-    numbers = [
+    number_rows = [
         (named(*key), *(cell([f.by_number[name] for f in of]) for name in NUMBERS))
         for key, of in groups.items()
     ]
     return "\n\n".join(
         (
             "*drawn scenes with long captions*",
-            table(head, found),
-            table(level, levels),
-            table(("AUC of claims by position", *POSITIONS), places),
-            table(("AUC of captions by number of claims", *NUMBERS), numbers),
+            table(head, ranking_rows),
+            table(level, level_rows),
+            table(("AUC of claims by position", *POSITIONS), position_rows),
+            table(("AUC of captions by number of claims", *NUMBERS), number_rows),
         )
     )
