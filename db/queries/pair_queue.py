@@ -149,6 +149,7 @@ class QueueFilter:
     decided_by: str | None = None
     text: str | None = None
     truncated: bool | None = None
+    vague: bool | None = None
     external_id: str | None = None
     extra: tuple[str, str] | None = None
     suspect_word: str | None = None
@@ -217,6 +218,8 @@ class QueueRow:
     specificity: float | None
     enriches: bool = False
     note: str = ""
+    #: Claims of the caption; None: not known.
+    claims: int | None = None
 
 
 @dataclass(frozen=True)
@@ -472,6 +475,9 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         )
         if value is not None
     ]
+    if filter.vague is not None:
+        has_vague = func.coalesce(Pair.vague_claims, 0) > 0
+        conditions.append(has_vague if filter.vague else ~has_vague)
     for range in filter.ranges:
         bounded = (
             _p_error(session, filter.dataset_id)
