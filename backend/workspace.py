@@ -35,8 +35,8 @@ from backend.jobs.import_dataset import check_source
 from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
 from backend.jobs.reports import BagsReport, Deletion, ExportChoice, JobView, Relocation
-from backend.jobs.workspace_jobs import Jobs
 from backend.loaded_models import Engine
+from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
@@ -73,7 +73,7 @@ class Workspace:
         self.engines = DatasetEngines(self.store, self.engine)
         self.accounts = Team(self.store)
         self.review = Review(self.store, self.engines, settings)
-        self.jobs = Jobs(self.store, self.engines, settings, self._review_for)
+        self.jobs = Jobs(self.store, self.engines, settings, self.review)
         self.jobs.exports = (user_home() or settings.data_directory) / "traced-export"
         self.models = self.jobs.models
         self.uploads = Uploads(
@@ -97,12 +97,9 @@ class Workspace:
         opinion, what others said is hidden. NOBODY has judged nothing."""
         workspace = copy.copy(self)
         workspace.store = self.store.seen_by(reader)
-        workspace.review = self.review.seen_by(reader)
         workspace.jobs = self.jobs.seen_by(reader)
+        workspace.review = workspace.jobs.review
         return workspace
-
-    def _review_for(self, reader: str | None) -> Review:
-        return self.review if reader is None else self.review.seen_by(reader)
 
     def decide_all(
         self,

@@ -5,7 +5,7 @@ they do. A curator in a team is not the administrator, and must not choose what 
 writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,16 @@ class Folders:
                 )
         return resolved
 
-    def checked(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The paths among a background job's arguments, checked and absolute. Raises UnsafePath."""
+    def checked(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The paths among an operation's options, checked and absolute. An export without a folder
+        gets one of its own. Raises UnsafePath."""
         checked: dict[str, Any] = {}
         if kind == "export":
-            out = str(arguments["out"])
+            out, two_stage = str(arguments["out"]), arguments["choice"].two_stage
+            if two_stage is not None and two_stage.scores:
+                self.check_import(two_stage.scores)
+            if not out:
+                return checked
             if is_address(out):
                 self._check_address("export", out, self.export_addresses or self.exports)
             else:

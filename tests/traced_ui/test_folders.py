@@ -117,7 +117,7 @@ def test_an_invalid_path_is_refused_with_the_reason(
             partial(team.jobs.import_dataset, path),
             partial(team.jobs.export, 1, ExportChoice(), path),
         ):
-            with pytest.raises(SettingsError, match="is not a path"):
+            with pytest.raises(SettingsError, match="is not a path|is not text in UTF-8"):
                 start()
 
 
