@@ -21,13 +21,11 @@ os.environ.pop("MPLBACKEND", None)
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import typer
-from pydantic import Field
 from rich.markup import escape
 
 from backend import plugins
 from backend.bundled import keep_private, leave_at_once
 from backend.cli import (
-    correct,
     curator_commands,
     dataset_commands,
     edit,
@@ -36,18 +34,13 @@ from backend.cli import (
     model_commands,
     picture_commands,
     score,
-    specificity_commands,
     tag,
 )
 from backend.cli.commands import as_command, command_of
-from backend.cli.output import (
-    console,
-    open_workspace,
-    reported,
-    results,
-    shown_database,
-)
+from backend.cli.output import console, open_workspace, reported, results, shown_database
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
+from backend.operations.bags import BAGS
+from backend.operations.boost import BOOST
 from backend.operations.common_options import (
     Captioner,
     Concreteness,
@@ -60,6 +53,7 @@ from backend.operations.common_options import (
     VlmMode,
     VlmUrl,
 )
+from backend.operations.correct import CORRECT
 from backend.operations.picture_map import MAP
 from backend.operations.quality import QUALITY
 from backend.options import CommandLine, Options, Setting
@@ -151,12 +145,10 @@ def _leaving_at_once() -> Iterator[None]:
 class ServeOptions(Options):
     """Open the app: review, playground, datasets, retraining, export."""
 
-    data: str | None = Field(
-        None,
-        description="Dataset to review: a folder, a metadata file, or a name in the database. It "
-        "is imported and scored first if needed. Default: that of the last verdict, else the "
-        "newest; the demo if there is none.",
-    )
+    data: str | None = None
+    """Dataset to review: a folder, a metadata file, or a name in the database. It is imported and
+    scored first if needed. Default: that of the last verdict, else the newest; the demo if there is
+    none."""
     db: Database = None
     model: Model = None
     scorer: Kind = None
@@ -167,57 +159,37 @@ class ServeOptions(Options):
     quantise: Quantise = None
     concreteness: Concreteness = None
     device: Device = None
-    host: Annotated[str | None, Setting("host")] = Field(
-        None,
-        description="Address to listen on. Default: 127.0.0.1, this machine.",
-    )
-    port: Annotated[int | None, Setting("port")] = Field(
-        None,
-        description="Port to listen on. Default: 7860.",
-    )
-    author: Annotated[str | None, Setting("author")] = Field(
-        None,
-        description="Name recorded with your verdicts. Default: curator.",
-    )
-    no_login: Annotated[bool | None, Setting("no_login")] = Field(
-        None,
-        description="Never ask for a password: anyone who can reach the port can give verdicts. "
-        "By default people log in as soon as there are accounts.",
-    )
+    host: Annotated[str | None, Setting("host")] = None
+    """Address to listen on. Default: 127.0.0.1, this machine."""
+    port: Annotated[int | None, Setting("port")] = None
+    """Port to listen on. Default: 7860."""
+    author: Annotated[str | None, Setting("author")] = None
+    """Name recorded with your verdicts. Default: curator."""
+    no_login: Annotated[bool | None, Setting("no_login")] = None
+    """Never ask for a password: anyone who can reach the port can give verdicts. By default people
+    log in as soon as there are accounts."""
     allow_host: Annotated[list[str] | None, CommandLine(metavar="NAME"), Setting("allow_host")] = (
-        Field(
-            None,
-            description="A host name under which this server may be reached besides localhost and "
-            "--host, such as that of a proxy. May be given several times.",
-        )
+        None
     )
-    frame: Annotated[list[str] | None, CommandLine(metavar="ORIGIN"), Setting("frame")] = Field(
-        None,
-        description="A page that may show this server in a frame, such as http://localhost:8888 "
-        "of Jupyter. May be given several times. Default: no other page.",
-    )
-    root_path: Annotated[str | None, CommandLine(metavar="PATH"), Setting("root_path")] = Field(
-        None,
-        description="The path under which a proxy shows this server, such as /curator.",
-    )
+    """A host name under which this server may be reached besides localhost and --host, such as that
+    of a proxy. May be given several times."""
+    frame: Annotated[list[str] | None, CommandLine(metavar="ORIGIN"), Setting("frame")] = None
+    """A page that may show this server in a frame, such as http://localhost:8888 of Jupyter. May be
+    given several times. Default: no other page."""
+    root_path: Annotated[str | None, CommandLine(metavar="PATH"), Setting("root_path")] = None
+    """The path under which a proxy shows this server, such as /curator."""
     import_root: Annotated[
         list[str] | None, CommandLine(metavar="FOLDER"), Setting("import_root")
-    ] = Field(
-        None,
-        description="If login is enabled, the page imports from these folders only. May be given "
-        "several times. Default: the data folder.",
-    )
+    ] = None
+    """If login is enabled, the page imports from these folders only. May be given several times.
+    Default: the data folder."""
     export_root: Annotated[
         list[str] | None, CommandLine(metavar="FOLDER"), Setting("export_root")
-    ] = Field(
-        None,
-        description="If login is enabled, the page exports to these folders only. May be given "
-        "several times. Default: 'exports' in the data folder.",
-    )
-    mcp: bool = Field(
-        False,
-        description="Also offer the API as MCP tools, at /mcp.",
-    )
+    ] = None
+    """If login is enabled, the page exports to these folders only. May be given several times.
+    Default: 'exports' in the data folder."""
+    mcp: bool = False
+    """Also offer the API as MCP tools, at /mcp."""
 
 
 def serve(options: ServeOptions) -> None:
@@ -266,12 +238,12 @@ for name, function in (
     ("import", dataset_commands.import_),
     ("download", dataset_commands.download),
     ("score", score.score),
-    ("correct", correct.correct),
+    ("correct", command_of(CORRECT)),
     ("edit", edit.edit),
     ("label", tag.label),
     ("tag", tag.tag),
-    ("bags", specificity_commands.bags),
-    ("boost", specificity_commands.boost),
+    ("bags", command_of(BAGS, imports=True)),
+    ("boost", command_of(BOOST)),
     ("quality", command_of(QUALITY)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),

@@ -44,10 +44,12 @@ class Setting:
 
 
 class Options(BaseModel):
-    """The docstring of a model says what its operation does. A field that a model does not have is
-    refused: misspelled, it would be ignored."""
+    """The docstring of a model says what its operation does, that of a field what it means. A field
+    that a model does not have is refused: misspelled, it would be ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     @classmethod
     def parsed(cls, values: Mapping[str, Any]) -> Self:

@@ -44,7 +44,7 @@ WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes", "db.texts")
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "errors", "export", "near_duplicates", "picture_map", "progress", "retrain", "score",
+    "bags", "errors", "export", "near_duplicates", "picture_map", "progress", "retrain", "score",
     "specificity", "support",
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
 import gradio as gr
+from gradio.components import Component
 from pydantic.fields import FieldInfo
 
 from backend.options import Options
@@ -16,18 +17,22 @@ def field(
     label: str = "",
     choices: Sequence[tuple[str, str]] = (),
     step: float = 0.01,
+    component: type[Component] = gr.Slider,
     **more: Any,
 ) -> Any:
     """The component in which an option is entered: choices are a radio group, a number with bounds
     a slider, text a box, and what is on or off a checkbox.
 
     `label`: by default the option's description. `choices`: as people call them, each with its
-    value. `more`: further arguments of the component; a `value` is where an option without a
-    default starts."""
+    value. `component`: for a number. `more`: further arguments of the component; a `value` is where
+    an option without a default starts."""
     about = model.model_fields[name]
     kind = _kind(about.annotation)
     values = get_args(kind) if get_origin(kind) is Literal else ()
-    arguments: dict[str, Any] = {"label": label or about.description, "value": about.default}
+    arguments: dict[str, Any] = {
+        "label": label or " ".join((about.description or "").split()),
+        "value": about.default,
+    }
     arguments |= more
     if choices or values:
         return gr.Radio(list(choices) or list(values), **arguments)
@@ -35,7 +40,7 @@ def field(
         return gr.Checkbox(**arguments)
     if kind in (int, float):
         arguments = {**_bounds(about, step), "step": step, **arguments}
-        return gr.Slider(**arguments)
+        return component(**arguments)
     return gr.Textbox(**arguments)
 
 

@@ -67,15 +67,12 @@ class Folders:
         """The paths among an operation's options, checked and absolute. An export without a folder
         gets one of its own. Raises UnsafePath."""
         checked: dict[str, Any] = {}
+        stages = arguments.get("stages")
         if kind == "export":
-            out, two_stage = str(arguments["out"]), arguments["choice"].two_stage
-            if two_stage is not None and two_stage.scores:
-                self.check_import(two_stage.scores)
-            if not out:
-                return checked
+            out, stages = str(arguments["out"]), arguments["choice"].two_stage
             if is_address(out):
                 self._check_address("export", out, self.export_addresses or self.exports)
-            else:
+            elif out:
                 resolved = typed_path(out)
                 if not any(folder in resolved.parents for folder in self.exports):
                     raise self._refusal("export", out, self.exports)
@@ -90,6 +87,8 @@ class Folders:
                 checked["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 checked["image_root"] = str(self.check_import(arguments["image_root"]))
+        if stages is not None and stages.scores:
+            self.check_import(stages.scores)
         return checked
 
     def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:

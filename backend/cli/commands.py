@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_orig
 import typer
 from pydantic.fields import FieldInfo
 
-from backend.cli.output import emit, open_dataset, progress, reported
-from backend.operations.common_options import Common, Dataset
+from backend.cli.output import emit, open_workspace, progress, reported
+from backend.operations.common_options import Common, Dataset, Source
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
+from backend.settings import load_settings
 
 
 def as_command(function: Callable[..., None]) -> Callable[..., None]:
@@ -46,16 +47,19 @@ def as_command(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def command_of(operation: Operation[Any]) -> Callable[..., None]:
-    """For `as_command`: an operation on a dataset that needs no more than its options."""
+def command_of(operation: Operation[Any], imports: bool = False) -> Callable[..., None]:
+    """For `as_command`: an operation on a dataset that needs no more than its options. `imports`:
+    the dataset may be a path, which is imported first."""
 
-    def run(dataset: Dataset, options: Any, common: Common) -> None:
-        workspace, dataset_id = open_dataset(dataset, **common.settings(), **options.settings())
+    def run(dataset: str, options: Any, common: Common) -> None:
+        settings = load_settings({**common.settings(), **options.settings()})
+        workspace = open_workspace(settings)
+        dataset_id = (workspace.find_or_import if imports else workspace.find)(dataset)
         with progress(operation.title) as update:
             report = operation.run(workspace.jobs, dataset_id, options, update)
         emit(report, common.as_json, report.in_words())
 
-    run.__annotations__["options"] = operation.options
+    run.__annotations__ |= {"dataset": Source if imports else Dataset, "options": operation.options}
     run.__doc__ = operation.options.__doc__
     return run
 
@@ -82,7 +86,10 @@ def _parameter(
         default, kind = None, kind | None
     elif not (field.is_required() or how.is_required):
         default = list(field.default) if isinstance(field.default, tuple) else field.default
-    about: dict[str, Any] = {"help": field.description, "metavar": how.metavar}
+    about: dict[str, Any] = {
+        "help": " ".join((field.description or "").split()),
+        "metavar": how.metavar,
+    }
     about |= {"min": _bound(field, "ge", "gt"), "max": _bound(field, "le", "lt")}
     names = how.names or (f"--{name.replace('_', '-')}",)
     info = typer.Argument(**about) if how.is_argument else typer.Option(*names, **about)

@@ -61,9 +61,7 @@ def list_datasets(db: Database = None, as_json: AsJson = False) -> None:
 @datasets.command("rename")
 @as_command
 def rename(
-    name: NAME,
-    new: Annotated[str, typer.Argument(help="The new name.")],
-    db: Database = None,
+    name: NAME, new: Annotated[str, typer.Argument(help="The new name.")], db: Database = None
 ) -> None:
     """Give a dataset another name."""
     workspace = open_workspace(load_settings({"database": db}))
@@ -148,25 +146,18 @@ def delete(
 
 
 class ImportCommand(ImportOptions):
-    no_id_column: bool = Field(
-        False, description="No column holds pair ids: they are derived from image and caption."
-    )
-    top: Annotated[int | None, CommandLine(metavar="N")] = Field(
-        None, ge=1, le=1_000_000,
-        description="PATH is what score --out has written: import only its N most suspicious "
-        "pairs, with their scores.",
-    )  # fmt: skip
-    above: float | None = Field(
-        None, ge=0, le=1, description="The same: those with at least this probability of error."
-    )
-    sample: Annotated[str | None, CommandLine(metavar="SHARE")] = Field(
-        None,
-        description="The same: a random share of all, such as 1%, to estimate how many errors "
-        "remain (see progress).",
-    )
-    strict: Annotated[bool, switch("strict")] = Field(
-        False, description="Exit with status 3 if any row was left out."
-    )
+    no_id_column: bool = False
+    """No column holds pair ids: they are derived from image and caption."""
+    top: Annotated[int | None, CommandLine(metavar="N")] = Field(None, ge=1, le=1_000_000)
+    """PATH is what score --out has written: import only its N most suspicious pairs, with their
+    scores."""
+    above: float | None = Field(None, ge=0, le=1)
+    """The same: those with at least this probability of error."""
+    sample: Annotated[str | None, CommandLine(metavar="SHARE")] = None
+    """The same: a random share of all, such as 1%, to estimate how many errors remain (see
+    progress)."""
+    strict: Annotated[bool, switch("strict")] = False
+    """Exit with status 3 if any row was left out."""
 
 
 def import_(options: ImportCommand, common: Common) -> None:
@@ -256,22 +247,20 @@ class DownloadCommand(Options):
     requests URLs from a dataset; those that do not resolve to a public address are refused.
     """
 
-    table: Annotated[Path, ARGUMENT] = Field(
-        description="Parquet, CSV, TSV or JSONL with an image URL and a caption per row, such as "
-        "LAION's."
-    )
-    out: Annotated[Path, ARGUMENT] = Field(
-        description="Folder for the images; import it afterwards."
-    )
-    limit: int | None = Field(None, ge=1, description="Maximum number of rows.")
-    timeout: float = Field(20.0, ge=0.1, description="Seconds per image.")
-    megabytes: float = Field(30.0, ge=0.01, description="Maximum size of an image.")
-    url_column: str | None = Field(
-        None, description="Column with the URLs. Default: detected by name."
-    )
-    caption_column: str | None = Field(
-        None, description="Column with the captions. Default: detected by name."
-    )
+    table: Annotated[Path, ARGUMENT]
+    """Parquet, CSV, TSV or JSONL with an image URL and a caption per row, such as LAION's."""
+    out: Annotated[Path, ARGUMENT]
+    """Folder for the images; import it afterwards."""
+    limit: int | None = Field(None, ge=1)
+    """Maximum number of rows."""
+    timeout: float = Field(20.0, ge=0.1)
+    """Seconds per image."""
+    megabytes: float = Field(30.0, ge=0.01)
+    """Maximum size of an image."""
+    url_column: str | None = None
+    """Column with the URLs. Default: detected by name."""
+    caption_column: str | None = None
+    """Column with the captions. Default: detected by name."""
     as_json: AsJson = False
 
 
@@ -294,32 +283,23 @@ def download(options: DownloadCommand) -> None:
 
 
 class ExportCommand(ExportOptions):
-    split: list[str] | None = Field(
-        None,
-        description="Only pairs of this split; may be given several times. '' for pairs without "
-        "one.",
-    )
-    ids: Annotated[Path | None, CommandLine(metavar="FILE")] = Field(
-        None, description="Only the pairs whose ids are in this file, one id per line."
-    )
-    select: Literal["leave out", "tag"] = Field(
-        "leave out", description="Pairs that are not selected: 'leave out' or 'tag'."
-    )
-    decisions: bool = Field(
-        False,
-        description="Write only a table of what would happen to each pair (shard, id, keep, "
-        "caption) to the file OUT (.parquet, .csv or .jsonl), for select --decisions.",
-    )
-    push_to_hub: Annotated[str | None, CommandLine(metavar="OWNER/NAME")] = Field(
-        None,
-        description="Upload it to the Hugging Face hub as well, private unless --public. Asks "
-        "first.",
-    )
-    public: bool = Field(False, description="With --push-to-hub: make it public.")
-    yes: bool = Field(False, description="With --push-to-hub: do not ask.")
-    dry_run: Annotated[bool, switch("dry-run")] = Field(
-        False, description="Only count, write nothing."
-    )
+    split: list[str] | None = None
+    """Only pairs of this split; may be given several times. '' for pairs without one."""
+    ids: Annotated[Path | None, CommandLine(metavar="FILE")] = None
+    """Only the pairs whose ids are in this file, one id per line."""
+    select: Literal["leave out", "tag"] = "leave out"
+    """Pairs that are not selected: 'leave out' or 'tag'."""
+    decisions: bool = False
+    """Write only a table of what would happen to each pair (shard, id, keep, caption) to the file
+    OUT (.parquet, .csv or .jsonl), for select --decisions."""
+    push_to_hub: Annotated[str | None, CommandLine(metavar="OWNER/NAME")] = None
+    """Upload it to the Hugging Face hub as well, private unless --public. Asks first."""
+    public: bool = False
+    """With --push-to-hub: make it public."""
+    yes: bool = False
+    """With --push-to-hub: do not ask."""
+    dry_run: Annotated[bool, switch("dry-run")] = False
+    """Only count, write nothing."""
 
 
 def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:

@@ -25,50 +25,30 @@ class EditCommand(Options):
     with --undo, or by pressing Z on the page.
     """
 
-    dataset: Annotated[str, ARGUMENT] = Field(
-        description="Name in the database.",
-    )
-    find: str = Field(
-        "",
-        description="Text to replace wherever it occurs.",
-    )
-    replace: str = Field(
-        "",
-        description="The replacement. Default: nothing.",
-    )
+    dataset: Annotated[str, ARGUMENT]
+    """Name in the database."""
+    find: str = ""
+    """Text to replace wherever it occurs."""
+    replace: str = ""
+    """The replacement. Default: nothing."""
     regex: bool = Field(
-        False,
-        description="--find is a regular expression; --replace may name its groups: \\1.",
+        False, description="--find is a regular expression; --replace may name its groups: \\1."
     )
-    ignore_case: bool = Field(
-        False,
-        description="Ignore case.",
-    )
-    prefix: str = Field(
-        "",
-        description="Added to the start of each caption that does not begin with it yet.",
-    )
-    suffix: str = Field(
-        "",
-        description="Added to the end of each caption that does not end with it yet.",
-    )
-    queue: str = Field(
-        "",
-        description="Only these pairs, as in a queue's address after the ?: "
-        "'text=colour&review=all'. Default: the whole dataset.",
-    )
-    view: str | None = Field(
-        None,
-        description="Only the pairs of a saved view.",
-    )
-    dry_run: bool = Field(
-        False,
-        description="Count the changes and show the first; change nothing.",
-    )
-    undo: bool = Field(
-        False,
-        description="Undo your latest edit of the dataset instead.",
-    )
+    ignore_case: bool = False
+    """Ignore case."""
+    prefix: str = ""
+    """Added to the start of each caption that does not begin with it yet."""
+    suffix: str = ""
+    """Added to the end of each caption that does not end with it yet."""
+    queue: str = ""
+    """Only these pairs, as in a queue's address after the ?: 'text=colour&review=all'. Default: the
+    whole dataset."""
+    view: str | None = None
+    """Only the pairs of a saved view."""
+    dry_run: bool = False
+    """Count the changes and show the first; change nothing."""
+    undo: bool = False
+    """Undo your latest edit of the dataset instead."""
     author: Author = None
 
 

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from backend.cli.output import emit, open_dataset, progress
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
@@ -19,16 +17,11 @@ SHOWN = 20
 
 
 class DuplicatesCommand(DuplicatesOptions):
-    keep: str | None = Field(
-        None,
-        description="Keep one picture of each group and drop the undecided pairs of the others: "
-        "first (imported first), sharpest (needs `quality`), best (whose caption is least "
-        "likely wrong).",
-    )
-    dry_run: bool = Field(
-        False,
-        description="With --keep: count; change nothing.",
-    )
+    keep: str | None = None
+    """Keep one picture of each group and drop the undecided pairs of the others: first (imported
+    first), sharpest (needs `quality`), best (whose caption is least likely wrong)."""
+    dry_run: bool = False
+    """With --keep: count; change nothing."""
     author: Author = None
 
 

@@ -24,13 +24,14 @@ from backend.operations.common_options import (
     Limits,
     Model,
     Precision,
+    Source,
     Timeout,
 )
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
 from backend.operations.specificity import SPECIFICITY
 from backend.operations.support import SUPPORT
-from backend.options import ARGUMENT, CommandLine, Options, Setting, switch
+from backend.options import CommandLine, Options, Setting, switch
 from backend.progress import duration
 from backend.settings import load_settings
 
@@ -50,51 +51,30 @@ class Method(Options):
     """How captions are edited and scored."""
 
     explorer: Explorer = None
-    unit: Annotated[str | None, Setting("unit")] = Field(
-        None,
-        description="What elimination deletes: word or token. Default: word.",
-    )
-    claims: Annotated[str | None, CommandLine(metavar="HOW"), Setting("claims")] = Field(
-        None,
-        description="What is scored of a caption: auto (its sentences, or the tags of a list), "
-        "sentences, tags, or whole. Remembered with the dataset. Default: auto; whole for a "
-        "dataset that was scored before.",
-    )
-    lazy: Annotated[int | None, CommandLine(metavar="M"), Setting("lazy")] = Field(
-        None,
-        ge=1,
-        description="After its first step elimination only tries the M words whose deletion "
-        "gained most so far: faster, an approximation. Default: all words, exactly.",
-    )
-    direction: Annotated[str | None, Setting("direction")] = Field(
-        None,
-        description="maximise or minimise the score. Default: maximise.",
-    )
-    steps: Annotated[int | None, Setting("steps")] = Field(
-        None,
-        description="Steps T of gcd and fast-gcd. Default: 10.",
-    )
-    replacements: Annotated[int | None, Setting("top")] = Field(
-        None,
-        description="Replacements K per position. Default: 128.",
-    )
-    candidates: Annotated[int | None, Setting("candidates")] = Field(
-        None,
-        description="Candidates N per step of gcd. Default: 256.",
-    )
-    any_token: Annotated[bool, switch("any-token")] = Field(
-        False,
-        description="Replacements may be any token, not only whole words.",
-    )
-    seed: Annotated[int | None, Setting("seed")] = Field(
-        None,
-        description="Seed of gcd's random samples. Default: 0.",
-    )
-    lemon: Annotated[str | None, Setting("lemon")] = Field(
-        None,
-        description="LEMoN's weights: fix, or fitted to this dataset's verdicts: opt (by F1, as "
-        "published), auc. Default: fix.",
-    )
+    unit: Annotated[str | None, Setting("unit")] = None
+    """What elimination deletes: word or token. Default: word."""
+    claims: Annotated[str | None, CommandLine(metavar="HOW"), Setting("claims")] = None
+    """What is scored of a caption: auto (its sentences, or the tags of a list), sentences, tags, or
+    whole. Remembered with the dataset. Default: auto; whole for a dataset that was scored before.
+    """
+    lazy: Annotated[int | None, CommandLine(metavar="M"), Setting("lazy")] = Field(None, ge=1)
+    """After its first step elimination only tries the M words whose deletion gained most so far:
+    faster, an approximation. Default: all words, exactly."""
+    direction: Annotated[str | None, Setting("direction")] = None
+    """maximise or minimise the score. Default: maximise."""
+    steps: Annotated[int | None, Setting("steps")] = None
+    """Steps T of gcd and fast-gcd. Default: 10."""
+    replacements: Annotated[int | None, Setting("top")] = None
+    """Replacements K per position. Default: 128."""
+    candidates: Annotated[int | None, Setting("candidates")] = None
+    """Candidates N per step of gcd. Default: 256."""
+    any_token: Annotated[bool, switch("any-token")] = False
+    """Replacements may be any token, not only whole words."""
+    seed: Annotated[int | None, Setting("seed")] = None
+    """Seed of gcd's random samples. Default: 0."""
+    lemon: Annotated[str | None, Setting("lemon")] = None
+    """LEMoN's weights: fix, or fitted to this dataset's verdicts: opt (by F1, as published), auc.
+    Default: fix."""
     detector: Detector = None
 
     def settings(self) -> dict[str, Any]:
@@ -104,28 +84,18 @@ class Method(Options):
 class SecondOpinion(Options):
     """A model behind a server is asked about the most suspicious pairs."""
 
-    second_opinion: Annotated[str | None, CommandLine(metavar="URL")] = Field(
-        None,
-        description="Then ask a vision-language model behind an OpenAI-compatible server, such "
-        "as http://localhost:8000/v1, whether the pictures of the most suspicious pairs show "
-        "their captions. Pictures and captions are sent to it. Its key: OPENAI_API_KEY.",
-    )
-    top: Annotated[str | None, CommandLine(metavar="SHARE")] = Field(
-        None,
-        description="With --second-opinion: about which share of the pairs, such as 20%, the "
-        "most suspicious first. Default: 20%.",
-    )
-    second_model: Annotated[str | None, CommandLine(metavar="NAME")] = Field(
-        None,
-        description="With --second-opinion: the model's name on the server. Default: the only "
-        "one that it serves.",
-    )
-    at_once: int = Field(
-        4,
-        ge=1,
-        le=64,
-        description="With --second-opinion: questions in flight.",
-    )
+    second_opinion: Annotated[str | None, CommandLine(metavar="URL")] = None
+    """Then ask a vision-language model behind an OpenAI-compatible server, such as
+    http://localhost:8000/v1, whether the pictures of the most suspicious pairs show their captions.
+    Pictures and captions are sent to it. Its key: OPENAI_API_KEY."""
+    top: Annotated[str | None, CommandLine(metavar="SHARE")] = None
+    """With --second-opinion: about which share of the pairs, such as 20%, the most suspicious
+    first. Default: 20%."""
+    second_model: Annotated[str | None, CommandLine(metavar="NAME")] = None
+    """With --second-opinion: the model's name on the server. Default: the only one that it serves.
+    """
+    at_once: int = Field(4, ge=1, le=64)
+    """With --second-opinion: questions in flight."""
     timeout: Timeout = None
     limits: Limits = Limits()
 
@@ -133,27 +103,17 @@ class SecondOpinion(Options):
 class Machines(Options):
     """The processes or machines that compute."""
 
-    engine: str = Field(
-        "local",
-        description="With --out DESTINATION/: local, or ray: score the shards on a Ray cluster.",
-    )
-    devices: str | None = Field(
-        None,
-        description="The processes of this machine that compute, each with its own copy of the "
-        "models: auto (with a small model, one per idle core where that pays), cpu (this "
-        "process alone), cpu,cpu (two processes), all (one per GPU), or a list such as "
-        "cuda:0,cuda:1. Default: auto.",
-    )
-    ray_address: str | None = Field(
-        None,
-        description="With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT). "
-        "Default: this machine's cores.",
-    )
-    workers: int | None = Field(
-        None,
-        ge=1,
-        description="With --engine ray: number of workers. Default: one per core or accelerator.",
-    )
+    engine: str = "local"
+    """With --out DESTINATION/: local, or ray: score the shards on a Ray cluster."""
+    devices: str | None = None
+    """The processes of this machine that compute, each with its own copy of the models: auto (with
+    a small model, one per idle core where that pays), cpu (this process alone), cpu,cpu (two
+    processes), all (one per GPU), or a list such as cuda:0,cuda:1. Default: auto."""
+    ray_address: str | None = None
+    """With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT). Default: this
+    machine's cores."""
+    workers: int | None = Field(None, ge=1)
+    """With --engine ray: number of workers. Default: one per core or accelerator."""
 
     def chosen(self) -> "Cluster | Devices":
         if self.engine not in ("local", "ray"):
@@ -174,34 +134,23 @@ class Machines(Options):
 
 
 class ScoreCommand(ScoreOptions):
-    out: str | None = Field(
-        None,
-        description="Also write one row per pair (id, s_0, p_error, icc, specificity, suspects) "
-        "to this .jsonl, .parquet or .csv file. A folder (with a / at the end) or an address "
-        "such as s3://BUCKET/FOLDER: score the shards of a path or an address one by one, one "
-        "Parquet file for each; nothing enters the database.",
-    )
-    features: Path | None = Field(
-        None,
-        description="Also write every feature that the detectors read, one row per pair, to this "
-        ".jsonl, .parquet or .csv file.",
-    )
-    support: bool = Field(
-        False,
-        description="Also measure how far the image supports each phrase of a caption (our "
-        "reading of Counterfactual Phrase Intervention).",
-    )
-    specificity: bool = Field(
-        False,
-        description="Also measure how specific each caption is: does it find its own picture "
-        "among similar ones? Opens no image.",
-    )
+    out: str | None = None
+    """Also write one row per pair (id, s_0, p_error, icc, specificity, suspects) to this .jsonl,
+    .parquet or .csv file. A folder (with a / at the end) or an address such as s3://BUCKET/FOLDER:
+    score the shards of a path or an address one by one, one Parquet file for each; nothing enters
+    the database."""
+    features: Path | None = None
+    """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
+    or .csv file."""
+    support: bool = False
+    """Also measure how far the image supports each phrase of a caption (our reading of
+    Counterfactual Phrase Intervention)."""
+    specificity: bool = False
+    """Also measure how specific each caption is: does it find its own picture among similar ones?
+    Opens no image."""
     opinion: SecondOpinion = SecondOpinion()
-    estimate: bool = Field(
-        False,
-        description="Only estimate the cost: time, disk and memory, measured on 20 pairs of the "
-        "dataset.",
-    )
+    estimate: bool = False
+    """Only estimate the cost: time, disk and memory, measured on 20 pairs of the dataset."""
     scorer: Kind = None
     concreteness: Concreteness = None
     device: Device = None
@@ -210,13 +159,7 @@ class ScoreCommand(ScoreOptions):
     machines: Machines = Machines()
 
 
-def score(
-    dataset: Annotated[
-        str, Field(description="Name in the database, or a path to import."), ARGUMENT
-    ],
-    options: ScoreCommand,
-    common: Common,
-) -> None:
+def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
     from backend.jobs import export_scores
     from backend.jobs import second_opinion as second_opinions
     from backend.jobs.workers import Devices
@@ -270,8 +213,7 @@ def score(
     if options.estimate:
         with progress(ESTIMATE.title) as update:
             planned = workspace.jobs.estimate(
-                dataset_id, update, anyway=options.anyway, suggestions=options.suggestions,
-                devices=where,
+                dataset_id, update, where, anyway=options.anyway, suggestions=options.suggestions,
             )  # fmt: skip
         emit(planned, as_json, planned.in_words())
         return
@@ -279,7 +221,7 @@ def score(
         console.print(f"[yellow]Note:[/] {escape(caveat)}")
     with progress(SCORE.title) as update:
         report = workspace.jobs.score(
-            dataset_id, update, options.suggestions, where, anyway=options.anyway,
+            dataset_id, update, where, suggestions=options.suggestions, anyway=options.anyway,
             anew=detector is not None,
         )  # fmt: skip
     supported = specific = rows = None
@@ -350,15 +292,11 @@ def _rank_shards(source: str, out: str, file: Path | None, as_json: bool) -> Non
 
 
 class TrainCommand(TrainOptions):
-    adopt: Annotated[bool, switch("adopt")] = Field(
-        False,
-        description="Adopt the new classifier immediately.",
-    )
-    save: Annotated[Path | None, CommandLine(metavar="FILE")] = Field(
-        None,
-        description="Also write the classifier to this file, for score SOURCE --out DESTINATION/ "
-        "--detector FILE.",
-    )
+    adopt: Annotated[bool, switch("adopt")] = False
+    """Adopt the new classifier immediately."""
+    save: Annotated[Path | None, CommandLine(metavar="FILE")] = None
+    """Also write the classifier to this file, for score SOURCE --out DESTINATION/ --detector FILE.
+    """
     model: Model = None
     scorer: Kind = None
     device: Device = None

@@ -8,78 +8,52 @@ from rich.markup import escape
 
 from backend.cli.output import console, emit, open_dataset, progress
 from backend.errors import SettingsError
-from backend.jobs.reports import TwoStage, count_of
+from backend.jobs.reports import count_of
 from backend.operations.common_options import Author, Common
-from backend.options import ARGUMENT, CommandLine, Options, switch
+from backend.operations.select import SELECT, SelectOptions
+from backend.options import ARGUMENT, CommandLine, Options
 
 
-class SelectCommand(Options):
-    """Choose pairs for training: the best matches, then those whose phrases the image supports.
-
-    Our reading of Counterfactual Phrase Intervention. Verdicts take precedence over the selection
-    and do not count towards its shares; nothing is deleted. `export --align 0.7 --keep 0.5` writes
-    the selected pairs.
-    """
-
-    dataset: Annotated[str, ARGUMENT] = Field(
-        description="Name in the database; with --out, what score --out has written.",
-    )
-    stages: TwoStage = TwoStage()
-    split: str | None = Field(
-        None,
-        description="Only pairs of this split take part. Default: train, if there is one; 'all' "
-        "for every split.",
-    )
-    name: str | None = Field(
-        None,
-        description="Name of the view that is saved. Default: selected.",
-    )
-    dry_run: Annotated[bool, switch("dry-run")] = Field(
-        False,
-        description="Save no view.",
-    )
-    out: Annotated[str | None, CommandLine(metavar="DESTINATION")] = Field(
-        None,
-        description="Write the scored shards again, as tars, without what --decisions and "
-        "--drop-above leave out. Neither database nor model is used.",
-    )
-    decisions: Annotated[Path | None, CommandLine(metavar="FILE")] = Field(
-        None,
-        description="With --out: the table of export --decisions, or your own with the columns "
-        "id and keep (and shard, caption).",
-    )
-    drop_above: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="With --out: pairs without a decision leave above this probability of error.",
-    )
+class SelectCommand(SelectOptions):
+    out: Annotated[str | None, CommandLine(metavar="DESTINATION")] = None
+    """Write the scored shards again, as tars, without what --decisions and --drop-above leave out.
+    Neither database nor model is used."""
+    decisions: Annotated[Path | None, CommandLine(metavar="FILE")] = None
+    """With --out: the table of export --decisions, or your own with the columns id and keep (and
+    shard, caption)."""
+    drop_above: float | None = Field(None, ge=0, le=1)
+    """With --out: pairs without a decision leave above this probability of error."""
 
 
-def select(options: SelectCommand, common: Common) -> None:
+def select(
+    dataset: Annotated[
+        str,
+        Field(description="Name in the database; with --out, what score --out has written."),
+        ARGUMENT,
+    ],
+    options: SelectCommand,
+    common: Common,
+) -> None:
     if options.out is not None:
-        _select_shards(options, options.out, common.as_json)
+        _select_shards(dataset, options, options.out, common.as_json)
         return
     if options.decisions is not None or options.drop_above is not None:
         raise SettingsError("--decisions and --drop-above go with --out.")
-    workspace, dataset_id = open_dataset(options.dataset, **common.settings())
-    split = workspace.review.split_for(dataset_id, options.split)
-    choice = options.stages.model_copy(update={"split": split})
-    name = None if options.dry_run else options.name or "selected"
-    with progress("Selecting") as update:
-        report = workspace.review.two_stage(dataset_id, choice, name, update)
+    workspace, dataset_id = open_dataset(dataset, **common.settings())
+    with progress(SELECT.title) as update:
+        report = SELECT.run(workspace.jobs, dataset_id, options, update)
     for note in report.notes:
         console.print(f"[yellow]Note:[/] {escape(note)}")
     emit(report, common.as_json, report.in_words())
 
 
-def _select_shards(options: SelectCommand, out: str, as_json: bool) -> None:
+def _select_shards(results: str, options: SelectCommand, out: str, as_json: bool) -> None:
     from backend.jobs.select_shards import read_decisions, select_shards
 
     decisions = options.decisions
     by_pair = read_decisions(decisions.expanduser()) if decisions is not None else {}
-    with progress("Selecting") as update:
-        report = select_shards(options.dataset, out, by_pair, options.drop_above, update)
+    with progress(SELECT.title) as update:
+        report = select_shards(results, out, by_pair, options.drop_above, update)
     if report.level_note:
         console.print(f"[yellow]Note:[/] {escape(report.level_note)}")
     emit(report, as_json, report.in_words())
@@ -93,40 +67,25 @@ class LabelCommand(Options):
     back with --undo. `train` learns from them.
     """
 
-    dataset: Annotated[str, ARGUMENT] = Field(
-        description="Name in the database.",
-    )
-    file: Annotated[Path, ARGUMENT] = Field(
-        description="CSV, TSV, JSONL, JSON or Parquet with an id (or a picture's name), a "
-        "verdict, and optionally a corrected caption and a note. Label Studio, Argilla and "
-        "cleanlab write such files.",
-    )
-    id_column: str | None = Field(
-        None,
-        description="Column of the pairs' ids, or of the pictures' names. Default: by its name.",
-    )
-    verdict_column: str | None = Field(
-        None,
-        description="Column of the verdicts. Default: by its name.",
-    )
-    one_means: str | None = Field(
-        None,
-        description="What 1, true and yes mean: 'right' or 'wrong'. Default: as the column's "
-        "name says, otherwise wrong.",
-    )
-    at_random: bool = Field(
-        False,
-        description="The labelled pairs were drawn at random from the dataset: a detector learns "
-        "the most from them.",
-    )
-    dry_run: bool = Field(
-        False,
-        description="Count the labels, list the conflicts; change nothing.",
-    )
-    undo: bool = Field(
-        False,
-        description="Take back the verdicts of the file's newest labelling.",
-    )
+    dataset: Annotated[str, ARGUMENT]
+    """Name in the database."""
+    file: Annotated[Path, ARGUMENT]
+    """CSV, TSV, JSONL, JSON or Parquet with an id (or a picture's name), a verdict, and optionally
+    a corrected caption and a note. Label Studio, Argilla and cleanlab write such files."""
+    id_column: str | None = None
+    """Column of the pairs' ids, or of the pictures' names. Default: by its name."""
+    verdict_column: str | None = None
+    """Column of the verdicts. Default: by its name."""
+    one_means: str | None = None
+    """What 1, true and yes mean: 'right' or 'wrong'. Default: as the column's name says, otherwise
+    wrong."""
+    at_random: bool = False
+    """The labelled pairs were drawn at random from the dataset: a detector learns the most from
+    them."""
+    dry_run: bool = False
+    """Count the labels, list the conflicts; change nothing."""
+    undo: bool = False
+    """Take back the verdicts of the file's newest labelling."""
 
 
 def label(options: LabelCommand, common: Common) -> None:
@@ -155,33 +114,20 @@ class TagCommand(Options):
     exports have the tags in the column `own_tags`.
     """
 
-    dataset: Annotated[str, ARGUMENT] = Field(
-        description="Name in the database.",
-    )
-    name: Annotated[str, ARGUMENT] = Field(
-        "",
-        description="The tag. Without it, all tags are listed.",
-    )
-    ids: Path | None = Field(
-        None,
-        description="A file with the pairs' ids, one per line.",
-    )
-    queue: str = Field(
-        "",
-        description="The pairs of a queue, as in its address after the ?.",
-    )
-    view: str | None = Field(
-        None,
-        description="The pairs of a saved view.",
-    )
-    remove: bool = Field(
-        False,
-        description="Take the tag from these pairs.",
-    )
-    rename: Annotated[str | None, CommandLine(metavar="NEW")] = Field(
-        None,
-        description="Give the tag another name; one that exists absorbs it.",
-    )
+    dataset: Annotated[str, ARGUMENT]
+    """Name in the database."""
+    name: Annotated[str, ARGUMENT] = ""
+    """The tag. Without it, all tags are listed."""
+    ids: Path | None = None
+    """A file with the pairs' ids, one per line."""
+    queue: str = ""
+    """The pairs of a queue, as in its address after the ?."""
+    view: str | None = None
+    """The pairs of a saved view."""
+    remove: bool = False
+    """Take the tag from these pairs."""
+    rename: Annotated[str | None, CommandLine(metavar="NEW")] = None
+    """Give the tag another name; one that exists absorbs it."""
     author: Author = None
 
 

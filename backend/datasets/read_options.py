@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from backend.datasets.cells import shown
 from backend.errors import DatasetFormatError
@@ -151,52 +151,33 @@ def as_delimiter(text: str | None) -> str | None:
 class ReadOptions(Options):
     """How a source is read. What is None is detected."""
 
-    image_column: str | None = Field(
-        None, description="Column with the image paths. Default: detected by name."
-    )
-    caption_column: str | None = Field(
-        None, description="Column with the captions. Default: detected by name."
-    )
-    id_column: str | None = Field(
-        None, description="Column with your own ids. Default: detected by name."
-    )  # "": none
-    split_column: str | None = Field(
-        None, description="Column with train/validation/test. Default: detected by name."
-    )
-    image_root: str | Path | None = Field(
-        None,
-        description="Folder that image paths are relative to. Default: the file's own folder.",
-    )
-    encoding: str | None = Field(
-        None,
-        description="Encoding of CSV, TSV, JSON and JSONL, and of captions in tars or beside "
-        "images, such as cp1252. Default: UTF-8, or another if it is detected beyond doubt.",
-    )
-    delimiter: Annotated[str | None, AfterValidator(as_delimiter)] = Field(
-        None, description="Delimiter of the CSV file. Default: detected from the header."
-    )
-    subset: str | None = Field(
-        None,
-        description="Which subset (configuration) of a hub dataset whose README.md lists several.",
-    )
-    caption_from: str | None = Field(
-        None,
-        description="metadata: captions are embedded in the images (XMP, IPTC, EXIF, PNG text).",
-    )
-    captions_per_line: bool = Field(
-        False,
-        description="Each line of a .txt beside an image, or in a tar, is a caption. Default: the "
-        "whole text is one.",
-    )
-    uncaptioned: bool = Field(
-        False,
-        description="Also take pictures without a caption. Scoring suggests one for each; it is "
-        "exported once somebody accepts it.",
-    )
-    language: str | None = Field(
-        None,
-        description="Which captions to take where there are several languages, such as en.",
-    )
+    image_column: str | None = None
+    """Column with the image paths. Default: detected by name."""
+    caption_column: str | None = None
+    """Column with the captions. Default: detected by name."""
+    id_column: str | None = None
+    """Column with your own ids. Default: detected by name."""
+    split_column: str | None = None
+    """Column with train/validation/test. Default: detected by name."""
+    image_root: str | Path | None = None
+    """Folder that image paths are relative to. Default: the file's own folder."""
+    encoding: str | None = None
+    """Encoding of CSV, TSV, JSON and JSONL, and of captions in tars or beside images, such as
+    cp1252. Default: UTF-8, or another if it is detected beyond doubt."""
+    delimiter: Annotated[str | None, AfterValidator(as_delimiter)] = None
+    """Delimiter of the CSV file. Default: detected from the header."""
+    subset: str | None = None
+    """Which subset (configuration) of a hub dataset whose README.md lists several."""
+    caption_from: str | None = None
+    """metadata: captions are embedded in the images (XMP, IPTC, EXIF, PNG text)."""
+    captions_per_line: bool = False
+    """Each line of a .txt beside an image, or in a tar, is a caption. Default: the whole text is
+    one."""
+    uncaptioned: bool = False
+    """Also take pictures without a caption. Scoring suggests one for each; it is exported once
+    somebody accepts it."""
+    language: str | None = None
+    """Which captions to take where there are several languages, such as en."""
 
     def check(self) -> None:
         """Raise DatasetFormatError for a delimiter or a caption source that cannot be."""

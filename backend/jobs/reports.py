@@ -587,37 +587,25 @@ class TwoStage(Options):
     """A selection of training pairs in two stages: the `align` share with the highest match, then
     the `keep` share of the whole by `by`, or by the user's own `scores`."""
 
-    align: float = Field(
-        0.7, gt=0, le=1,
-        description="Stage one of a selection for training (see select): share of the pairs to "
-        "keep, by highest match. Default: 0.7.",
-    )  # fmt: skip
-    keep: float = Field(
-        0.5, gt=0, le=1, description="Stage two: share of all pairs to keep. Default: 0.5."
-    )
-    by: str = Field(
-        "support",
-        description="Stage two: support (the paper's mean), worst (the weakest phrase: fewer "
-        "errors stay), alignment, random, or specificity.",
-    )
-    least_phrases: int = Field(
-        0, ge=0, description="Captions with fewer tested phrases go last in stage two."
-    )
-    split: Annotated[str | tuple[str, ...] | None, NOT_TYPED] = Field(
-        None, description="Only undecided pairs of this split, or of these, take part. None: all."
-    )
-    tag: Annotated[bool, NOT_TYPED] = Field(
-        False, description="Tag the pairs instead of leaving any out."
-    )
-    seed: int = Field(
-        0, ge=0, description="With --by random: of the random order. Default: the queue's."
-    )
-    scores: Annotated[str, CommandLine(metavar="FILE")] = Field(
-        "",
-        description="Stage two: by your own scores, a table with an id and a score, or a list with "
-        "one suspect id per line. Higher stays, unless its name is that of an error, as p_error or "
-        "loss.",
-    )
+    align: float = Field(0.7, gt=0, le=1)
+    """Stage one of a selection for training (see select): share of the pairs to keep, by highest
+    match. Default: 0.7."""
+    keep: float = Field(0.5, gt=0, le=1)
+    """Stage two: share of all pairs to keep. Default: 0.5."""
+    by: str = "support"
+    """Stage two: support (the paper's mean), worst (the weakest phrase: fewer errors stay),
+    alignment, random, or specificity."""
+    least_phrases: int = Field(0, ge=0)
+    """Captions with fewer tested phrases go last in stage two."""
+    split: Annotated[str | tuple[str, ...] | None, NOT_TYPED] = None
+    """Only undecided pairs of this split, or of these, take part. None: all."""
+    tag: Annotated[bool, NOT_TYPED] = False
+    """Tag the pairs instead of leaving any out."""
+    seed: int = Field(0, ge=0)
+    """With --by random: of the random order. Default: the queue's."""
+    scores: Annotated[str, CommandLine(metavar="FILE")] = ""
+    """Stage two: by your own scores, a table with an id and a score, or a list with one suspect id
+    per line. Higher stays, unless its name is that of an error, as p_error or loss."""
 
     @property
     def criterion(self) -> str:
@@ -722,42 +710,28 @@ class ExportChoice(Options):
     """What an export keeps. Every field is one choice of the curator; a verdict overrides the
     threshold and the selection."""
 
-    drop_above: float | None = Field(
-        None, ge=0, le=1,
-        description="Leave out undecided pairs whose probability of error is above this.",
-    )  # fmt: skip
-    abstract: Literal["leave out", "tag", "keep"] = Field(
-        "leave out", description="Pairs decided 'abstract': 'leave out', 'tag' or 'keep'."
-    )
-    dropped: Literal["leave out", "tag"] = Field(
-        "leave out", description="Pairs decided 'wrong: drop': 'leave out' or 'tag'."
-    )
-    unsure: Literal["keep", "leave out"] = Field(
-        "keep", description="Pairs decided 'unsure': 'keep' or 'leave out'."
-    )
-    specificity_below: float | None = Field(
-        None, le=0,
-        description="Captions with a specificity below this are generic (see score "
-        "--specificity).",
-    )  # fmt: skip
-    generic: Literal["tag", "leave out"] = Field(
-        "tag", description="With --specificity-below: 'tag' or 'leave out'."
-    )
-    decided_only: Annotated[bool, switch("decided-only")] = Field(
-        False, description="Only pairs with a verdict."
-    )
-    only: Annotated[Selection | None, NOT_TYPED] = Field(
-        None, description="Only these pairs; the others are neither written nor counted."
-    )
-    two_stage: TwoStage | None = Field(
-        None, description="Of undecided pairs only those that a two-stage selection keeps."
-    )
-    captions: Literal["decided", "enriched"] = Field(
-        "decided",
-        description="'decided': as curators left them, accepted enrichments included; 'enriched': "
-        "also suggested enrichments, unchecked, where no verdict says otherwise. The column "
-        "caption_kind says which is which.",
-    )
+    drop_above: float | None = Field(None, ge=0, le=1)
+    """Leave out undecided pairs whose probability of error is above this."""
+    abstract: Literal["leave out", "tag", "keep"] = "leave out"
+    """Pairs decided 'abstract': 'leave out', 'tag' or 'keep'."""
+    dropped: Literal["leave out", "tag"] = "leave out"
+    """Pairs decided 'wrong: drop': 'leave out' or 'tag'."""
+    unsure: Literal["keep", "leave out"] = "keep"
+    """Pairs decided 'unsure': 'keep' or 'leave out'."""
+    specificity_below: float | None = Field(None, le=0)
+    """Captions with a specificity below this are generic (see score --specificity)."""
+    generic: Literal["tag", "leave out"] = "tag"
+    """With --specificity-below: 'tag' or 'leave out'."""
+    decided_only: Annotated[bool, switch("decided-only")] = False
+    """Only pairs with a verdict."""
+    only: Annotated[Selection | None, NOT_TYPED] = None
+    """Only these pairs; the others are neither written nor counted."""
+    two_stage: TwoStage | None = None
+    """Of undecided pairs only those that a two-stage selection keeps."""
+    captions: Literal["decided", "enriched"] = "decided"
+    """'decided': as curators left them, accepted enrichments included; 'enriched': also suggested
+    enrichments, unchecked, where no verdict says otherwise. The column caption_kind says which is
+    which."""
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ Author = Annotated[
 
 
 Dataset = Annotated[str, Field(description="Name in the database."), ARGUMENT]
+Source = Annotated[str, Field(description="Name in the database, or a path to import."), ARGUMENT]
 
 
 class Common(Options):
@@ -168,15 +169,16 @@ class Common(Options):
 class Limits(Options):
     """What requests to a model may cost."""
 
-    price_in: float = Field(0.0, ge=0, description="Price per million input tokens.")
-    price_out: float = Field(0.0, ge=0, description="Price per million output tokens.")
-    budget: float | None = Field(
-        None, ge=0, description="Stop when this much is spent, at those prices."
-    )
-    budget_tokens: int | None = Field(
-        None, ge=0, description="Stop after this many tokens, input and output."
-    )
-    budget_requests: int | None = Field(None, ge=0, description="Stop after this many requests.")
+    price_in: float = Field(0.0, ge=0)
+    """Price per million input tokens."""
+    price_out: float = Field(0.0, ge=0)
+    """Price per million output tokens."""
+    budget: float | None = Field(None, ge=0)
+    """Stop when this much is spent, at those prices."""
+    budget_tokens: int | None = Field(None, ge=0)
+    """Stop after this many tokens, input and output."""
+    budget_requests: int | None = Field(None, ge=0)
+    """Stop after this many requests."""
 
     def stated(self) -> "tuple[Prices, Budget]":
         """Raises SettingsError if a budget in money lacks prices."""

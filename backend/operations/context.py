@@ -1,38 +1,23 @@
 """What operations work with, and those that other programs call directly: `workspace.jobs`."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.correction import boosting
-from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError, TracedError
 from backend.jobs import (
     boost_captions,
-    estimate,
     export_dataset,
     import_dataset,
     known_pictures,
-    model_download,
     retrain,
-    score_dataset,
 )
 from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
-from backend.jobs.reports import (
-    ExportChoice,
-    ExportCounts,
-    ExportReport,
-    ImportReport,
-    ScoreReport,
-)
-from backend.jobs.workers import Devices
-from backend.loaded_models import Engine
+from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.settings import Settings
@@ -69,64 +54,6 @@ class Context:
         """Raise SettingsError for a curator who may not change the models of this machine."""
         if self.reader is not None and not Team(self.store).may_settle(self.reader):
             raise SettingsError("Only an adjudicator may change the models of this machine.")
-
-    def _engine_with(
-        self,
-        dataset_id: int,
-        model: str | None,
-        trajectories: str | None,
-        captioner: str | None = None,
-    ) -> Engine:
-        """The dataset's engine, or that of another model. Raises SettingsError."""
-        engine = self.engines.of_dataset(dataset_id, model)
-        changes: dict[str, Any] = {"captioner": captioner} if captioner else {}
-        if trajectories is not None:
-            changes["trajectories"] = parse_depth(trajectories).name
-        return engine.with_settings(replace(engine.settings, **changes))
-
-    def score(
-        self,
-        dataset_id: int,
-        progress: Progress = no_progress,
-        suggestions: bool = True,
-        devices: Devices | None = None,
-        model: str | None = None,
-        download: bool = False,
-        anyway: bool = False,
-        anew: bool = False,
-        trajectories: str | None = None,
-        captioner: str | None = None,
-    ) -> ScoreReport:
-        """See `backend.jobs.score_dataset.score_dataset`; with the dataset's own model and
-        captioner, or with others, which become its own. `model`: a preset, a hub name or a
-        directory; `captioner`: as in `Settings`. `download`: download them first if they are not
-        here. `trajectories`: which pairs get whole ones, as in `depth.parse_depth`; by default as
-        the dataset was scored before, or by its size."""
-        engine = self._engine_with(dataset_id, model, trajectories, captioner)
-        for name in (model, engine.settings.captioner_model) if download else ():
-            if name and not self.models.view(name).is_here:
-                model_download.download(name, progress)
-        return score_dataset.score_dataset(
-            self.store, engine, dataset_id, progress, suggestions, devices, anyway, anew
-        )
-
-    def estimate(
-        self,
-        dataset_id: int,
-        progress: Progress = no_progress,
-        model: str | None = None,
-        anyway: bool = False,
-        suggestions: bool = True,
-        trajectories: str | None = None,
-        devices: Devices | None = None,
-        captioner: str | None = None,
-    ) -> Estimate:
-        """See `backend.jobs.estimate.estimate`; what `score` would take with the same
-        arguments."""
-        engine = self._engine_with(dataset_id, model, trajectories, captioner)
-        return estimate.estimate(
-            self.store, engine, dataset_id, progress, anyway, suggestions, devices
-        )
 
     def import_dataset(
         self,

@@ -35,24 +35,20 @@ def _is_format(name: str) -> str:
 class ExportOptions(Options):
     """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
 
-    out: Annotated[str, CommandLine(is_argument=True, is_required=True)] = Field(
-        "",
-        description="Output folder, or an address such as s3://BUCKET/FOLDER; it must not exist "
-        "yet.",
-    )
+    out: Annotated[str, CommandLine(is_argument=True, is_required=True)] = ""
+    """Output folder, or an address such as s3://BUCKET/FOLDER; it must not exist yet."""
     format: Annotated[str, AfterValidator(_is_format)] = Field(
         "imagefolder", description=f"One of {', '.join(EXPORT_FORMATS)}."
     )
-    queue: str = Field(
-        "",
-        description="Only these pairs, as in a queue's address after the ?: "
-        "'p_error_to=0.5&review=all'. Without review=…: unreviewed ones, as on the page.",
-    )
-    view: str | None = Field(None, description="Only the pairs of a saved view, by name.")
-    choice: ExportChoice = Field(ExportChoice(), description="What is kept.")
-    overwrite: Annotated[bool, switch("overwrite")] = Field(
-        False, description="Replace an earlier export; other files in its folder are kept."
-    )
+    queue: str = ""
+    """Only these pairs, as in a queue's address after the ?: 'p_error_to=0.5&review=all'. Without
+    review=…: unreviewed ones, as on the page."""
+    view: str | None = None
+    """Only the pairs of a saved view, by name."""
+    choice: ExportChoice = ExportChoice()
+    """What is kept."""
+    overwrite: Annotated[bool, switch("overwrite")] = False
+    """Replace an earlier export; other files in its folder are kept."""
 
 
 def prepare(context: "Context", dataset_id: int, options: ExportOptions) -> ExportOptions:

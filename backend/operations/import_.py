@@ -18,30 +18,22 @@ if TYPE_CHECKING:
 class ImportOptions(ReadOptions):
     """Import a dataset. Bad rows are listed and left out; the good ones are imported."""
 
-    path: Annotated[str, ARGUMENT] = Field(
-        min_length=1,
-        description="A folder of images with metadata.jsonl or metadata.csv, or with a caption "
-        "file beside each (a.jpg, a.txt); a CSV, TSV, JSON, JSONL or Parquet file with an image "
-        "path and a caption (or a conversation) per row; WebDataset tars, .tar.gz, a zip, Parquet "
-        "with images, a saved Hugging Face dataset or a clone of one, "
-        "hf:OWNER/NAME[@SUBSET][:REVISION] from the hub, or an address such as s3://BUCKET/FOLDER.",
-    )
-    name: str | None = Field(
-        None, description="Name in the database. Default: the folder's or file's name."
-    )
-    update: Literal["keep", "take", "ask"] = Field(
-        "ask",
-        description="Rows that changed since the last import: keep the pairs as they are, take the "
-        "new captions and splits (verdicts stay), or ask on a terminal, else keep.",
-    )
-    gone: Literal["keep", "hide"] = Field(
-        "keep",
-        description="Pairs whose rows are gone since the last import: keep them, or hide them from "
-        "queue and export until they come back.",
-    )
-    anonymous: Annotated[bool, NOT_TYPED] = Field(
-        False, description="Do not show the hub this machine's token."
-    )
+    path: Annotated[str, ARGUMENT] = Field(min_length=1)
+    """A folder of images with metadata.jsonl or metadata.csv, or with a caption file beside each
+    (a.jpg, a.txt); a CSV, TSV, JSON, JSONL or Parquet file with an image path and a caption (or a
+    conversation) per row; WebDataset tars, .tar.gz, a zip, Parquet with images, a saved Hugging
+    Face dataset or a clone of one, hf:OWNER/NAME[@SUBSET][:REVISION] from the hub, or an address
+    such as s3://BUCKET/FOLDER."""
+    name: str | None = None
+    """Name in the database. Default: the folder's or file's name."""
+    update: Literal["keep", "take", "ask"] = "ask"
+    """Rows that changed since the last import: keep the pairs as they are, take the new captions
+    and splits (verdicts stay), or ask on a terminal, else keep."""
+    gone: Literal["keep", "hide"] = "keep"
+    """Pairs whose rows are gone since the last import: keep them, or hide them from queue and
+    export until they come back."""
+    anonymous: Annotated[bool, NOT_TYPED] = False
+    """Do not show the hub this machine's token."""
 
     def reading(self) -> ReadOptions:
         """How the source is read."""

@@ -21,11 +21,8 @@ class DuplicatesOptions(Options):
     verdict are left alone. All changes are one step: press Z on the page to undo them.
     """
 
-    threshold: float = Field(
-        0.98, ge=0.8, le=1,
-        description="Minimum similarity of pictures: the cosine of their vectors, 0.8 to 1. "
-        "Default: 0.98.",
-    )  # fmt: skip
+    threshold: float = Field(0.98, ge=0.8, le=1)
+    """Minimum similarity of pictures: the cosine of their vectors, 0.8 to 1. Default: 0.98."""
 
 
 def run(

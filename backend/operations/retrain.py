@@ -20,13 +20,15 @@ class TrainOptions(Options):
     level of the probabilities is learnt, and the exit status is 11.
     """
 
-    seed: int = Field(0, ge=0, description="Of the folds of the comparison. Default: 0.")
+    seed: int = Field(0, ge=0)
+    """Of the folds of the comparison. Default: 0."""
 
 
 class AdoptOptions(Options):
     """Rank a dataset by one of its classifiers."""
 
-    classifier_id: int = Field(description="The classifier.")
+    classifier_id: int
+    """The classifier."""
 
 
 def train(

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
@@ -15,11 +13,16 @@ if TYPE_CHECKING:
 class RuleOptions(Options):
     """Give all pairs of a queue one verdict, by a rule; see `backend.review.queue_rules`."""
 
-    queue: str = Field(description="As in its address after the ?.")
-    decision: str = Field(description="The verdict.")
-    curator: str = Field(description="Who decided so.")
-    batch: str = Field(description="The name of the step, which one undo takes back.")
-    replaces: bool = Field(False, description="Also pairs that have another verdict.")
+    queue: str
+    """As in its address after the ?."""
+    decision: str
+    """The verdict."""
+    curator: str
+    """Who decided so."""
+    batch: str
+    """The name of the step, which one undo takes back."""
+    replaces: bool = False
+    """Also pairs that have another verdict."""
 
 
 def run(context: "Context", dataset_id: int, options: RuleOptions, progress: Progress) -> Any:

@@ -11,12 +11,15 @@ from sqlalchemy.orm import Session
 from backend.datasets.cells import text_problem
 from backend.errors import SettingsError, TracedError, explain
 from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
-from backend.jobs.reports import JobView
+from backend.jobs.reports import JobView, ScoreReport
 from backend.jobs.runner import JobRunner
+from backend.jobs.workers import Devices
 from backend.operations.context import Context
 from backend.operations.export import STARTER, starter_of
 from backend.operations.registry import OPERATIONS
+from backend.operations.score import EstimateOptions, ScoreOptions, estimate, score
 from backend.progress import Progress, Step, no_progress
 from backend.review.operations import Review
 from backend.settings import Settings
@@ -63,6 +66,27 @@ class Jobs(Context):
         options that it does not have."""
         operation = OPERATIONS[kind]
         return operation.run(self, dataset_id, operation.options.parsed(options), progress)
+
+    def score(
+        self,
+        dataset_id: int,
+        progress: Progress = no_progress,
+        devices: Devices | None = None,
+        **options: Any,
+    ) -> ScoreReport:
+        """Score a dataset. `devices`: the processes that share what takes long; None: this one
+        alone. `options`: those of `ScoreOptions`."""
+        return score(self, dataset_id, ScoreOptions.parsed(options), progress, devices)
+
+    def estimate(
+        self,
+        dataset_id: int,
+        progress: Progress = no_progress,
+        devices: Devices | None = None,
+        **options: Any,
+    ) -> Estimate:
+        """What `score` would take with the same arguments."""
+        return estimate(self, dataset_id, EstimateOptions.parsed(options), progress, devices)
 
     # ---------------------------------------------------------------- in the background
 
@@ -158,7 +182,8 @@ class Jobs(Context):
 
         def work(progress: Progress) -> dict[str, Any]:
             report = operation.run(jobs, dataset_id or 0, options, progress)
-            return _figures(report) | {STARTER: reader}
+            words = {"in_words": report.in_words()} if hasattr(report, "in_words") else {}
+            return _figures(report) | words | {STARTER: reader}
 
         return self.background.start(
             kind,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from backend.cli.output import console, emit, progress, reported
-from backend.cli.specificity_commands import SIZES
 from backend.errors import SettingsError
+from backend.operations.bags import SIZES
 from backend.operations.common_options import (
     AsJson,
     Database,
