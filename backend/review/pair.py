@@ -6,7 +6,6 @@ from pathlib import Path
 from backend.datasets import images
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
-from backend.engine import concreteness
 from backend.engine.correction.anchoring import Unanchored, conflicts
 from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
@@ -16,6 +15,7 @@ from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.stored_rows import in_order, to_scored_caption, to_suspects
+from backend.measures import ABSTRACT_THRESHOLD
 from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView, shown
 from backend.store import Store
 from db.queries import (
@@ -70,13 +70,15 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         marks, issues, tags = quality_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
-        has_retrieval = pair.specificity is not None
+        has_retrieval = pair.numbers["specificity"] is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
     trajectory = None
     if rows_of_claims:
-        scored = to_scored_caption(pair.caption, rows_of_claims, claims, pair.second_opinion)
+        scored = to_scored_caption(
+            pair.caption, rows_of_claims, claims, pair.numbers["second_opinion"]
+        )
         trajectory = scored.leading.trajectory
     suspects = to_suspects(detection) if detection is not None else ()
     image_size, picture_problem = _image_size(dataset, pair.image_path)
@@ -95,10 +97,7 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         version=pair.verdict_version,
         decision=pair.decision,
         corrected_caption=pair.corrected_caption or edited.get(pair_id),
-        s_0=pair.s_0,
-        gain=pair.gain,
-        p_error=pair.p_error,
-        icc=pair.icc,
+        numbers=pair.numbers,
         looks_abstract=looks_abstract(pair.icc),
         truncated=bool(pair.truncated),
         words_read=pair.words_read,
@@ -106,9 +105,6 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         trajectory=trajectory,
         wrong_words=tuple(marks),
         likeness=Likeness(word, kind, *alike),
-        disagreement=pair.disagreement,
-        support=pair.support,
-        weakest=pair.weakest,
         phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
         phrases_note=_phrases_note(pair.caption, phrases_run),
         specificity=_specificity(retrieval, measured),
@@ -221,7 +217,7 @@ def _image_size(dataset: DatasetRow, relative: str) -> tuple[tuple[int, int] | N
 
 
 def looks_abstract(icc: float | None) -> bool:
-    return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
+    return icc is not None and icc < ABSTRACT_THRESHOLD
 
 
 def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:

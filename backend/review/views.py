@@ -17,6 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from db.measures import Measured
 from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
@@ -132,8 +133,8 @@ class SpecificityView:
 
 
 @dataclass(frozen=True)
-class PairView:
-    """Everything about one pair that a curator sees."""
+class PairView(Measured):
+    """Everything about one pair that a curator sees. `numbers`: by the names of `MEASURES`."""
 
     pair_id: int
     dataset_id: int
@@ -146,10 +147,6 @@ class PairView:
     version: int
     decision: str | None
     corrected_caption: str | None
-    s_0: float | None
-    gain: float | None
-    p_error: float | None
-    icc: float | None
     looks_abstract: bool
     truncated: bool
     words_read: int | None
@@ -166,11 +163,7 @@ class PairView:
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
     likeness: Likeness | None = None
-    disagreement: float | None = None
-    #: How strongly the image supports the caption's phrases (z-scores; low: hollow), and each
-    #: phrase in caption order; None if not measured.
-    support: float | None = None
-    weakest: float | None = None
+    #: In caption order, with the support of the image for each; None if not measured.
     phrases: tuple[PhraseView, ...] | None = None
     #: A caveat about these numbers, empty if there is none.
     phrases_note: str = ""
