@@ -26,7 +26,6 @@ from rich.markup import escape
 from backend import plugins
 from backend.bundled import keep_private, leave_at_once
 from backend.cli import (
-    correct,
     curator_commands,
     dataset_commands,
     edit,
@@ -35,29 +34,29 @@ from backend.cli import (
     model_commands,
     picture_commands,
     score,
-    specificity_commands,
     tag,
 )
-from backend.cli.options import (
-    CAPTIONER,
-    CONCRETENESS,
-    DATABASE,
-    DEVICE,
-    KIND,
-    MODEL,
-    QUANTISE,
-    VLM,
-    VLM_MODE,
-    VLM_URL,
-)
-from backend.cli.output import (
-    console,
-    open_workspace,
-    reported,
-    results,
-    shown_database,
-)
+from backend.cli.commands import as_command, command_of
+from backend.cli.output import console, open_workspace, reported, results, shown_database
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
+from backend.operations.bags import BAGS
+from backend.operations.boost import BOOST
+from backend.operations.common_options import (
+    Captioner,
+    Concreteness,
+    Database,
+    Device,
+    Kind,
+    Model,
+    Quantise,
+    Vlm,
+    VlmMode,
+    VlmUrl,
+)
+from backend.operations.correct import CORRECT
+from backend.operations.picture_map import MAP
+from backend.operations.quality import QUALITY
+from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings
 from backend.version import VERSION
 
@@ -102,7 +101,7 @@ def main(
     with reported(False):
         log_output.set_up(log_level, log_file, log_json)
     if context.invoked_subcommand is None:
-        serve()
+        as_command(serve)()
 
 
 #: Seconds for which a command that is done waits for threads and processes.
@@ -143,87 +142,65 @@ def _leaving_at_once() -> Iterator[None]:
         raise
 
 
-@app.command()
-def serve(
-    data: Annotated[
-        str | None,
-        typer.Option(help="Dataset to review: a folder, a metadata file, or a name in the "
-                     "database. It is imported and scored first if needed. Default: that of the "
-                     "last verdict, else the newest; the demo if there is none."),
-    ] = None,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    captioner: CAPTIONER = None,
-    vlm: VLM = None,
-    vlm_url: VLM_URL = None,
-    vlm_mode: VLM_MODE = None,
-    quantise: QUANTISE = None,
-    concreteness: CONCRETENESS = None,
-    device: DEVICE = None,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1, this machine.")
-    ] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 7860.")] = None,
-    author: Annotated[
-        str | None, typer.Option(help="Name recorded with your verdicts. Default: curator.")
-    ] = None,
-    no_login: Annotated[
-        bool | None,
-        typer.Option("--no-login", help="Never ask for a password: anyone who can reach the port "
-                                        "can give verdicts. By default people log in as soon as "
-                                        "there are accounts."),
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A host name under which this server may be reached "
-                     "besides localhost and --host, such as that of a proxy. May be given several "
-                     "times."),
-    ] = None,
-    frame: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="A page that may show this server in a frame, such as "
-                     "http://localhost:8888 of Jupyter. May be given several times. Default: no "
-                     "other page."),
-    ] = None,
-    root_path: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="The path under which a proxy shows this server, such as "
-                                          "/curator."),
-    ] = None,
-    import_root: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FOLDER", help="If login is enabled, the page imports from these "
-                                            "folders only. May be given several times. Default: "
-                                            "the data folder."),
-    ] = None,
-    export_root: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FOLDER", help="If login is enabled, the page exports to these "
-                     "folders only. May be given several times. Default: 'exports' in the data "
-                     "folder."),
-    ] = None,
-    mcp: Annotated[
-        bool, typer.Option("--mcp", help="Also offer the API as MCP tools, at /mcp.")
-    ] = False,
-) -> None:  # fmt: skip
+class ServeOptions(Options):
     """Open the app: review, playground, datasets, retraining, export."""
-    with reported(False), _leaving_at_once():
-        settings = load_settings(
-            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
-             "corrector": vlm, "corrector_url": vlm_url, "corrector_mode": vlm_mode,
-             "quantise": quantise,
-             "concreteness": concreteness, "device": device, "host": host, "port": port,
-             "author": author, "allow_host": allow_host, "frame": frame,
-             "root_path": root_path, "no_login": no_login, "import_root": import_root,
-             "export_root": export_root}
-        )  # fmt: skip
+
+    data: str | None = None
+    """Dataset to review: a folder, a metadata file, or a name in the database. It is imported and
+    scored first if needed. Default: that of the last verdict, else the newest; the demo if there is
+    none."""
+    db: Database = None
+    model: Model = None
+    scorer: Kind = None
+    captioner: Captioner = None
+    vlm: Vlm = None
+    vlm_url: VlmUrl = None
+    vlm_mode: VlmMode = None
+    quantise: Quantise = None
+    concreteness: Concreteness = None
+    device: Device = None
+    host: Annotated[str | None, Setting("host")] = None
+    """Address to listen on. Default: 127.0.0.1, this machine."""
+    port: Annotated[int | None, Setting("port")] = None
+    """Port to listen on. Default: 7860."""
+    author: Annotated[str | None, Setting("author")] = None
+    """Name recorded with your verdicts. Default: curator."""
+    no_login: Annotated[bool | None, Setting("no_login")] = None
+    """Never ask for a password: anyone who can reach the port can give verdicts. By default people
+    log in as soon as there are accounts."""
+    allow_host: Annotated[list[str] | None, CommandLine(metavar="NAME"), Setting("allow_host")] = (
+        None
+    )
+    """A host name under which this server may be reached besides localhost and --host, such as that
+    of a proxy. May be given several times."""
+    frame: Annotated[list[str] | None, CommandLine(metavar="ORIGIN"), Setting("frame")] = None
+    """A page that may show this server in a frame, such as http://localhost:8888 of Jupyter. May be
+    given several times. Default: no other page."""
+    root_path: Annotated[str | None, CommandLine(metavar="PATH"), Setting("root_path")] = None
+    """The path under which a proxy shows this server, such as /curator."""
+    import_root: Annotated[
+        list[str] | None, CommandLine(metavar="FOLDER"), Setting("import_root")
+    ] = None
+    """If login is enabled, the page imports from these folders only. May be given several times.
+    Default: the data folder."""
+    export_root: Annotated[
+        list[str] | None, CommandLine(metavar="FOLDER"), Setting("export_root")
+    ] = None
+    """If login is enabled, the page exports to these folders only. May be given several times.
+    Default: 'exports' in the data folder."""
+    mcp: bool = False
+    """Also offer the API as MCP tools, at /mcp."""
+
+
+def serve(options: ServeOptions) -> None:
+    with _leaving_at_once():
+        settings = load_settings(options.settings())
         # Imported here: the other commands need no web server.
         from backend.jobs import scored_demo
         from traced_ui.listening import listen
 
         listening = listen(settings.host, settings.port)
-        if data is None:
+        if options.data is None:
             scored_demo.unpack(settings)
         # Models given here apply only to datasets without a model of their own.
         workspace = open_workspace(settings.for_datasets_without_models())
@@ -242,33 +219,34 @@ def serve(
             workspace.confine()
         for message in workspace.jobs.resume():
             console.print(escape(message))
-        start_dataset = workspace.prepare(data) if data else workspace.start()
+        start_dataset = workspace.prepare(options.data) if options.data else workspace.start()
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
         console.print(f"Open       http://{host}:{port}{settings.root_path}/   (stop with Ctrl-C)")
         # Import Gradio last: the socket already listens, so early requests wait for the page.
         from traced_ui.server import serve as serve_app
 
-        serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=mcp)
+        serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=options.mcp)
 
 
 app.add_typer(curator_commands.curators)
 app.add_typer(curator_commands.keys)
 app.add_typer(dataset_commands.datasets)
 app.add_typer(model_commands.models)
-for name, command in (
+for name, function in (
+    ("serve", serve),
     ("import", dataset_commands.import_),
     ("download", dataset_commands.download),
     ("score", score.score),
-    ("correct", correct.correct),
+    ("correct", command_of(CORRECT)),
     ("edit", edit.edit),
     ("label", tag.label),
     ("tag", tag.tag),
-    ("bags", specificity_commands.bags),
-    ("boost", specificity_commands.boost),
-    ("quality", picture_commands.quality),
+    ("bags", command_of(BAGS, imports=True)),
+    ("boost", command_of(BOOST)),
+    ("quality", command_of(QUALITY)),
     ("duplicates", picture_commands.duplicates),
-    ("map", picture_commands.map_),
+    ("map", command_of(MAP)),
     ("train", score.train),
     ("select", tag.select),
     ("export", dataset_commands.export),
@@ -276,10 +254,10 @@ for name, command in (
     ("doctor", maintenance.doctor),
     ("backup", maintenance.backup),
 ):
-    app.command(name)(command)
+    app.command(name)(as_command(function))
 for commands in plugins.load("commands", Mapping):
     for name, command in commands.items():
-        app.command(name)(command)
+        app.command(name)(as_command(command))
 
 
 def run() -> None:

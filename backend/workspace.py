@@ -17,7 +17,6 @@ records.
 
 import copy
 import uuid
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,13 @@ from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound, QueueChanged, SettingsError
 from backend.jobs import manage_datasets
-from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
 from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
-from backend.jobs.reports import BagsReport, Deletion, ExportChoice, JobView, Relocation
-from backend.jobs.workspace_jobs import Jobs
+from backend.jobs.reports import Deletion, ExportChoice, JobView, Relocation
 from backend.loaded_models import Engine
+from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.review.queue import MOST_COUNTED
@@ -73,7 +71,7 @@ class Workspace:
         self.engines = DatasetEngines(self.store, self.engine)
         self.accounts = Team(self.store)
         self.review = Review(self.store, self.engines, settings)
-        self.jobs = Jobs(self.store, self.engines, settings, self._review_for)
+        self.jobs = Jobs(self.store, self.engines, settings, self.review)
         self.jobs.exports = (user_home() or settings.data_directory) / "traced-export"
         self.models = self.jobs.models
         self.uploads = Uploads(
@@ -97,12 +95,9 @@ class Workspace:
         opinion, what others said is hidden. NOBODY has judged nothing."""
         workspace = copy.copy(self)
         workspace.store = self.store.seen_by(reader)
-        workspace.review = self.review.seen_by(reader)
         workspace.jobs = self.jobs.seen_by(reader)
+        workspace.review = workspace.jobs.review
         return workspace
-
-    def _review_for(self, reader: str | None) -> Review:
-        return self.review if reader is None else self.review.seen_by(reader)
 
     def decide_all(
         self,
@@ -197,19 +192,6 @@ class Workspace:
         """The text given to `set_guidelines`."""
         with self.store.reading() as session:
             return dataset_queries.get_dataset(session, dataset_id).guidelines
-
-    def bags(
-        self,
-        dataset_id: int,
-        sizes: Sequence[int],
-        out: Path,
-        strike: Path | None = None,
-        progress: Progress = no_progress,
-    ) -> BagsReport:
-        """See `backend.jobs.bags.make_bags`."""
-        thumbnail = self.review.thumbnail
-        engine = self.engines.of_dataset(dataset_id)
-        return make_bags(self.store, engine, dataset_id, sizes, out, strike, thumbnail, progress)
 
     def problems(self, dataset_id: int, offset: int = 0, limit: int = 50) -> list[ProblemRow]:
         """Rows that could not be imported, in file order."""

@@ -13,6 +13,7 @@ LEVELS = [
     {"research"},
     {"traced_ui", "backend.cli"},
     {"backend.workspace"},
+    {"backend.operations"},
     {"backend.accounts"},
     {"backend.review"},
     {"backend.jobs"},
@@ -22,8 +23,8 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "errors", "learning_texts", "measures", "plugins", "progress", "settings",
-    "store", "templating", "verdict_texts", "version",
+    "bound", "bundled", "errors", "learning_texts", "measures", "options", "plugins", "progress",
+    "settings", "store", "templating", "verdict_texts", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [
@@ -35,16 +36,16 @@ ENGINE_LEVELS = [
 ]
 #: Modules that may import `db`.
 STORE_USERS = (
-    "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
-    "backend.cli.doctor", "backend.cli.curator_commands",
+    "backend.accounts", "backend.operations", "backend.review", "backend.jobs", "backend.workspace",
+    "backend.store", "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
 #: Modules of `db` without SQL, which any module may import.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.measures", "db.processes", "db.texts")
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "errors", "measures", "near_duplicates", "picture_map", "progress", "retrain", "specificity",
-    "support",
+    "bags", "errors", "export", "measures", "near_duplicates", "picture_map", "progress",
+    "retrain", "score", "specificity", "support",
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1

@@ -15,24 +15,27 @@ language models.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 import fastapi
 from fastapi import Body, Depends, Header, Query
 from fastapi.responses import HTMLResponse, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field, create_model
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
 from backend.datasets.cells import shown, text_problem
-from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
+from backend.operations.export import ExportOptions
+from backend.operations.import_ import ImportOptions
+from backend.operations.registry import OPERATIONS
+from backend.options import Options
 from backend.review.charts import progress_of
 from backend.review.queue import MIXED_EVERY, sampling_of
-from backend.review.queue_form import START, cleaned, from_fields, from_text, typed
+from backend.review.queue_form import START, cleaned, from_fields, typed
 from backend.version import VERSION
-from backend.workspace import ExportChoice, QueueFilter, VerdictRow, Workspace
+from backend.workspace import QueueFilter, VerdictRow, Workspace
 from traced_ui.api_records import (
     CaptionScore,
     Dataset,
@@ -87,13 +90,6 @@ def _is_storable(text: str) -> str:
     if reason := text_problem(text):
         raise ValueError(reason)
     return text
-
-
-def _is_format(name: str) -> str:
-    """Raises ValueError for an export format that does not exist."""
-    if name not in EXPORT_FORMATS:
-        raise ValueError(f"use one of: {', '.join(EXPORT_FORMATS)}")
-    return name
 
 
 async def _caller(request: fastapi.Request) -> Caller:
@@ -277,14 +273,7 @@ TOOLS: tuple[tuple[str, Callable[..., Any], bool], ...] = (
 )  # fmt: skip
 
 
-class Wanted(BaseModel):
-    """The content of a request. A name that it does not have is refused: misspelled, it would be
-    ignored."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class VerdictGiven(Wanted):
+class VerdictGiven(Options):
     """See `decide` for the fields."""
 
     verdict: Text
@@ -294,7 +283,7 @@ class VerdictGiven(Wanted):
     sampling: Text = ""
 
 
-class RuleWanted(Wanted):
+class RuleWanted(Options):
     """`queue`: as in its address; `number`: what the preview said; `replaces`: see there."""
 
     verdict: Text
@@ -303,7 +292,7 @@ class RuleWanted(Wanted):
     replaces: bool = False
 
 
-class TagWanted(Wanted):
+class TagWanted(Options):
     """`pairs`: their ids; `remove`: take the tag from them."""
 
     name: Text
@@ -311,44 +300,24 @@ class TagWanted(Wanted):
     remove: bool = False
 
 
-class TagRenamed(Wanted):
+class TagRenamed(Options):
     name: Text
     new: Text
 
 
-class JobWanted(Wanted):
-    kind: Literal["score", "support", "specificity", "quality", "duplicates", "map", "train"]
-
-
-class ImportWanted(Wanted):
-    """`path`: a folder or a file on the server."""
-
-    path: Text = Field(min_length=1)
-    name: Text | None = None
-
-
-class ExportKept(Wanted):
-    """What an export keeps, as on the page Export: see `ExportChoice`."""
-
-    drop_above: float | None = None
-    abstract: Literal["leave out", "tag", "keep"] = "leave out"
-    dropped: Literal["leave out", "tag"] = "leave out"
-    unsure: Literal["keep", "leave out"] = "keep"
-    specificity_below: float | None = None
-    generic: Literal["tag", "leave out"] = "tag"
-    decided_only: bool = False
-    captions: Literal["decided", "enriched"] = "decided"
-
-
-class ExportWanted(Wanted):
-    """`out`: a folder on the server, by default a new one; `queue`, `view`: only these pairs."""
-
-    out: Text = ""
-    format: Annotated[str, AfterValidator(_is_format)] = "imagefolder"
-    overwrite: bool = False
-    queue: Text = ""
-    view: Text | None = None
-    choice: ExportKept = ExportKept()
+#: The options of an operation that is started by its name, which is the `kind`.
+_JOBS = tuple(
+    create_model(
+        f"{name.capitalize()}Job", __base__=operation.options, __doc__=operation.options.__doc__,
+        kind=(Literal[name], ...),  # pyrefly: ignore
+    )
+    for name, operation in OPERATIONS.items()
+    if operation.is_started_by_kind
+)  # fmt: skip
+if TYPE_CHECKING:
+    JobWanted = Options
+else:
+    JobWanted = Annotated[Union[_JOBS], Field(discriminator="kind")]  # noqa: UP007
 
 
 def put_verdict(
@@ -438,23 +407,21 @@ def job(caller: Reader, job: Id) -> Job:
 
 def start_job(caller: Writer, dataset: Id, wanted: JobWanted) -> Job:
     """Start a job on a dataset."""
-    return job(caller, caller.workspace.jobs.start(wanted.kind, caller.find(dataset)))
+    options = wanted.model_dump(exclude_unset=True)
+    started = caller.workspace.jobs.start(options.pop("kind"), caller.find(dataset), **options)
+    return job(caller, started)
 
 
-def start_import(caller: Writer, wanted: ImportWanted) -> Job:
+def start_import(caller: Writer, wanted: ImportOptions) -> Job:
     """Import a dataset, with what its files do not say detected."""
-    started = caller.workspace.jobs.start("import", None, path=wanted.path, name=wanted.name)
-    return job(caller, started)
+    options = wanted.model_dump(exclude_unset=True)
+    return job(caller, caller.workspace.jobs.start("import", None, **options))
 
 
-def start_export(caller: Writer, dataset: Id, wanted: ExportWanted) -> Job:
+def start_export(caller: Writer, dataset: Id, wanted: ExportOptions) -> Job:
     """Write an export in the background."""
-    if wanted.queue:  # an invalid one is refused now, not by the job
-        caller.workspace.review.filter_of(caller.find(dataset), from_text(wanted.queue))
-    choice = ExportChoice(**dict(wanted.choice))
-    arguments = {**dict(wanted), "choice": choice}
-    started = caller.workspace.jobs.start("export", caller.find(dataset), **arguments)
-    return job(caller, started)
+    options = wanted.model_dump(exclude_unset=True)
+    return job(caller, caller.workspace.jobs.start("export", caller.find(dataset), **options))
 
 
 def cancel(caller: Writer, job: Id) -> None:

@@ -11,7 +11,6 @@ from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
-from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.import_form import FIELDS, import_options
@@ -136,19 +135,14 @@ def ended_html(job: JobView) -> Markup:
         return job_html(job)
     if job.kind == "import":
         return imported_note(job.result)
-    message = _MESSAGES[job.kind](job.result) if job.kind in _MESSAGES else ""
     if job.kind == "score":
+        message = depth_message(job.result)
         return job_html(job) + (note(message, "good") if message else "")
-    return note(message, "good") if message else job_html(job)
-
-
-def support_message(result: dict[str, Any]) -> str:
-    """The result of a support job, with its notes."""
-    message = (
-        f"{counted(result['computed'])} measured now, {result['untested']} without a phrase to "
-        "test. Sort the queue by 'empty phrases first'."
-    )
-    return " ".join([message, *(f"Note: {line}." for line in result["notes"])])
+    words = job.result.get("in_words") if job.kind in _ADVICE else None
+    if not words:
+        return job_html(job)
+    notes = [f"Note: {line}." for line in job.result.get("notes", ())]
+    return note(" ".join(filter(None, (words, _ADVICE[job.kind], *notes))), "good")
 
 
 def depth_message(result: dict[str, Any]) -> str:
@@ -162,44 +156,10 @@ def depth_message(result: dict[str, Any]) -> str:
     )
 
 
-def estimate_message(result: dict[str, Any]) -> str:
-    """The time, disk space and memory that scoring needs, as estimated by a job."""
-    copies = f" and {result['copies']:,} noisy copies" if result["copies"] else ""
-    corrected = result.get("suggestions", 0)
-    corrections = f", corrections of about {corrected:,} of them" if corrected else ""
-    if result.get("trajectories", ALL) != ALL:
-        corrections += f", whole trajectories for {result['whole']:,}, first steps for the others"
-    return (
-        f"About {duration(result['seconds'])} for {counted(result['pairs'])}{copies}{corrections}, "
-        f"{result['disk'] / 1e6:,.0f} MB of disk and {result['memory'] / 1e9:.1f} GB of memory, "
-        f"measured on {counted(result['measured'])}."
-    )
-
-
-def quality_message(result: dict[str, Any]) -> str:
-    """The image quality issues counted by a job."""
-    issues = ", ".join(
-        f"{count:,} {issue.replace('_', ' ')}" for issue, count in result["issues"].items() if count
-    )
-    unreadable = f" {result['unreadable']:,} cannot be read." if result["unreadable"] else ""
-    advice = " Filter the queue by “Picture is”." if issues else ""
-    return (
-        f"{counted(result['measured'], 'picture')} checked now. In the whole dataset: "
-        f"{issues or 'no issues'}.{unreadable}{advice}"
-    )
-
-
 def imported_note(imported: dict[str, Any]) -> Markup:
     """The result of an import, including what it decided automatically (encoding, ids)."""
-    changes = imported.get("changes") or {}
-    counts = ", ".join(f"{n:,} {kind}" for kind, n in changes.items() if any(changes.values()))
-    message = (
-        f"'{imported['name']}': {counted(imported['added'])} added, "
-        f"{imported['already_there']} already there, {counted(imported['problems'], 'row')} left "
-        "out."
-        + (" Find its errors next." if imported["added"] else "")
-        + (f" Compared with the last import: {counts}." if counts else "")
-    )
+    message = imported.get("in_words", f"'{imported['name']}' is imported.")
+    message += " Find its errors next." if imported["added"] else ""
     notes = [*imported["notes"], *_advice(imported)]
     if imported.get("asks_for_model"):
         notes.append(
@@ -220,9 +180,9 @@ def _advice(imported: dict[str, Any]) -> list[str]:
     return entries
 
 
-_MESSAGES = {
-    "support": support_message,
-    "estimate": estimate_message,
-    "score": depth_message,
-    "quality": quality_message,
+#: What to do next, by the kind of the job.
+_ADVICE = {
+    "support": "Sort the queue by 'empty phrases first'.",
+    "estimate": "",
+    "quality": "Filter the queue by “Picture is”.",
 }

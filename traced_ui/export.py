@@ -1,7 +1,6 @@
 """Export page: choose what to keep, see the counts, write."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -10,12 +9,13 @@ from markupsafe import Markup
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
-from backend.jobs.two_stage_selection import losses
+from backend.operations.export import ExportOptions
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, begin, job_html, table, unfollowed
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, explained, guarded, note
+from traced_ui.option_fields import field
 from traced_ui.templates import render
 
 
@@ -50,15 +50,17 @@ def build(
             counts = gr.HTML(elem_id="export-counts")
             format = gr.Dropdown(
                 [(export_format.label, name) for name, export_format in EXPORT_FORMATS.items()],
-                value="imagefolder", label="Format", elem_id="export-format",
+                value=ExportOptions.model_fields["format"].default, label="Format",
+                elem_id="export-format",
             )  # fmt: skip
-            out = gr.Textbox(
-                "", label="Output folder", placeholder=f"a new folder in {workspace.jobs.exports}",
-                elem_id="export-out",
+            out = field(
+                ExportOptions, "out", "Output folder", elem_id="export-out",
+                placeholder=f"a new folder in {workspace.jobs.exports}",
             )  # fmt: skip
-            overwrite = gr.Checkbox(
-                False, label="Replace an earlier export of mine there (other files are kept)"
-            )
+            overwrite = field(
+                ExportOptions, "overwrite",
+                "Replace an earlier export of mine there (other files are kept)",
+            )  # fmt: skip
             start = gr.Button("Export", variant="primary", elem_id="export-start")
             job_id = gr.State(None)
             status = gr.HTML(elem_id="export-status")
@@ -84,18 +86,17 @@ def _fields() -> tuple[Fields, gr.HTML]:
     fields["use_threshold"] = gr.Checkbox(
         False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
     )
-    fields["threshold"] = gr.Slider(
-        0, 1, 0.9, step=0.01, label="… above this chance of error", elem_id="threshold"
+    fields["threshold"] = field(
+        ExportChoice, "drop_above", "… above this chance of error", value=0.9, elem_id="threshold"
     )
-    fields["dropped"] = gr.Radio(["leave out", "tag"], value="leave out", label="Decided Remove")
-    fields["abstract"] = gr.Radio(
-        ["leave out", "tag", "keep"], value="leave out", label="Decided Vague"
-    )
-    fields["unsure"] = gr.Radio(["keep", "leave out"], value="keep", label="Decided Not sure")
-    fields["decided_only"] = gr.Checkbox(False, label="Only pairs with a verdict")
-    fields["captions"] = gr.Radio(
+    fields["dropped"] = field(ExportChoice, "dropped", "Decided Remove")
+    fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
+    fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
+    fields["decided_only"] = field(ExportChoice, "decided_only")
+    fields["captions"] = field(
+        ExportChoice, "captions", "Captions",
         [("as decided", "decided"), ("enriched where suggested", "enriched")],
-        value="decided", label="Captions", elem_id="export-captions",
+        elem_id="export-captions",
         info="Suggested enrichments have not been checked; the column caption_kind says "
              "which captions they are.",
     )  # fmt: skip
@@ -103,36 +104,34 @@ def _fields() -> tuple[Fields, gr.HTML]:
         fields["use_stages"] = gr.Checkbox(
             False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
         )
-        fields["align"] = gr.Slider(
-            0.05, 1, 0.7, step=0.01, label="Stage one: share of pairs to keep, by highest match",
+        fields["align"] = field(
+            TwoStage, "align", "Stage one: share of pairs to keep, by highest match",
             elem_id="stage-align",
         )  # fmt: skip
-        fields["keep"] = gr.Slider(
-            0.05, 1, 0.5, step=0.01, label="Stage two: share of all pairs to keep",
-            elem_id="stage-keep",
-        )  # fmt: skip
-        fields["by"] = gr.Radio(
+        fields["keep"] = field(
+            TwoStage, "keep", "Stage two: share of all pairs to keep", elem_id="stage-keep"
+        )
+        fields["by"] = field(
+            TwoStage, "by", "Stage two by",
             [("backed by the picture (mean)", "support"), ("weakest phrase", "worst"),
              ("match alone", "alignment"), ("specificity", "specificity"),
              ("sampled at random", "random")],
-            value="support", label="Stage two by",
             info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
                  "counted; empty is not wrong.",
         )  # fmt: skip
-        fields["least"] = gr.Slider(
-            0, 5, 0, step=1, label="Captions with fewer tested phrases go last",
+        fields["least"] = field(
+            TwoStage, "least_phrases", "Captions with fewer tested phrases go last",
+            step=1, maximum=5,
             info="2 keeps generic captions of a single noun from being preferred.",
             elem_id="stage-least",
         )  # fmt: skip
-        fields["tag"] = gr.Checkbox(
-            False, label="Leave nothing out: write selected or left as a tag"
-        )
+        fields["tag"] = field(TwoStage, "tag", "Leave nothing out: write selected or left as a tag")
         selection = gr.HTML(elem_id="stage-links")
     fields["view"] = gr.Dropdown([], value=None, label="Only a saved view", elem_id="export-view")
-    fields["queue"] = gr.Textbox(
-        label="Only a queue", placeholder="split=train&p_error_to=0.5&review=all",
+    fields["queue"] = field(
+        ExportOptions, "queue", "Only a queue", elem_id="export-queue",
+        placeholder="split=train&p_error_to=0.5&review=all",
         info="The part of its address after the ?. Without review=…: unreviewed pairs.",
-        elem_id="export-queue",
     )  # fmt: skip
     return Fields(**fields), selection
 
@@ -153,7 +152,7 @@ class ExportPage:
             only = visible_workspace.review.select_pairs(
                 dataset_id, **pairs_of(fields.view, fields.queue)
             )
-            choice = replace(self._choice(dataset_id, fields), only=only)
+            choice = self._choice(dataset_id, fields).model_copy(update={"only": only})
             return counts_html(visible_workspace.jobs.export_counts(dataset_id, choice))
         except Exception as error:
             return note(explained(error), "error")
@@ -210,19 +209,21 @@ class ExportPage:
     def _choice(self, dataset_id: int, fields: Fields) -> ExportChoice:
         two_stage = None
         if fields.use_stages:
-            split = self.workspace.review.split_for(dataset_id, None)
-            two_stage = TwoStage(
-                float(fields.align), float(fields.keep), str(fields.by), int(fields.least), split,
-                bool(fields.tag),
-            )  # fmt: skip
-        return ExportChoice(
-            drop_above=float(fields.threshold) if fields.use_threshold else None,
-            abstract=fields.abstract,
-            dropped=fields.dropped,
-            unsure=fields.unsure,
-            decided_only=bool(fields.decided_only),
-            captions=str(fields.captions),
-            two_stage=two_stage,
+            two_stage = {
+                "align": fields.align, "keep": fields.keep, "by": fields.by,
+                "least_phrases": fields.least, "tag": fields.tag,
+                "split": self.workspace.review.split_for(dataset_id, None),
+            }  # fmt: skip
+        return ExportChoice.parsed(
+            {
+                "drop_above": fields.threshold if fields.use_threshold else None,
+                "abstract": fields.abstract,
+                "dropped": fields.dropped,
+                "unsure": fields.unsure,
+                "decided_only": fields.decided_only,
+                "captions": fields.captions,
+                "two_stage": two_stage,
+            }
         )
 
 
@@ -233,7 +234,7 @@ def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
         (f"see what would be left out: {words}", fields) for words, fields in report.goes.items()
     ]
     lines = [f"{report.kept} of {report.taking_part} undecided pairs are kept."]
-    lines += losses(report)
+    lines += report.losses_in_words()
     lines += [f"Note: {line}." for line in report.notes]
     addresses = [(f"?dataset={dataset_id}&{as_query(fields)}", words) for words, fields in queues]
     return render("export/selection.html", queues=addresses, lines=lines)

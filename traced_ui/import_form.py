@@ -20,12 +20,6 @@ from backend.datasets.read_options import (
 )
 from backend.errors import SettingsError
 
-#: Characters that are hard to type or to see, as people call them.
-_DELIMITERS = {
-    "tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|",
-    "space": " ",
-}  # fmt: skip
-
 
 def element(name: str) -> str:
     """The id of a field on the page, which `uploads.js` reads.
@@ -46,7 +40,6 @@ def import_options(form: Mapping[str, object]) -> dict[str, Any]:
         if problem := text_problem(text):
             raise SettingsError(f"“{LABELS[name]}” cannot be used: {problem}.")
     options: dict[str, Any] = {name: text or None for name, text in texts.items()}
-    options["delimiter"] = _DELIMITERS.get(texts["delimiter"].lower(), options["delimiter"])
     if form.get(NO_IDS):
         if texts["id_column"]:
             raise SettingsError(

@@ -9,15 +9,15 @@ from typing import Any
 
 import gradio as gr
 
-from backend.engine.duplicate_groups import HIGHEST, LOWEST
-from backend.engine.specificity.picture_bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
+from backend.operations.near_duplicates import DuplicatesOptions
 from backend.review.near_duplicates import groups_of
 from backend.review.views import DuplicatesView, KeptView
 from backend.workspace import Workspace
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explained, note
+from traced_ui.option_fields import field
 from traced_ui.review_page import LISTED
 from traced_ui.templates import counted, part, render
 
@@ -34,8 +34,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         show = gr.Radio(
             list(SHOWS), value=UNDECIDED_GROUPS, label="Show", elem_id="duplicates-show"
         )
-        threshold = gr.Number(
-            NEAR_DUPLICATE, label="Minimum similarity (cosine)", minimum=LOWEST, maximum=HIGHEST,
+        threshold = field(
+            DuplicatesOptions, "threshold", "Minimum similarity (cosine)", component=gr.Number,
             step=0.005, elem_id="duplicates-threshold", min_width=170, scale=0,
         )  # fmt: skip
         start = gr.Button(

@@ -5,7 +5,7 @@ they do. A curator in a team is not the administrator, and must not choose what 
 writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,14 +63,16 @@ class Folders:
                 )
         return resolved
 
-    def checked(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The paths among a background job's arguments, checked and absolute. Raises UnsafePath."""
+    def checked(self, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The paths among an operation's options, checked and absolute. An export without a folder
+        gets one of its own. Raises UnsafePath."""
         checked: dict[str, Any] = {}
+        stages = arguments.get("stages")
         if kind == "export":
-            out = str(arguments["out"])
+            out, stages = str(arguments["out"]), arguments["choice"].two_stage
             if is_address(out):
                 self._check_address("export", out, self.export_addresses or self.exports)
-            else:
+            elif out:
                 resolved = typed_path(out)
                 if not any(folder in resolved.parents for folder in self.exports):
                     raise self._refusal("export", out, self.exports)
@@ -85,6 +87,8 @@ class Folders:
                 checked["path"] = str(self.check_import(arguments["path"]))
             if arguments.get("image_root"):
                 checked["image_root"] = str(self.check_import(arguments["image_root"]))
+        if stages is not None and stages.scores:
+            self.check_import(stages.scores)
         return checked
 
     def _check_address(self, what: str, address: str, places: Sequence[Path | str]) -> None:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from backend.cli.options import AS_JSON, DATABASE
-from backend.cli.output import emit, open_workspace, reported, results
+from backend.cli.commands import as_command
+from backend.cli.output import emit, open_workspace, results
+from backend.operations.common_options import AsJson, Database
 from backend.settings import load_settings
 
 curators = typer.Typer(
@@ -25,61 +26,59 @@ ROLE = Annotated[
 
 
 @curators.command("add")
-def add_curator(name: NAME, role: ROLE = "curator", db: DATABASE = None) -> None:
+@as_command
+def add_curator(name: NAME, role: ROLE = "curator", db: Database = None) -> None:
     """Add an account."""
     from backend.jobs import scored_demo
 
-    with reported(False):
-        settings = load_settings({"database": db})
-        scored_demo.unpack(
-            settings
-        )  # `serve` finds a database with the account in it: not its first
-        workspace = open_workspace(settings)
-        account = workspace.accounts.add(name, _password(), role)
-        results.print(f"{escape(account.name)} may log in ({account.role}).")
+    settings = load_settings({"database": db})
+    scored_demo.unpack(settings)  # `serve` finds a database with the account in it: not its first
+    workspace = open_workspace(settings)
+    account = workspace.accounts.add(name, _password(), role)
+    results.print(f"{escape(account.name)} may log in ({account.role}).")
 
 
 @curators.command("list")
-def list_curators(db: DATABASE = None, as_json: AS_JSON = False) -> None:
+@as_command
+def list_curators(db: Database = None, as_json: AsJson = False) -> None:
     """All accounts."""
-    with reported(as_json):
-        accounts = open_workspace(load_settings({"database": db})).accounts.accounts()
-        listing = "\n".join(
-            f"{a.name}  {a.role}{'' if a.active else '  (may not log in)'}" for a in accounts
-        )
-        emit({"accounts": accounts}, as_json, listing or "There are no accounts.")
+    accounts = open_workspace(load_settings({"database": db})).accounts.accounts()
+    listing = "\n".join(
+        f"{a.name}  {a.role}{'' if a.active else '  (may not log in)'}" for a in accounts
+    )
+    emit({"accounts": accounts}, as_json, listing or "There are no accounts.")
 
 
 @curators.command("password")
-def change_password(name: NAME, db: DATABASE = None) -> None:
+@as_command
+def change_password(name: NAME, db: Database = None) -> None:
     """Give an account a new password. All its browsers have to log in again."""
-    with reported(False):
-        open_workspace(load_settings({"database": db})).accounts.change(name, password=_password())
-        results.print(f"{escape(name)} has a new password.")
+    open_workspace(load_settings({"database": db})).accounts.change(name, password=_password())
+    results.print(f"{escape(name)} has a new password.")
 
 
 @curators.command("role")
-def change_role(name: NAME, role: ROLE, db: DATABASE = None) -> None:
+@as_command
+def change_role(name: NAME, role: ROLE, db: Database = None) -> None:
     """Make an account a curator or an adjudicator."""
-    with reported(False):
-        open_workspace(load_settings({"database": db})).accounts.change(name, role=role)
-        results.print(f"{escape(name)} is {escape(role)} now.")
+    open_workspace(load_settings({"database": db})).accounts.change(name, role=role)
+    results.print(f"{escape(name)} is {escape(role)} now.")
 
 
 @curators.command("remove")
-def remove_curator(name: NAME, db: DATABASE = None) -> None:
+@as_command
+def remove_curator(name: NAME, db: Database = None) -> None:
     """Close an account; its verdicts stay. `restore` opens it again."""
-    with reported(False):
-        open_workspace(load_settings({"database": db})).accounts.change(name, active=False)
-        results.print(f"{escape(name)} can no longer log in.")
+    open_workspace(load_settings({"database": db})).accounts.change(name, active=False)
+    results.print(f"{escape(name)} can no longer log in.")
 
 
 @curators.command("restore")
-def restore_curator(name: NAME, db: DATABASE = None) -> None:
+@as_command
+def restore_curator(name: NAME, db: Database = None) -> None:
     """Open a closed account again."""
-    with reported(False):
-        open_workspace(load_settings({"database": db})).accounts.change(name, active=True)
-        results.print(f"{escape(name)} may log in again.")
+    open_workspace(load_settings({"database": db})).accounts.change(name, active=True)
+    results.print(f"{escape(name)} may log in again.")
 
 
 def _password() -> str:
@@ -95,42 +94,42 @@ keys = typer.Typer(
 
 
 @keys.command("add")
+@as_command
 def add_key(
     name: Annotated[str, typer.Argument(help="The account for which the program acts.")],
     label: Annotated[str, typer.Argument(help="What the key is for, such as 'nightly report'.")],
     scope: Annotated[
         str, typer.Option(help="read, or review: also write, as the account may.")
     ] = "read",
-    db: DATABASE = None,
+    db: Database = None,
 ) -> None:
     """Print a new key. It is shown only now; the database keeps a digest."""
-    with reported(False):
-        workspace = open_workspace(load_settings({"database": db}))
-        results.print(escape(workspace.accounts.keys.add(name, label, scope)[1]), soft_wrap=True)
+    workspace = open_workspace(load_settings({"database": db}))
+    results.print(escape(workspace.accounts.keys.add(name, label, scope)[1]), soft_wrap=True)
 
 
 @keys.command("list")
+@as_command
 def list_keys(
     name: Annotated[str | None, typer.Argument(help="Only of this account.")] = None,
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
+    db: Database = None,
+    as_json: AsJson = False,
 ) -> None:
     """The keys of all accounts, or of one: id, account, label, scope and day."""
-    with reported(as_json):
-        rows = open_workspace(load_settings({"database": db})).accounts.keys.of(name)
-        lines = (
-            f"{key.id}  {key.name}  {key.label}  {'review' if key.may_review else 'read'}  "
-            f"{key.created_at:%Y-%m-%d}"
-            for key in rows
-        )
-        emit({"keys": rows}, as_json, "\n".join(lines) or "There are no keys.")
+    rows = open_workspace(load_settings({"database": db})).accounts.keys.of(name)
+    lines = (
+        f"{key.id}  {key.name}  {key.label}  {'review' if key.may_review else 'read'}  "
+        f"{key.created_at:%Y-%m-%d}"
+        for key in rows
+    )
+    emit({"keys": rows}, as_json, "\n".join(lines) or "There are no keys.")
 
 
 @keys.command("revoke")
+@as_command
 def revoke_key(
-    key: Annotated[int, typer.Argument(help="Its id, as in the list.")], db: DATABASE = None
+    key: Annotated[int, typer.Argument(help="Its id, as in the list.")], db: Database = None
 ) -> None:
     """End a key at once."""
-    with reported(False):
-        open_workspace(load_settings({"database": db})).accounts.keys.revoke(key)
-        results.print(f"Key {key} is revoked.")
+    open_workspace(load_settings({"database": db})).accounts.keys.revoke(key)
+    results.print(f"Key {key} is revoked.")

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from pydantic import Field
 
-from backend.cli.options import AS_JSON, DATABASE, one_queue
-from backend.cli.output import emit, one_line, open_dataset, progress, reported
+from backend.cli.output import emit, one_line, open_dataset, progress
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
+from backend.operations.common_options import Author, Common
+from backend.options import ARGUMENT, Options
 
 if TYPE_CHECKING:
     from backend.review.views import EditView
@@ -16,78 +17,72 @@ if TYPE_CHECKING:
 _MOST_SECONDS = 3600.0
 
 
-def edit(
-    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
-    find: Annotated[str, typer.Option(help="Text to replace wherever it occurs.")] = "",
-    replace: Annotated[str, typer.Option(help="The replacement. Default: nothing.")] = "",
-    regex: Annotated[
-        bool, typer.Option("--regex", help="--find is a regular expression; --replace may name its "
-                           "groups: \\1.")
-    ] = False,
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", help="Ignore case.")] = False,
-    prefix: Annotated[
-        str, typer.Option(help="Added to the start of each caption that does not begin with it "
-                               "yet.")
-    ] = "",
-    suffix: Annotated[
-        str, typer.Option(help="Added to the end of each caption that does not end with it yet.")
-    ] = "",
-    remove_vague: Annotated[
-        bool, typer.Option("--remove-vague", help="Take out sentences and tags that describe "
-                           "nothing visible, of scored captions that have others.")
-    ] = False,
-    queue: Annotated[
-        str, typer.Option(help="Only these pairs, as in a queue's address after the ?: "
-                          "'text=colour&review=all'. Default: the whole dataset.")
-    ] = "",
-    view: Annotated[str | None, typer.Option(help="Only the pairs of a saved view.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count the changes and show the first; change "
-                                             "nothing.")
-    ] = False,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Undo your latest edit of the dataset instead.")
-    ] = False,
-    author: Annotated[str | None, typer.Option(help="Name recorded with the edit.")] = None,
-    db: DATABASE = None,
-    as_json: AS_JSON = False,
-) -> None:  # fmt: skip
+class EditCommand(Options):
     """Edit many captions at once: find and replace, a prefix or a suffix, no vague sentences.
 
     An edit is not a verdict: undecided pairs stay undecided, and verdicts are kept. The source
     files are never modified; exports contain the new text. All changes are one step: undo them
     with --undo, or by pressing Z on the page.
     """
+
+    dataset: Annotated[str, ARGUMENT]
+    """Name in the database."""
+    find: str = ""
+    """Text to replace wherever it occurs."""
+    replace: str = ""
+    """The replacement. Default: nothing."""
+    regex: bool = Field(
+        False, description="--find is a regular expression; --replace may name its groups: \\1."
+    )
+    ignore_case: bool = False
+    """Ignore case."""
+    prefix: str = ""
+    """Added to the start of each caption that does not begin with it yet."""
+    suffix: str = ""
+    """Added to the end of each caption that does not end with it yet."""
+    remove_vague: bool = False
+    """Take out sentences and tags that describe nothing visible, of scored captions that have
+    others."""
+    queue: str = ""
+    """Only these pairs, as in a queue's address after the ?: 'text=colour&review=all'. Default: the
+    whole dataset."""
+    view: str | None = None
+    """Only the pairs of a saved view."""
+    dry_run: bool = False
+    """Count the changes and show the first; change nothing."""
+    undo: bool = False
+    """Undo your latest edit of the dataset instead."""
+    author: Author = None
+
+
+def edit(options: EditCommand, common: Common) -> None:
+    from backend.engine.bulk_edit import BulkEdit
     from backend.review.verdicts import edit_captions
 
-    with reported(as_json):
-        from backend.engine.bulk_edit import BulkEdit
-
-        one_queue(queue, view)
-        workspace, dataset_id = open_dataset(dataset, database=db, author=author)
-        if undo:
-            undone_edit = workspace.review.undo_edit(dataset_id)
-            if undone_edit is None:
-                raise SettingsError("There is no edit to undo.")
-            emit(
-                undone_edit,
-                as_json,
-                f"Undone: the edit of {count_of(undone_edit.together, 'caption')}.",
-            )
-            return
-        fields = workspace.review.queue_fields(dataset_id, queue, view)
-        everything = {"review": "all", "order": "position"}
-        change = BulkEdit(find, replace, regex, ignore_case, prefix, suffix, remove_vague)
-        with progress("Editing") as update:
-            done = edit_captions(
-                workspace.store,
-                workspace.review.filter_of(dataset_id, fields or everything),
-                change,
-                None if dry_run else workspace.settings.author,
-                progress=update,
-                seconds=_MOST_SECONDS,
-            )
-        emit(done, as_json, summary(done, dry_run))
+    workspace, dataset_id = open_dataset(options.dataset, **common.settings(), **options.settings())
+    if options.undo:
+        undone = workspace.review.undo_edit(dataset_id)
+        if undone is None:
+            raise SettingsError("There is no edit to undo.")
+        words = f"Undone: the edit of {count_of(undone.together, 'caption')}."
+        emit(undone, common.as_json, words)
+        return
+    everything = {"review": "all", "order": "position"}
+    fields = workspace.review.queue_fields(dataset_id, options.queue, options.view) or everything
+    change = BulkEdit(
+        options.find, options.replace, options.regex, options.ignore_case, options.prefix,
+        options.suffix, options.remove_vague,
+    )  # fmt: skip
+    with progress("Editing") as update:
+        done = edit_captions(
+            workspace.store,
+            workspace.review.filter_of(dataset_id, fields),
+            change,
+            None if options.dry_run else workspace.settings.author,
+            progress=update,
+            seconds=_MOST_SECONDS,
+        )
+    emit(done, common.as_json, summary(done, options.dry_run))
 
 
 def summary(done: "EditView", dry_run: bool) -> str:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from backend.cli.options import AS_JSON, DATABASE, DEVICE, PRECISION
-from backend.cli.output import emit, open_workspace, progress, reported, results
+from backend.cli.commands import as_command
+from backend.cli.output import emit, open_workspace, progress, results
+from backend.operations.common_options import AsJson, Database, Device, Precision
+from backend.operations.model_files import DOWNLOAD, PROBE, ModelName
 from backend.progress import duration
 from backend.settings import load_settings
 
@@ -19,79 +21,73 @@ models = typer.Typer(
     help="The models to score with: list, download, remove, probe, default.",
     no_args_is_help=True,
 )
-MODEL = Annotated[
-    str,
-    typer.Argument(help="A preset (fast, balanced, large, thorough, multilingual, vlm, "
-                        "embedded), a hub name, a directory, or "
-                        "open_clip:ARCHITECTURE@PRETRAINED."),
-]  # fmt: skip
 
 
 @models.command("list")
-def list_models(db: DATABASE = None, as_json: AS_JSON = False) -> None:
+@as_command
+def list_models(db: Database = None, as_json: AsJson = False) -> None:
     """The presets and your own: what each is good for, its size, and its time on this machine."""
-    with reported(as_json):
-        views = open_workspace(load_settings({"database": db})).models.listed()
-        lines = (line for view in views for line in described(view))
-        emit({"models": views}, as_json, "\n".join(lines))
+    views = open_workspace(load_settings({"database": db})).models.listed()
+    lines = (line for view in views for line in described(view))
+    emit({"models": views}, as_json, "\n".join(lines))
 
 
 @models.command("download")
-def download(model: MODEL, db: DATABASE = None, as_json: AS_JSON = False) -> None:
+@as_command
+def download(model: ModelName, db: Database = None, as_json: AsJson = False) -> None:
     """Get a model from the hub: the pinned revision, checked. An interrupted download resumes."""
-    with reported(as_json):
-        workspace = open_workspace(load_settings({"database": db}))
-        with progress("Downloading") as update:
-            report = workspace.models.download(model, update)
-        got = ", ".join(f"{name} at {commit[:12]}" for name, commit in report.models)
-        emit(report, as_json, f"{size(report.downloaded)} downloaded. On this machine now: {got}.")
+    workspace = open_workspace(load_settings({"database": db}))
+    with progress(DOWNLOAD.title) as update:
+        report = workspace.models.download(model, update)
+    got = ", ".join(f"{name} at {commit[:12]}" for name, commit in report.models)
+    emit(report, as_json, f"{size(report.downloaded)} downloaded. On this machine now: {got}.")
 
 
 @models.command("remove")
-def remove(model: MODEL, db: DATABASE = None) -> None:
+@as_command
+def remove(model: ModelName, db: Database = None) -> None:
     """Delete a downloaded model from this machine."""
-    with reported(False):
-        removal = open_workspace(load_settings({"database": db})).models.remove(model)
-        results.print(f"'{escape(model)}' is removed; {size(removal.freed)} freed.")
-        if removal.was_default:
-            results.print("It was the default, which is 'embedded' now.")
+    removal = open_workspace(load_settings({"database": db})).models.remove(model)
+    results.print(f"'{escape(model)}' is removed; {size(removal.freed)} freed.")
+    if removal.was_default:
+        results.print("It was the default, which is 'embedded' now.")
 
 
 @models.command("probe")
+@as_command
 def probe(
-    model: MODEL,
-    db: DATABASE = None,
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    as_json: AS_JSON = False,
+    model: ModelName,
+    db: Database = None,
+    device: Device = None,
+    precision: Precision = None,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how long this machine takes with a model: it scores 20 pairs of the demo."""
-    with reported(as_json):
-        settings = load_settings({"database": db, "device": device, "precision": precision})
-        workspace = open_workspace(settings)
-        with progress("Measuring") as update:
-            measured = workspace.models.probe(model, update)
-        emit(
-            measured, as_json,
-            f"'{measured.model}' takes {duration(measured.seconds)} for a thousand pairs on "
-            f"{measured.device} ({measured.precision}), after {measured.load_seconds:.0f} s of "
-            f"loading, and {size(measured.memory)} of memory.",
-        )  # fmt: skip
+    settings = load_settings({"database": db, "device": device, "precision": precision})
+    workspace = open_workspace(settings)
+    with progress(PROBE.title) as update:
+        measured = workspace.models.probe(model, update)
+    emit(
+        measured, as_json,
+        f"'{measured.model}' takes {duration(measured.seconds)} for a thousand pairs on "
+        f"{measured.device} ({measured.precision}), after {measured.load_seconds:.0f} s of "
+        f"loading, and {size(measured.memory)} of memory.",
+    )  # fmt: skip
 
 
 @models.command("default")
+@as_command
 def default(
     model: Annotated[
         str | None, typer.Argument(help="The model for datasets that have none yet.")
     ] = None,
-    db: DATABASE = None,
+    db: Database = None,
 ) -> None:
     """Show or set the model that datasets without one of their own are scored with."""
-    with reported(False):
-        workspace = open_workspace(load_settings({"database": db}))
-        if model is not None:
-            workspace.models.set_default(model)
-        results.print(escape(workspace.models.default()))
+    workspace = open_workspace(load_settings({"database": db}))
+    if model is not None:
+        workspace.models.set_default(model)
+    results.print(escape(workspace.models.default()))
 
 
 def described(view: "ModelView") -> Sequence[str]:

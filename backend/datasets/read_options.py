@@ -2,12 +2,15 @@
 state about an import (options of the command line, which are fields of the page Add data)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import unquote
+
+from pydantic import AfterValidator
 
 from backend.datasets.cells import shown
 from backend.errors import DatasetFormatError
+from backend.options import Options
 
 #: Pictures. Formats of single icons and of design programs are left out: in a folder of photographs
 #: they stand beside pictures and are none.
@@ -130,29 +133,51 @@ def where_to_state(field: str, value: str = "") -> dict[str, str]:
 CAPTIONS_FROM = ("metadata",)
 
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """Columns, encoding and delimiter that are None are detected; `id_column` "" means none.
+#: Characters that are hard to type or to see, as people call them.
+_DELIMITERS = {
+    "tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|",
+    "space": " ",
+}  # fmt: skip
 
-    `image_root`: the folder that no image path may leave, by default the source's own. `subset`:
-    the configuration of a Hub dataset with several. `caption_from` "metadata": captions are
-    embedded in the images. `captions_per_line`: each line of a caption file is a caption.
-    `language`: of captions in several languages, by its code. `uncaptioned`: pictures without a
-    caption are read too, with an empty one.
+
+def as_delimiter(text: str | None) -> str | None:
     """
+    >>> as_delimiter("Tab"), as_delimiter(";"), as_delimiter(None)
+    ('\\t', ';', None)
+    """
+    return text and _DELIMITERS.get(text.lower(), text)
+
+
+class ReadOptions(Options):
+    """How a source is read. What is None is detected."""
 
     image_column: str | None = None
+    """Column with the image paths. Default: detected by name."""
     caption_column: str | None = None
+    """Column with the captions. Default: detected by name."""
     id_column: str | None = None
+    """Column with your own ids. Default: detected by name."""
     split_column: str | None = None
+    """Column with train/validation/test. Default: detected by name."""
     image_root: str | Path | None = None
+    """Folder that image paths are relative to. Default: the file's own folder."""
     encoding: str | None = None
-    delimiter: str | None = None
+    """Encoding of CSV, TSV, JSON and JSONL, and of captions in tars or beside images, such as
+    cp1252. Default: UTF-8, or another if it is detected beyond doubt."""
+    delimiter: Annotated[str | None, AfterValidator(as_delimiter)] = None
+    """Delimiter of the CSV file. Default: detected from the header."""
     subset: str | None = None
+    """Which subset (configuration) of a hub dataset whose README.md lists several."""
     caption_from: str | None = None
+    """metadata: captions are embedded in the images (XMP, IPTC, EXIF, PNG text)."""
     captions_per_line: bool = False
-    language: str | None = None
+    """Each line of a .txt beside an image, or in a tar, is a caption. Default: the whole text is
+    one."""
     uncaptioned: bool = False
+    """Also take pictures without a caption. Scoring suggests one for each; it is exported once
+    somebody accepts it."""
+    language: str | None = None
+    """Which captions to take where there are several languages, such as en."""
 
     def check(self) -> None:
         """Raise DatasetFormatError for a delimiter or a caption source that cannot be."""

@@ -10,13 +10,14 @@ from backend.engine.embeddings import MEANING_WIDTH
 from backend.jobs.dataset_models import depth_for, division_for
 from backend.jobs.detect import Copies
 from backend.jobs.known_pictures import check_pictures, prepare_scorer
+from backend.jobs.reports import count_of
 from backend.jobs.score_dataset import run_key, seconds_of, stages_of
 from backend.jobs.stage import PAIRS, Sample, Scoring, pairs_to_measure
 from backend.jobs.suggest import Corrections
 from backend.jobs.trajectory_stages import Completion, Trajectories, Whole
 from backend.jobs.workers import Devices, Workers, decided
 from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
+from backend.progress import Progress, duration, no_progress
 from backend.store import Store
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
@@ -60,6 +61,30 @@ class Estimate:
             + self.texts_seconds + self.training_seconds + self.suggestions_seconds
             + self.whole_seconds
         )  # fmt: skip
+
+    def in_words(self) -> str:
+        """The remaining work and what each part of it takes."""
+        by = f" ({self.processes} processes)" if self.processes > 1 else ""
+        parts = [f"trajectories {duration(self.trajectories_seconds)}"]
+        if self.whole:
+            whole = f"whole ones of {self.whole:,} pairs ({self.trajectories})"
+            parts.append(f"{whole} {duration(self.whole_seconds)}")
+        if self.copies:
+            copies = f"{self.copies:,} noisy copies for the first detector"
+            parts.append(f"{copies} {duration(self.copies_seconds)}")
+        if self.training_seconds:
+            parts.append(f"its training {duration(self.training_seconds)}")
+        if self.captioner_seconds:
+            parts.append(f"what the captioner expects {duration(self.captioner_seconds)}")
+        parts.append(f"texts {duration(self.texts_seconds)}")
+        if self.suggestions:
+            wrong = f"corrections of about {self.suggestions:,} pairs that look wrong"
+            parts.append(f"{wrong} {duration(self.suggestions_seconds)}")
+        return (
+            f"About {duration(self.seconds)} for {count_of(self.pairs, 'pair')} on "
+            f"{self.device}{by}, measured on {self.measured}: {', '.join(parts)}. "
+            f"{self.disk / 1e6:,.0f} MB of disk, {self.memory / 1e9:.1f} GB of memory."
+        )
 
 
 def estimate(

@@ -22,7 +22,7 @@ from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
-from backend.jobs.two_stage_selection import check_two_stage, choose
+from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
@@ -38,13 +38,6 @@ from db.queries import suggestions as suggestion_queries
 from db.queries.dataset_queries import ProblemRow
 from db.queries.pairs import PairRow
 
-_ALLOWED = {
-    "abstract": ("leave out", "tag", "keep"),
-    "dropped": ("leave out", "tag"),
-    "unsure": ("keep", "leave out"),
-    "generic": ("tag", "leave out"),
-    "captions": ("decided", "enriched"),
-}
 _DECISIONS = pa.schema(
     [("shard", pa.string()), ("id", pa.string()), ("keep", pa.bool_()), ("caption", pa.string())]
 )
@@ -78,24 +71,6 @@ class ExportDecision:
     kind: str = "human"
     tags: tuple[str, ...] = ()
     left_out_because: str = ""
-
-
-def check_choice(choice: ExportChoice) -> None:
-    """Raise SettingsError for an unknown choice, listing the valid ones."""
-    for name, allowed in _ALLOWED.items():
-        if getattr(choice, name) not in allowed:
-            raise SettingsError(
-                f"'{getattr(choice, name)}' is not a choice for {name}; use one of: "
-                + ", ".join(allowed) + "."
-            )  # fmt: skip
-    if choice.drop_above is not None and not 0 <= choice.drop_above <= 1:
-        raise SettingsError(f"The threshold {choice.drop_above} is not between 0 and 1.")
-    if choice.two_stage is not None:
-        check_two_stage(choice.two_stage)
-    if choice.specificity_below is not None and not choice.specificity_below <= 0:
-        raise SettingsError(
-            f"Specificity is a log-probability, at most 0, not {choice.specificity_below:g}."
-        )
 
 
 def decide_export(
@@ -208,7 +183,6 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     """A preview of an export; writes nothing, and opens no picture."""
-    check_choice(choice)
     tally = _Tally()
     for pair, decided in _decisions(store, dataset_id, choice):
         tally.add(pair.judgement, decided)
@@ -232,7 +206,6 @@ def remaining(
 def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Path) -> int:
     """Write what an export would do with each pair to a table (.parquet, .csv, .jsonl), for
     `select_shards`; returns the number of rows. The shard of a pair is the file that it is from."""
-    check_choice(choice)
     rows = (
         {
             "shard": pair.source_file,

@@ -138,7 +138,7 @@ class _Copies:
             dataset = hub_datasets.HubName.parse(str(path))
             if dataset.subset is None:
                 dataset = replace(dataset, subset=options.subset)
-            options = replace(options, subset=dataset.subset)
+            options = options.model_copy(update={"subset": dataset.subset})
             self._progress(0, 0, f"Fetching {dataset}")
             self._add(hub_download.folder_for(dataset, self._fetched))
             copy = hub_download.fetch(dataset, self._fetched, limit, self._progress, anonymous)

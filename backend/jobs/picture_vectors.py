@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.duplicate_groups import HIGHEST, LOWEST, near_duplicates
+from backend.engine.duplicate_groups import near_duplicates
 from backend.engine.picture_map import layout
 from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
-from backend.errors import SettingsError
 from backend.jobs.reports import DuplicatesReport, MapReport
 from backend.jobs.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
@@ -100,12 +99,8 @@ def find_near_duplicates(
     threshold: float = NEAR_DUPLICATE,
 ) -> DuplicatesReport:
     """Group the near-duplicate pictures of a dataset; replaces the previous groups. `threshold`:
-    the minimum cosine with a group's first picture. Raises SettingsError if the threshold is
-    invalid or if there are no vectors yet."""
-    if not LOWEST <= threshold <= HIGHEST:
-        raise SettingsError(
-            f"The near-duplicate threshold must be {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."
-        )
+    the minimum cosine with a group's first picture. Raises SettingsError if there are no vectors
+    yet."""
     pictures = pictures_of(store, engine, dataset_id)
     total = len(pictures.pairs)
 

@@ -1,11 +1,16 @@
-"""Arguments and reports of jobs: plain frozen dataclasses."""
+"""Options that several jobs read, and the reports of jobs: plain frozen records."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field
+
+from backend.engine.trajectories.depth import ALL
 from backend.errors import UnknownPictures
+from backend.learning_texts import learnt_in_words
+from backend.options import NOT_TYPED, CommandLine, Options, switch
 from backend.progress import Step
 
 if TYPE_CHECKING:  # `--help` needs no database
@@ -32,6 +37,14 @@ class SourceChanges:
     gone: int = 0
     same: int = 0
 
+    def in_words(self) -> str:
+        """ "" if there was nothing to compare with."""
+        counts = asdict(self)
+        if not any(counts.values()):
+            return ""
+        by_kind = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
+        return f"Compared with the last import: {by_kind}."
+
 
 @dataclass(frozen=True)
 class ImportReport:
@@ -54,6 +67,13 @@ class ImportReport:
     replaced: int = 0
     unproved: int = 0
 
+    def in_words(self) -> str:
+        text = (
+            f"Dataset '{self.name}': {count_of(self.added, 'pair')} added, {self.already_there} "
+            f"there already, {count_of(self.problems, 'row')} left out."
+        )
+        return f"{text} {self.changes.in_words()}".rstrip()
+
 
 @dataclass(frozen=True)
 class ShardsReport:
@@ -67,6 +87,14 @@ class ShardsReport:
     failed: tuple[str, ...]
     out: str
     learnt: str = ""  #: what their detector has learnt from verdicts, in words
+
+    def in_words(self) -> str:
+        lines = [
+            f"{self.scored_now} of {self.shards} shards scored now; {count_of(self.pairs, 'pair')} "
+            f"in {self.out}, {self.left_out} left out.",
+            *(f"Left out: {failure}" for failure in self.failed),
+        ]
+        return "\n".join(lines)
 
 
 #: The kind of run that records a draw. Its parameter `pairs`: of how many; what a random draw shows
@@ -87,6 +115,12 @@ class DrawReport:
     problems: int
     first_problems: "tuple[ProblemRow, ...]" = ()
 
+    def in_words(self) -> str:
+        return (
+            f"Dataset '{self.name}': {self.added} of {self.pairs:,} pairs added with their scores, "
+            f"{self.already_there} were there already, {self.problems} left out."
+        )
+
 
 @dataclass(frozen=True)
 class ShardSelection:
@@ -103,6 +137,13 @@ class ShardSelection:
     decisions: int
     out: str
     level_note: str = ""  #: why the threshold cannot be trusted; "" if it can, or without one
+
+    def in_words(self) -> str:
+        return (
+            f"{self.written_now} of {self.shards} shards written to {self.out} now: {self.kept:,} "
+            f"pairs stay ({self.corrected:,} corrected), {self.left_out:,} are left out; "
+            f"{self.decided:,} of {self.decisions:,} decisions used."
+        )
 
 
 @dataclass(frozen=True)
@@ -130,6 +171,12 @@ class Relocation:
     checked: int
     missing: int
 
+    def in_words(self) -> str:
+        return (
+            f"'{self.name}' is in {self.root} now: {self.checked - self.missing} of {self.checked} "
+            "pictures checked are there."
+        )
+
 
 @dataclass(frozen=True)
 class ScoreReport:
@@ -153,6 +200,23 @@ class ScoreReport:
     completed: int = 0
     first_unreadable: "tuple[ProblemRow, ...]" = ()
 
+    def in_words(self) -> str:
+        unknown = ""
+        if self.unknown:
+            unknown = f"{self.unknown} left out whose pictures the model does not know (--anyway), "
+        text = (
+            f"{count_of(self.scored, 'pair')} scored, {self.skipped} already had scores, "
+            f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
+            f"{count_of(self.truncated, 'caption')} truncated by the model; {self.seconds:.0f} s."
+        )
+        if self.trajectories == ALL:
+            return text
+        return (
+            f"{text}\nTrajectories: {self.trajectories}. Every pair has its first step, which the "
+            f"ranking needs; {self.completed:,} were completed now; the others are completed when "
+            "they are opened, or with --trajectories all."
+        )
+
 
 @dataclass(frozen=True)
 class SupportReport:
@@ -168,6 +232,14 @@ class SupportReport:
     seconds: float
     run_id: int
     notes: tuple[str, ...] = ()
+
+    def in_words(self) -> str:
+        share = f" ({self.covered / self.phrases:.2%})" if self.phrases else ""
+        return (
+            f"Support of {count_of(self.computed, 'pair')} measured now: "
+            f"{count_of(self.phrases, 'phrase')}, {self.covered} of them tested{share}; "
+            f"{self.untested} pairs have no phrase to test; {self.seconds:.0f} s."
+        )
 
 
 @dataclass(frozen=True)
@@ -188,6 +260,22 @@ class SpecificityReport:
     pool: int
     pictures: int
     by: str
+
+    def in_words(self) -> str:
+        if not self.measured:
+            return "Specificity: no picture of this dataset has a vector."
+        text = (
+            f"Specificity of {count_of(self.measured, 'caption')} by {self.by}: {self.retrieved} "
+            f"rank their own image first among {self.of} similar ones."
+        )
+        if self.pool < self.pictures:
+            text += f" Searched among {self.pool:,} of {self.pictures:,} pictures."
+        if self.easy:
+            text += (
+                " Easy: the pictures of this dataset are dissimilar (mean cosine "
+                f"{self.likeness or 0:.2f})."
+            )
+        return text
 
 
 @dataclass(frozen=True)
@@ -231,6 +319,22 @@ class SecondOpinionReport:
     problem: str = ""
     stopped: str = ""
 
+    def in_words(self) -> str:
+        """The answers and what they cost."""
+        lines = [
+            f"Second opinion by '{self.model}': {count_of(self.new_answers, 'pair')} asked about "
+            f"now, {self.earlier_answers} before; it agrees with {self.agrees} captions and doubts "
+            f"{self.doubts}; {self.unanswered} times it said neither."
+        ]
+        cost = f"; cost {self.cost:.4f}" if self.cost else ""
+        lines.append(
+            f"{count_of(self.requests, 'request')}, {self.tokens_in} tokens in, "
+            f"{self.tokens_out} out{cost}."
+        )
+        if self.left_out:
+            lines.append(f"{self.left_out} pairs left out, the last because: {self.problem}")
+        return "\n".join([*lines, *([self.stopped] if self.stopped else [])])
+
 
 @dataclass(frozen=True)
 class ScoreResult(ScoreReport):
@@ -241,6 +345,11 @@ class ScoreResult(ScoreReport):
     specificity: SpecificityReport | None = None
     second_opinion: SecondOpinionReport | None = None
     rows_written: int | None = None
+
+    def in_words(self) -> str:
+        measured = (self.support, self.specificity, self.second_opinion)
+        lines = [report.in_words() for report in measured if report is not None]
+        return "\n".join([super().in_words(), *lines])
 
 
 @dataclass(frozen=True)
@@ -253,6 +362,16 @@ class PictureQualityReport:
     measured: int
     unreadable: int
     issues: dict[str, int]
+
+    def in_words(self) -> str:
+        issues = ", ".join(
+            f"{count:,} {issue.replace('_', ' ')}" for issue, count in self.issues.items() if count
+        )
+        unreadable = f" {self.unreadable:,} cannot be read." if self.unreadable else ""
+        return (
+            f"{count_of(self.measured, 'picture')} checked now.{unreadable} Of "
+            f"{count_of(self.pairs, 'pair')}: {issues or 'nothing was found'}."
+        )
 
 
 @dataclass(frozen=True)
@@ -267,6 +386,13 @@ class DuplicatesReport:
     groups: int
     members: int
 
+    def in_words(self) -> str:
+        without = f" {self.without:,} have no vector." if self.without else ""
+        return (
+            f"{self.groups:,} groups of near duplicates hold {self.members:,} of "
+            f"{self.pictures:,} pictures.{without}"
+        )
+
 
 @dataclass(frozen=True)
 class MapReport:
@@ -278,6 +404,13 @@ class MapReport:
     pairs: int
     without: int
 
+    def in_words(self) -> str:
+        without = f" {self.without:,} have no vector." if self.without else ""
+        return (
+            f"{self.pictures:,} pictures ({self.pairs:,} pairs) are on the map.{without} See the "
+            "Map page."
+        )
+
 
 @dataclass(frozen=True)
 class BagsReport:
@@ -288,6 +421,14 @@ class BagsReport:
     pictures: int
     bags: dict[int, int]
     struck: int
+
+    def in_words(self) -> str:
+        counted = ", ".join(f"{count} of {size}" for size, count in self.bags.items())
+        struck = f" {self.struck} were struck." if self.struck else ""
+        return (
+            f"Bags of {count_of(self.pictures, 'picture')}: {counted}. Written to {self.out}."
+            f"{struck} Contact sheet: {self.out / 'bags.html'}"
+        )
 
 
 @dataclass(frozen=True)
@@ -305,6 +446,17 @@ class QueueReport:
     cost: float = 0.0
     stopped: str = ""
 
+    def requests_in_words(self) -> str:
+        """Requests, tokens and cost."""
+        cost = f"; cost {self.cost:.4f}" if self.cost else ""
+        return (
+            f"{count_of(self.requests, 'request')} sent, {self.answers_kept} answered from the "
+            f"cache; {self.tokens_in} tokens in, {self.tokens_out} out{cost}."
+        )
+
+    def outcomes_in_words(self) -> str:
+        return ", ".join(f"{count} {name}" for name, count in sorted(self.outcomes.items()))
+
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectionReport(QueueReport):
@@ -316,6 +468,15 @@ class CorrectionReport(QueueReport):
     accepted: int
     rule: str | None
 
+    def in_words(self) -> str:
+        outcomes = self.outcomes_in_words() or "none left"
+        lines = [f"{self.proposer}: {count_of(self.looked_at, 'pair')}; {outcomes}."]
+        if self.requests or self.answers_kept:
+            lines.append(self.requests_in_words())
+        if self.rule is not None:
+            lines.append(f"{self.accepted} accepted by the {self.rule}.")
+        return "\n".join([*lines, *([self.stopped] if self.stopped else [])])
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoostReport(QueueReport):
@@ -326,6 +487,22 @@ class BoostReport(QueueReport):
 
     struck: int
     calibrated_on: int = 0
+
+    def in_words(self) -> str:
+        return (
+            f"{count_of(self.looked_at, 'pair')}: {self.outcomes_in_words() or 'none'}. "
+            f"{count_of(self.struck, 'invented phrase')} removed. {self.requests_in_words()} "
+            f"{self._calibration()} {self.stopped}"
+        ).rstrip()
+
+    def _calibration(self) -> str:
+        """The basis of the guard's rule, in a sentence; "" if it judged nothing."""
+        if not {"offered", "no better", "refused by the guard"}.intersection(self.outcomes):
+            return ""
+        if not self.calibrated_on:
+            return "Too few captions to calibrate the guard on: it used its default rule."
+        phrases = f"{self.calibrated_on} phrases of the dataset's captions"
+        return f"The guard was calibrated on {phrases}."
 
 
 @dataclass(frozen=True)
@@ -348,6 +525,18 @@ class DryRun:
     tokens_each: int
     questions: tuple[DryRunQuestion, ...]
 
+    def in_words(self) -> str:
+        parts = [
+            f"--- pair {question.external_id}: a JPEG of {question.image_bytes} bytes, and\n"
+            f"[system]\n{question.system}\n[user]\n{question.user}\n"
+            for question in self.questions
+        ]
+        counted = (
+            f"{self.proposer}: {self.pairs} pairs in this queue, roughly {self.tokens_each} tokens "
+            "a question. Nothing was sent."
+        )
+        return "\n".join([*parts, counted])
+
 
 @dataclass(frozen=True)
 class BoostDryRun(DryRun):
@@ -356,6 +545,14 @@ class BoostDryRun(DryRun):
 
     pictures_to: str | None
     captions_to: str | None
+
+    def in_words(self) -> str:
+        """With what goes to which server."""
+        pictures, captions = (
+            f"{what}s go to {server}." if server else f"No {what.lower()} leaves this machine."
+            for what, server in (("Picture", self.pictures_to), ("Caption", self.captions_to))
+        )
+        return f"{super().in_words()}\n{pictures} {captions}"
 
 
 @dataclass(frozen=True)
@@ -368,6 +565,16 @@ class TrainReport:
     verdicts: int
     report: dict[str, Any]
 
+    def in_words(self) -> str:
+        """The figures of the classifier."""
+        lines = [f"{self.name}, on {count_of(self.verdicts, 'verdict')}."]
+        for key, value in self.report.items():
+            if isinstance(value, float):
+                lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")
+            elif isinstance(value, int | str):
+                lines.append(f"  {key.replace('_', ' ')}: {value}")
+        return "\n".join([*lines, learnt_in_words(self.report)])
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -377,25 +584,29 @@ class Selection:
     words: str
 
 
-@dataclass(frozen=True)
-class TwoStage:
+class TwoStage(Options):
     """A selection of training pairs in two stages: the `align` share with the highest match, then
-    the `keep` share of the whole by `by` (support, worst, alignment, random, specificity).
+    the `keep` share of the whole by `by`, or by the user's own `scores`."""
 
-    `least_phrases`: pairs with fewer tested phrases go last in stage two. `split`: only undecided
-    pairs of this split, or of these, take part, None: all. `tag`: tag the pairs instead of leaving
-    any out. `seed`: of the random order; 0 is that of the queue. `scores`: a file of the user's own
-    scores, by which stage two selects instead of by `by`.
-    """
-
-    align: float = 0.7
-    keep: float = 0.5
+    align: float = Field(0.7, gt=0, le=1)
+    """Stage one of a selection for training (see select): share of the pairs to keep, by highest
+    match. Default: 0.7."""
+    keep: float = Field(0.5, gt=0, le=1)
+    """Stage two: share of all pairs to keep. Default: 0.5."""
     by: str = "support"
-    least_phrases: int = 0
-    split: str | tuple[str, ...] | None = None
-    tag: bool = False
-    seed: int = 0
-    scores: str = ""
+    """Stage two: support (the paper's mean), worst (the weakest phrase: fewer errors stay),
+    alignment, random, or specificity."""
+    least_phrases: int = Field(0, ge=0)
+    """Captions with fewer tested phrases go last in stage two."""
+    split: Annotated[str | tuple[str, ...] | None, NOT_TYPED] = None
+    """Only undecided pairs of this split, or of these, take part. None: all."""
+    tag: Annotated[bool, NOT_TYPED] = False
+    """Tag the pairs instead of leaving any out."""
+    seed: int = Field(0, ge=0)
+    """With --by random: of the random order. Default: the queue's."""
+    scores: Annotated[str, CommandLine(metavar="FILE")] = ""
+    """Stage two: by your own scores, a table with an id and a score, or a list with one suspect id
+    per line. Higher stays, unless its name is that of an error, as p_error or loss."""
 
     @property
     def criterion(self) -> str:
@@ -406,6 +617,16 @@ class TwoStage:
     def splits(self) -> tuple[str, ...]:
         """The splits whose pairs take part; none: all pairs do."""
         return (self.split,) if isinstance(self.split, str) else self.split or ()
+
+
+#: Captions of at most this many words are short.
+SHORT = 4
+#: A split is reported if it loses this much more than the whole.
+_THINNED = 0.1
+
+
+def _at_least(line: float | None) -> str:
+    return "any" if line is None else f"≥ {line:.4g}"
 
 
 @dataclass(frozen=True)
@@ -450,32 +671,68 @@ class SelectionReport:
     view: str = ""
     notes: tuple[str, ...] = ()
 
+    def in_words(self) -> str:
+        """Counts, thresholds and losses."""
+        choice = self.choice
+        where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
+        lines = [
+            f"{self.taking_part} undecided pairs{where}: {self.pool} by match, {self.kept} of them "
+            f"by {choice.criterion}; {self.decided} decided pairs are not counted.",
+            f"Thresholds: s {_at_least(self.align_line)}, {choice.criterion} "
+            f"{_at_least(self.keep_line)}.",
+            *self.losses_in_words(),
+        ]
+        if self.view:
+            lines.append(f"Saved as the view '{self.view}'.")
+        return "\n".join(lines)
 
-@dataclass(frozen=True)
-class ExportChoice:
-    """The options of an export. Every field is one choice of the curator."""
+    def losses_in_words(self) -> list[str]:
+        """In sentences: a filter that silently removes all captions with "left of" is worse than
+        none."""
+        lost = self.lost
+        kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in lost.kinds.items())
+        lines = [f"Kept, by kind of word: {kinds}."] if kinds else []
+        if lost.short is not None:
+            lines.append(f"Captions of at most {SHORT} words: {lost.short:.0%} stay.")
+        if lost.words:
+            lines.append(f"{lost.words} words are lost: {', '.join(lost.examples)}.")
+        whole = self.kept / self.taking_part if self.taking_part else 1.0
+        thin = [
+            f"{name} {share:.0%}" for name, share in lost.splits.items() if share < whole - _THINNED
+        ]
+        if thin:
+            lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
+        if lost.images:
+            lines.append(f"{lost.images} images lose all their captions.")
+        return lines
 
-    #: Undecided pairs with p_error above this leave; None keeps all undecided ones.
-    drop_above: float | None = None
-    #: Pairs with the verdict *abstract*: "leave out", "tag" (kept, tags column says so) or "keep".
-    abstract: str = "leave out"
-    #: Pairs with the verdict *wrong: drop*: "leave out" or "tag".
-    dropped: str = "leave out"
-    #: Pairs with the verdict *unsure*: "keep" or "leave out".
-    unsure: str = "keep"
-    #: Captions that stay unchanged and have a specificity below this are generic; None: no limit.
-    specificity_below: float | None = None
-    #: Generic captions: "tag" (kept, tags column says so) or "leave out".
-    generic: str = "tag"
-    #: Only pairs that a curator has decided.
-    decided_only: bool = False
-    #: Only these pairs; the others are neither written nor counted. None: all.
-    only: Selection | None = None
-    #: Of undecided pairs only those that a two-stage selection keeps. None: all.
+
+class ExportChoice(Options):
+    """What an export keeps. Every field is one choice of the curator; a verdict overrides the
+    threshold and the selection."""
+
+    drop_above: float | None = Field(None, ge=0, le=1)
+    """Leave out undecided pairs whose probability of error is above this."""
+    abstract: Literal["leave out", "tag", "keep"] = "leave out"
+    """Pairs decided 'abstract': 'leave out', 'tag' or 'keep'."""
+    dropped: Literal["leave out", "tag"] = "leave out"
+    """Pairs decided 'wrong: drop': 'leave out' or 'tag'."""
+    unsure: Literal["keep", "leave out"] = "keep"
+    """Pairs decided 'unsure': 'keep' or 'leave out'."""
+    specificity_below: float | None = Field(None, le=0)
+    """Captions with a specificity below this are generic (see score --specificity)."""
+    generic: Literal["tag", "leave out"] = "tag"
+    """With --specificity-below: 'tag' or 'leave out'."""
+    decided_only: Annotated[bool, switch("decided-only")] = False
+    """Only pairs with a verdict."""
+    only: Annotated[Selection | None, NOT_TYPED] = None
+    """Only these pairs; the others are neither written nor counted."""
     two_stage: TwoStage | None = None
-    #: "decided": as curators left them; "enriched": also suggested, unchecked enrichments, unless
-    #: a verdict says otherwise.
-    captions: str = "decided"
+    """Of undecided pairs only those that a two-stage selection keeps."""
+    captions: Literal["decided", "enriched"] = "decided"
+    """'decided': as curators left them, accepted enrichments included; 'enriched': also suggested
+    enrichments, unchecked, where no verdict says otherwise. The column caption_kind says which is
+    which."""
 
 
 @dataclass(frozen=True)
@@ -495,6 +752,15 @@ class ExportCounts:
     #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
     level_note: str = ""
 
+    def in_words(self) -> str:
+        left_out = sum(self.left_out.values())
+        reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
+        return (
+            f"{count_of(self.total, 'pair')}: {self.kept} stay ({self.corrected} corrected, "
+            f"{self.edited} edited in bulk, {self.enriched} enriched, {self.tagged} tagged), "
+            f"{left_out} left out" + (f" ({reasons})." if reasons else ".")
+        )
+
 
 @dataclass(frozen=True)
 class ExportReport:
@@ -509,6 +775,9 @@ class ExportReport:
     first_unreadable: "tuple[ProblemRow, ...]" = ()
     #: What identifies the files that were written, see `export_folder.digest_of`.
     digest: str = ""
+
+    def in_words(self) -> str:
+        return f"{self.counts.in_words()} Written to {self.out}."
 
 
 @dataclass(frozen=True)

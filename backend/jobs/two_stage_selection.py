@@ -28,7 +28,7 @@ from backend.engine.phrases.pair_support import (
     select,
 )
 from backend.errors import SettingsError
-from backend.jobs.reports import Lost, SelectionReport, TwoStage
+from backend.jobs.reports import SHORT, Lost, SelectionReport, TwoStage
 from backend.jobs.support import KIND, normalisation_over, phrase_counts, support_of
 from backend.measures import MEASURES
 from backend.progress import Progress, no_progress
@@ -71,19 +71,12 @@ class Chosen:
         return self.reasons[int(self.selection.pool[row])]
 
 
-def check_two_stage(choice: TwoStage) -> None:
-    """Raise SettingsError if the choice is invalid."""
-    check_shares(choice.align, choice.keep)
-    if choice.by not in COLUMN_OF:
-        raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(COLUMN_OF)}.")
-    if choice.least_phrases < 0:
-        raise SettingsError("The minimum number of phrases cannot be negative.")
-
-
 def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     """Select in two stages. Raises SettingsError if a required number has not been measured, or
     if too few pairs take part."""
-    check_two_stage(choice)
+    check_shares(choice.align, choice.keep)
+    if choice.by not in COLUMN_OF:
+        raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(COLUMN_OF)}.")
     column = COLUMN_OF[choice.by]
     with store.reading(scanning=True) as session:
         name = dataset_queries.get_dataset(session, dataset_id).name
@@ -111,7 +104,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         )
     values, refitted = columns.value, False
     if choice.scores:
-        values = _scores_of(store, dataset_id, Path(choice.scores), columns.ids)
+        values = _scores_of(store, dataset_id, Path(choice.scores).expanduser(), columns.ids)
     elif choice.by == "random" and choice.seed:
         values = np.random.default_rng(choice.seed).random(len(columns.ids))
     if by_support and run is not None and choice.align != ALIGN_SHARE:
@@ -323,30 +316,3 @@ def lost(
         },
         images=len(np.setdiff1d(images, images[stays])),
     )
-
-
-#: Captions of at most this many words are short.
-SHORT = 4
-#: A split is reported if it loses this many percentage points more than the whole.
-_THINNED = 0.1
-
-
-def losses(report: SelectionReport) -> list[str]:
-    """The losses of a selection, in sentences: a filter that silently removes all captions with
-    "left of" is worse than none."""
-    lost = report.lost
-    kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in lost.kinds.items())
-    lines = [f"Kept, by kind of word: {kinds}."] if kinds else []
-    if lost.short is not None:
-        lines.append(f"Captions of at most {SHORT} words: {lost.short:.0%} stay.")
-    if lost.words:
-        lines.append(f"{lost.words} words are lost: {', '.join(lost.examples)}.")
-    whole = report.kept / report.taking_part if report.taking_part else 1.0
-    thin = [
-        f"{name} {share:.0%}" for name, share in lost.splits.items() if share < whole - _THINNED
-    ]
-    if thin:
-        lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
-    if lost.images:
-        lines.append(f"{lost.images} images lose all their captions.")
-    return lines

@@ -32,7 +32,7 @@ from backend.engine.specificity.picture_bags import (
     unit,
 )
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
-from backend.jobs.export_dataset import check_choice, remaining
+from backend.jobs.export_dataset import remaining
 from backend.jobs.image_batches import open_picture
 from backend.jobs.reports import ExportChoice
 from backend.loaded_models import Engine
@@ -168,7 +168,6 @@ def train_captioner(
             f"The captioner to continue from, '{recipe.captioner}', would be overwritten: choose "
             "another folder with --out."
         )
-    check_choice(choice)
     judge = engine.scorer
     notes = _check_judge(recipe, judge)
     cleaned = [(pair.image_path, decided.caption)

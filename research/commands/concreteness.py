@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.options import AS_JSON, DEVICE
 from backend.cli.output import emit, progress, reported
 from backend.errors import SettingsError
+from backend.operations.common_options import AsJson, Device
 from backend.settings import DEMO, EMBEDDED_CAPTIONER, MODELS
 
 
@@ -73,8 +73,8 @@ def icc(
                                       "becomes.")
     ] = 1,
     seed: Annotated[int, typer.Option()] = 0,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    device: Device = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Make a concreteness scorer with the ICC paper's method; use it with --concreteness OUT/model.
 

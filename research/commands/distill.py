@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.options import AS_JSON, DATABASE, DEVICE, KIND, MODEL, QUANTISE
 from backend.cli.output import emit, open_workspace, progress, reported
+from backend.operations.common_options import AsJson, Database, Device, Kind, Model, Quantise
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def distill(
                                                     "evaluation.")
     ] = 0.2,
     seed: Annotated[int, typer.Option()] = 0,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    quantise: QUANTISE = None,
-    as_json: AS_JSON = False,
+    db: Database = None,
+    model: Model = None,
+    scorer: Kind = None,
+    device: Device = None,
+    quantise: Quantise = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Train a small corrector on corrections that people accepted, or on a teacher's alone; use it
     with --vlm OUT/model."""

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.options import AS_JSON, DEVICE, IMAGE_ROOT
 from backend.cli.output import emit, progress, reported
 from backend.errors import SettingsError
+from backend.operations.common_options import AsJson, Device
+from research.commands.image_roots import ImageRoot
 
 
 def noise(
@@ -39,13 +40,13 @@ def noise(
         Path, typer.Option(help="Where the language model's answers are cached.")
     ] = Path("data/answers"),
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N pairs.")] = None,
-    image_root: IMAGE_ROOT = None,
+    image_root: ImageRoot = None,
     format: Annotated[
         str, typer.Option(help="jsonl, csv, parquet, or imagefolder, which copies the images.")
     ] = "jsonl",
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier one.")] = False,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    device: Device = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Make a benchmark: a copy of a dataset with errors whose truth is recorded."""
     with reported(as_json):

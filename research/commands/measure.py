@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from backend.cli.options import (
-    AS_JSON,
-    DATABASE,
-    DETECTOR,
-    DEVICE,
-    IMAGE_ROOT,
-    PRECISION,
-    QUANTISE,
-    VLM,
-    VLM_URL,
-)
 from backend.cli.output import console, emit, progress, reported
-from backend.cli.specificity_commands import SIZES
 from backend.errors import SettingsError
+from backend.operations.bags import SIZES
+from backend.operations.common_options import (
+    AsJson,
+    Database,
+    Detector,
+    Device,
+    Precision,
+    Quantise,
+    Vlm,
+    VlmUrl,
+)
 from backend.progress import Progress
 from backend.settings import MODELS, load_settings
+from research.commands.image_roots import ImageRoot
 
 if TYPE_CHECKING:
     from backend.engine.correction.language_model_suggestions import Corrector
@@ -117,7 +117,7 @@ def evaluate(
         typer.Option(metavar="DEVICES", help="Several devices, such as cuda:0,cuda:1: each run's "
                                              "trajectories in one process each."),
     ] = None,
-    detector: DETECTOR = None,
+    detector: Detector = None,
     compare: Annotated[
         bool, typer.Option(help="Also each detector on its own, and the paper's ablations. Slow.")
     ] = False,
@@ -165,14 +165,14 @@ def evaluate(
                      "table with an id and a score, or its suspects, one id per line: compared on "
                      "the same held-out pairs; may be given several times."),
     ] = None,
-    vlm: VLM = None,
-    vlm_url: VLM_URL = None,
+    vlm: Vlm = None,
+    vlm_url: VlmUrl = None,
     vlm_mode: Annotated[
         list[str] | None,
         typer.Option(help="With --corrections and --vlm: unguided, words, reasoning, trajectory; "
                      "may be given several times. Default: all four."),
     ] = None,
-    quantise: QUANTISE = None,
+    quantise: Quantise = None,
     times: Annotated[
         int, typer.Option(min=0, help="Time this many pairs with and without trajectories.")
     ] = 0,
@@ -192,7 +192,7 @@ def evaluate(
         typer.Option(help="With specificity and --dataset: any model's captions, a JSONL with id "
                      "and caption."),
     ] = None,
-    image_root: IMAGE_ROOT = None,
+    image_root: ImageRoot = None,
     sugarcrepe: Annotated[
         Path | None,
         typer.Option(help="With composition: the folder of SugarCrepe's JSON files, beside "
@@ -207,9 +207,9 @@ def evaluate(
     cache: Annotated[
         Path, typer.Option(help="Where trajectories are cached for the next evaluation.")
     ] = Path("data/evaluation"),
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    as_json: AS_JSON = False,
+    device: Device = None,
+    precision: Precision = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Evaluate how well errors are detected: known errors are injected, and the results on held-out
     pairs are reported alongside control baselines. The argument selects another evaluation."""
@@ -485,10 +485,10 @@ def bench(
     pause: Annotated[
         float, typer.Option(min=0, help="With --curators: seconds each curator spends on a pair.")
     ] = 0.0,
-    db: DATABASE = None,
-    device: DEVICE = None,
-    precision: PRECISION = None,
-    as_json: AS_JSON = False,
+    db: Database = None,
+    device: Device = None,
+    precision: Precision = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Benchmark the engine against a plain implementation and against the minimum
     arithmetic required, in one run.

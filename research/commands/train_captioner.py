@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from backend.cli.options import AS_JSON, DATABASE, DEVICE, KIND, MODEL
 from backend.cli.output import emit, open_workspace, progress, reported
+from backend.operations.common_options import AsJson, Database, Device, Kind, Model
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def captioner(
         bool, typer.Option("--anyway", help="Allow the rewarding model to be the judge.")
     ] = False,
     seed: Annotated[int, typer.Option()] = 0,
-    db: DATABASE = None,
-    model: MODEL = None,
-    scorer: KIND = None,
-    device: DEVICE = None,
-    as_json: AS_JSON = False,
+    db: Database = None,
+    model: Model = None,
+    scorer: Kind = None,
+    device: Device = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Train a captioner on a dataset as cleaned (what an export would contain), and compare it with
     one trained on the raw dataset.

@@ -34,7 +34,6 @@ def test_groups_are_listed_and_one_image_of_each_is_kept(scored_copies: dict[str
     [
         (("--keep", "prettiest"), "first, sharpest, best"),
         (("--dry-run",), "--keep"),
-        (("--threshold", "0.2"), "0.8 to 1"),
         (("--keep", "sharpest"), "quality NAME"),
     ],
 )

@@ -46,7 +46,10 @@ def test_a_csv_with_other_column_names_and_image_root_is_read(tmp_path: Path) ->
         {"Datei": "nope.png", "Text": "Eine Katze", "nr": "8", "teil": "test"},
     ]
     path = csv_file(tmp_path / "tables" / "t.csv", rows)
-    columns = ReadOptions("Datei", "Text", "nr", "teil", image_root=tmp_path / "pictures")
+    columns = ReadOptions(
+        image_column="Datei", caption_column="Text", id_column="nr", split_column="teil",
+        image_root=tmp_path / "pictures",
+    )  # fmt: skip
     reader = read_dataset(path, columns)
     (pair,) = list(reader)
     assert (pair.id, pair.caption, pair.split) == ("7", 'Ein Hund, "rot"', "train")

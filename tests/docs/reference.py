@@ -16,7 +16,7 @@ import traced_curator
 from app import app
 from backend import errors
 from backend.datasets.export_formats import EXPORT_FORMATS
-from backend.jobs.workspace_jobs import Jobs
+from backend.operations.workspace_jobs import Jobs
 from backend.review.operations import Review
 from backend.settings import Settings, setting_names
 from traced_ui import api

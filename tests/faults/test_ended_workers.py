@@ -92,7 +92,9 @@ def test_a_job_that_waits_for_a_stopped_worker_can_be_cancelled(
         stopped = after_the_first_batch(patch, psutil.Process.suspend)
         job = workspace.jobs.background.start(
             "score", 1,
-            lambda progress: {"job": workspace.jobs.score(1, progress, False, ANOTHER).scored},
+            lambda progress: {
+                "job": workspace.jobs.score(1, progress, ANOTHER, suggestions=False).scored
+            },
         )  # fmt: skip
         until = time.monotonic() + PATIENCE
         while not stopped and time.monotonic() < until:

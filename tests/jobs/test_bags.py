@@ -34,7 +34,7 @@ def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     made = opened(state, **VECTORS)
     dataset = made.find_or_import(str(folder))
     with pytest.raises(NotScored, match="not scored yet"):
-        made.bags(dataset, [3], state / "bags")
+        made.jobs.run("bags", dataset, size=[3], out=state / "bags")
     made.jobs.score(dataset, suggestions=False)
     yield made
     made.store.close()
@@ -43,7 +43,7 @@ def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_bags_are_written_reviewed_and_read_again(
     workspace: Workspace, folder: Path, tmp_path: Path
 ) -> None:
-    report = workspace.bags(1, [3, 5], tmp_path / "out")
+    report = workspace.jobs.run("bags", 1, size=[3, 5], out=tmp_path / "out")
     bags = json.loads((tmp_path / "out" / "bags-3.json").read_text())
     assert report.bags[3] == len(bags) > 3
     assert report.pictures == PAIRS
@@ -61,7 +61,7 @@ def test_bags_are_written_reviewed_and_read_again(
 
     struck = tmp_path / "struck.txt"
     struck.write_text(f"# of one video\n{bags[1][0]}\n")
-    workspace.bags(1, [3], tmp_path / "again", struck)
+    workspace.jobs.run("bags", 1, size=[3], out=tmp_path / "again", strike=struck)
     left = json.loads((tmp_path / "again" / "bags-3.json").read_text())
     assert left == [bag for bag in bags if bag[0] != bags[1][0]]
 
@@ -93,13 +93,13 @@ def test_invalid_options_and_files_are_refused(
     workspace: Workspace, folder: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingsError, match="2 to 50 pictures, not 1"):
-        workspace.bags(1, [3, 1], tmp_path)
+        workspace.jobs.run("bags", 1, size=[3, 1], out=tmp_path)
     with pytest.raises(SettingsError, match=f"A bag of 40 needs 40 .*; there are {PAIRS}"):
-        workspace.bags(1, [40], tmp_path)
+        workspace.jobs.run("bags", 1, size=[40], out=tmp_path)
     struck = tmp_path / "struck.txt"
     struck.write_text("nobody\n")
     with pytest.raises(DatasetError, match="no picture 'nobody'"):
-        workspace.bags(1, [3], tmp_path, struck)
+        workspace.jobs.run("bags", 1, size=[3], out=tmp_path, strike=struck)
     unknown = tmp_path / "bags.json"
     unknown.write_text('[["p1", "zz"]]')
     with pytest.raises(DatasetError, match=r"'zz' \(bag 1\)"):
@@ -138,7 +138,7 @@ def test_only_regular_files_are_read(workspace: Workspace, folder: Path, tmp_pat
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for read in (
-        lambda: workspace.bags(1, [3], tmp_path / "out", fifo),
+        lambda: workspace.jobs.run("bags", 1, size=[3], out=tmp_path / "out", strike=fifo),
         lambda: evaluate_dataset(folder, None, MODEL, "clip", [3], captions=fifo),
         lambda: evaluate_dataset(folder, None, MODEL, "clip", [3], bags=fifo),
     ):

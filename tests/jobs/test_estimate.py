@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from backend.cli.score import estimate_summary
 from backend.errors import SettingsError
 from backend.jobs.detect import copies_of
 from backend.jobs.score_dataset import seconds_of
@@ -33,11 +32,11 @@ def test_an_estimate_is_close_to_the_cost_of_scoring(
     assert planned.copies == copies_of(PAIRS)
     assert planned.suggestions == round(USUAL_SHARE * PAIRS)
     assert planned.training_seconds > 0
-    assert "processes" not in estimate_summary(planned)
+    assert "processes" not in planned.in_words()
     two = workspace.jobs.estimate(dataset, suggestions=False, devices=Devices(("cpu", "cpu")))
     assert (two.suggestions, two.suggestions_seconds) == (0, 0)
     assert two.memory > 1.5 * planned.memory
-    assert f"{PAIRS} pairs on cpu (2 processes), measured on {MEASURED}" in estimate_summary(two)
+    assert f"{PAIRS} pairs on cpu (2 processes), measured on {MEASURED}" in two.in_words()
     with workspace.store.reading() as session:
         assert run_queries.latest_run(session, dataset, "score") is None  # nothing was stored
     pace, steps = Pace(), list[Step]()

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from backend.errors import SettingsError
-from backend.jobs.export_dataset import Enrichment, check_choice, decide_export
+from backend.jobs.export_dataset import Enrichment, decide_export
 from backend.jobs.reports import ExportChoice
 
 
@@ -85,16 +84,3 @@ def test_suggested_enrichments_are_exported_unless_decided_otherwise(
     assert (decided.caption, decided.kind) == (caption, kind)
     as_decided = decide_export(ExportChoice(), *given, enrichment=BLEND)
     assert as_decided.kind == ("corrected" if decision == "correction" else "human")
-
-
-@pytest.mark.parametrize(
-    "choice",
-    [
-        ExportChoice(abstract="burn"), ExportChoice(dropped="keep"), ExportChoice(unsure="tag"),
-        ExportChoice(drop_above=1.5), ExportChoice(generic="drop"), ExportChoice(captions="longer"),
-        ExportChoice(specificity_below=0.1), ExportChoice(specificity_below=float("nan")),
-    ],
-)  # fmt: skip
-def test_unknown_choices_are_refused(choice: ExportChoice) -> None:
-    with pytest.raises(SettingsError):
-        check_choice(choice)

@@ -1,7 +1,6 @@
 """If a program ends during a job, the next one reports and resumes it."""
 
 import socket
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from sqlalchemy import update
 
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice
-from backend.jobs.workspace_jobs import MOST_ATTEMPTS
+from backend.operations.workspace_jobs import MOST_ATTEMPTS
 from backend.workspace import Workspace
 from db.models import Job
 from db.queries import job_queries as queries
@@ -61,7 +60,7 @@ def test_an_export_keeps_its_choice(
     workspace: Workspace, folder: Path, tmp_path: Path, open_workspace: OpenWorkspace
 ) -> None:
     workspace.jobs.import_dataset(folder)
-    choice = asdict(ExportChoice(decided_only=True))
+    choice = ExportChoice(decided_only=True).model_dump()
     out = str(tmp_path / "out")
     interrupted(workspace, "export", 1, choice=choice, out=out, format="jsonl")
     again = open_workspace()

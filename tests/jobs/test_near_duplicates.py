@@ -58,8 +58,6 @@ def test_the_same_picture_is_found_in_any_file_format(workspace: Workspace, size
     assert len(listed(workspace, "review=all&duplicates=no")) == PAIRS + 4 - len(ids)
     # New groups replace the earlier ones.
     assert workspace.jobs.run("duplicates", 1, threshold=1).groups <= report.groups
-    with pytest.raises(SettingsError, match=r"0\.8 to 1"):
-        workspace.jobs.run("duplicates", 1, threshold=0.5)
     with pytest.raises(SettingsError, match=r"no duplicates 'maybe'"):
         listed(workspace, "duplicates=maybe")
 

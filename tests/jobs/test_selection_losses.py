@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from backend.jobs.reports import Lost, SelectionReport, TwoStage
-from backend.jobs.two_stage_selection import losses
 from traced_ui.export import selection_html
 
 NOTHING = Lost(kinds={}, short=None, words=0, examples=(), splits={}, images=0)
@@ -16,7 +15,7 @@ REPORT = SelectionReport(
 
 
 def lines(**lost: object) -> list[str]:
-    return losses(replace(REPORT, lost=replace(NOTHING, **lost)))  # pyrefly: ignore[bad-argument-type]
+    return replace(REPORT, lost=replace(NOTHING, **lost)).losses_in_words()  # pyrefly: ignore[bad-argument-type]
 
 
 @pytest.mark.parametrize(

@@ -243,8 +243,6 @@ def test_losses_are_reported(workspace: Workspace) -> None:
     ("choice", "message"),
     [
         (TwoStage(align=0.5, keep=0.6), r"cannot keep more \(60%\) than the first leaves \(50%\)"),
-        (TwoStage(align=0), "The first stage keeps a share above 0"),
-        (TwoStage(keep=1.2), "The second stage keeps a share above 0"),
         (TwoStage(by="magic"), "no selection by 'magic'"),
         (TwoStage(split="dev"), "no split 'dev'; there are: 'train', 'test'"),
         (TwoStage(split="test"), "needs at least 20 undecided pairs; there are 10"),

@@ -73,8 +73,6 @@ def test_the_options_of_an_upload_are_validated(
     [
         ({}, {}),
         ({"name": "  Mine ", "delimiter": " ; "}, {"name": "Mine", "delimiter": ";"}),
-        ({"delimiter": "Tab"}, {"delimiter": "\t"}),
-        ({"delimiter": "\\t"}, {"delimiter": "\t"}),
         ({"no_id_column": True}, {"id_column": ""}),
         ({"captions_inside": "yes", "no_id_column": ""}, {"caption_from": "metadata"}),
         ({"subset": "en", "encoding": None}, {"subset": "en"}),

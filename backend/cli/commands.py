@@ -1,0 +1,157 @@
+"""From options to commands: Typer reads a function's parameters; a model's fields become these."""
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from backend.cli.output import emit, open_workspace, progress, reported
+from backend.operations.common_options import Common, Dataset, Source
+from backend.operations.operation import Operation
+from backend.options import CommandLine, Options
+from backend.settings import load_settings
+
+
+def as_command(function: Callable[..., None]) -> Callable[..., None]:
+    """`function` for Typer: a parameter that is a model becomes its fields, and one that is
+    annotated as such a field becomes one.
+
+    An error is printed and ends the program with its exit status. The help is the function's
+    docstring, or that of the first model."""
+    expected = inspect.signature(function, eval_str=True).parameters
+    models = {name: p.annotation for name, p in expected.items() if _is_model(p.annotation)}
+    parameters: list[inspect.Parameter] = []
+    for parameter in expected.values():
+        if parameter.name in models:
+            parameters += _parameters(models[parameter.name])
+        elif any(isinstance(m, FieldInfo) for m in get_args(parameter.annotation)):
+            field = FieldInfo.from_annotation(parameter.annotation)
+            if parameter.default is not parameter.empty:
+                field = FieldInfo.from_annotated_attribute(parameter.annotation, parameter.default)
+            parameters.append(_parameter(parameter.name, field, _how(field)))
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def command(**typed: Any) -> None:
+        with reported(bool(typed.get("as_json"))):
+            options = {name: model.parsed(_values(model, typed)) for name, model in models.items()}
+            function(**{name: options.get(name, typed.get(name)) for name in expected})
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__name__ = function.__name__
+    command.__doc__ = function.__doc__ or inspect.getdoc(next(iter(models.values())))
+    return command
+
+
+def command_of(operation: Operation[Any], imports: bool = False) -> Callable[..., None]:
+    """For `as_command`: an operation on a dataset that needs no more than its options. `imports`:
+    the dataset may be a path, which is imported first."""
+
+    def run(dataset: str, options: Any, common: Common) -> None:
+        settings = load_settings({**common.settings(), **options.settings()})
+        workspace = open_workspace(settings)
+        dataset_id = (workspace.find_or_import if imports else workspace.find)(dataset)
+        with progress(operation.title) as update:
+            report = operation.run(workspace.jobs, dataset_id, options, update)
+        emit(report, common.as_json, report.in_words())
+
+    run.__annotations__ |= {"dataset": Source if imports else Dataset, "options": operation.options}
+    run.__doc__ = operation.options.__doc__
+    return run
+
+
+def _parameters(model: type[Options], is_optional: bool = False) -> list[inspect.Parameter]:
+    """The typed fields; those of a model within the model stand in its place. `is_optional`: the
+    model itself is, so nothing is a default until one of its fields is typed."""
+    parameters: list[inspect.Parameter] = []
+    for name, field in model.model_fields.items():
+        how = _how(field)
+        if (inner := _model_in(field)) is not None:
+            parameters += _parameters(inner, field.default is None)
+        elif how.is_typed:
+            parameters.append(_parameter(name, field, how, is_optional))
+    return parameters
+
+
+def _parameter(
+    name: str, field: FieldInfo, how: CommandLine, is_optional: bool = False
+) -> inspect.Parameter:
+    kind = _plain(field.annotation)
+    default = inspect.Parameter.empty
+    if is_optional:
+        default, kind = None, kind | None
+    elif not (field.is_required() or how.is_required):
+        default = list(field.default) if isinstance(field.default, tuple) else field.default
+    about: dict[str, Any] = {
+        "help": " ".join((field.description or "").split()),
+        "metavar": how.metavar,
+    }
+    about |= {"min": _bound(field, "ge", "gt"), "max": _bound(field, "le", "lt")}
+    names = how.names or (f"--{name.replace('_', '-')}",)
+    info = typer.Argument(**about) if how.is_argument else typer.Option(*names, **about)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )
+
+
+def _values(model: type[Options], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed for the model. A model within it that is optional is there if one of its
+    fields was typed."""
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        inner = _model_in(field)
+        if inner is None:
+            if name in typed and _how(field).is_typed:
+                values[name] = typed[name]
+            continue
+        of_inner = _values(inner, typed)
+        if field.default is None:
+            of_inner = {key: value for key, value in of_inner.items() if value is not None}
+            values[name] = of_inner or None
+        else:
+            values[name] = of_inner
+    return values
+
+
+def _how(field: FieldInfo) -> CommandLine:
+    return next((m for m in field.metadata if isinstance(m, CommandLine)), CommandLine())
+
+
+def _bound(field: FieldInfo, *names: str) -> float | None:
+    """The first bound of these names; Typer has only inclusive ones, and the model checks again."""
+    bounds = (getattr(m, name, None) for m in field.metadata for name in names)
+    return next((bound for bound in bounds if bound is not None), None)
+
+
+def _model_in(field: FieldInfo) -> type[Options] | None:
+    """The model that is the field's type, or its type if it is not None."""
+    for kind in (field.annotation, *get_args(field.annotation)):
+        if _is_model(kind):
+            return kind
+    return None
+
+
+def _is_model(kind: Any) -> TypeGuard[type[Options]]:
+    return isinstance(kind, type) and issubclass(kind, Options)
+
+
+def _plain(kind: Any) -> Any:
+    """The type as Typer knows it: a choice is text, which the model checks; several values are a
+    list.
+
+    >>> _plain(Literal["keep", "hide"] | None), _plain(tuple[int, ...])
+    (str | None, list[int])
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return str
+    if origin is tuple:
+        return list[inner[0]]  # type: ignore[valid-type]
+    if origin in (Union, types.UnionType):
+        kinds = {_plain(each) for each in inner if each is not type(None)}
+        return (Path if Path in kinds else kinds.pop()) | None
+    return kind

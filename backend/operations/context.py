@@ -1,0 +1,137 @@
+"""What operations work with, and those that other programs call directly: `workspace.jobs`."""
+
+from functools import partial
+from pathlib import Path
+
+from backend.accounts.team_accounts import Team
+from backend.datasets.read_options import DETECTED, ReadOptions, is_address
+from backend.datasets.regular_files import typed_path
+from backend.engine.correction import boosting
+from backend.errors import SettingsError, TracedError
+from backend.jobs import (
+    boost_captions,
+    export_dataset,
+    import_dataset,
+    known_pictures,
+    retrain,
+)
+from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.model_manager import Models
+from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
+from backend.progress import Progress, no_progress
+from backend.review.operations import Review
+from backend.settings import Settings
+from backend.store import Store
+from db.queries import classifier_queries
+from db.queries import pairs as pair_queries
+from db.queries.classifier_queries import ClassifierRow
+from db.queries.pair_queue import QueueFilter
+
+
+class Context:
+    """Store, models, review and settings as one person sees them. `reader`: who that is; None: an
+    operator, who sees all. `exports`: where exports go for which no folder is named, each into one
+    of its own."""
+
+    def __init__(
+        self,
+        store: Store,
+        engines: DatasetEngines,
+        settings: Settings,
+        review: Review,
+        models: Models,
+        reader: str | None = None,
+    ) -> None:
+        self.store = store
+        self.engines = engines
+        self.settings = settings
+        self.review = review
+        self.models = models
+        self.reader = reader
+        self.exports = settings.data_directory / "exports"
+
+    def check_may_choose_models(self) -> None:
+        """Raise SettingsError for a curator who may not change the models of this machine."""
+        if self.reader is not None and not Team(self.store).may_settle(self.reader):
+            raise SettingsError("Only an adjudicator may change the models of this machine.")
+
+    def import_dataset(
+        self,
+        path: str | Path,
+        name: str | None = None,
+        progress: Progress = no_progress,
+        update: str = "keep",
+        gone: str = "keep",
+        options: ReadOptions = DETECTED,
+        anonymous: bool = False,
+    ) -> ImportReport:
+        """See `backend.jobs.import_dataset.import_dataset`."""
+        return import_dataset.import_dataset(
+            self.store,
+            path,
+            name,
+            progress,
+            self.settings.data_directory,
+            update,
+            gone,
+            options,
+            self.settings.upload_limit * 1e9,
+            anonymous,
+        )
+
+    def needs_model(self, dataset_id: int) -> str:
+        """Why the model that would score the dataset cannot score its pictures; "" if it can, or if
+        it cannot be loaded, which scoring reports."""
+        engine = self.engines.of_dataset(dataset_id)
+        try:
+            return known_pictures.recognise(self.store, engine, dataset_id).refusal
+        except TracedError:
+            return ""
+
+    def enrich(self, pair_id: int) -> str:
+        """Ask the session's model for richer captions of one pair; returns the outcome in a few
+        words."""
+        dataset_id = self.store.read(pair_queries.get_pair, pair_id).dataset_id
+        engine = self.engines.of_dataset(dataset_id)
+        queue = QueueFilter(dataset_id, among=(pair_id,))
+        booster = boost_captions.booster(self.engines.of_session, boosting.KINDS)
+        # Someone waits.
+        report = boost_captions.boost(self.store, engine, queue, booster, calibrate=False)
+        return report.stopped or next(iter(report.outcomes), "nothing to enrich")
+
+    def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
+        """All classifiers of a dataset, newest first."""
+        return self.store.read(classifier_queries.list_classifiers, dataset_id)
+
+    def adopt(self, classifier_id: int, progress: Progress = no_progress) -> int:
+        """See `backend.jobs.retrain.adopt`."""
+        return retrain.adopt(self.store, classifier_id, progress)
+
+    def decline(self, classifier_id: int) -> None:
+        """Record that a new classifier is not to be used; it can still be adopted."""
+        self.store.write(classifier_queries.amend_report, classifier_id, declined=True)
+
+    def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
+        """See `backend.jobs.export_dataset.count`."""
+        return export_dataset.count(self.store, dataset_id, choice)
+
+    def export(
+        self,
+        dataset_id: int,
+        choice: ExportChoice,
+        out: str | Path,
+        format: str = "imagefolder",
+        overwrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> ExportReport:
+        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`."""
+        facts = export_dataset.facts(self.store, dataset_id)
+        write = partial(
+            export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,
+            progress=progress,
+        )  # fmt: skip
+        if is_address(out):
+            return export_dataset.export_to_address(
+                write, str(out), self.settings.data_directory, overwrite
+            )
+        return write(typed_path(out), overwrite=overwrite)

@@ -1,0 +1,90 @@
+"""`correct`: better captions for many pairs."""
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from backend.errors import SettingsError
+from backend.jobs.reports import CorrectionReport, DryRun
+from backend.operations.common_options import (
+    Captioner,
+    Device,
+    Kind,
+    Limits,
+    Model,
+    Precision,
+    Quantise,
+    Timeout,
+    Vlm,
+    VlmMode,
+    VlmUrl,
+)
+from backend.operations.operation import Operation
+from backend.options import Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class CorrectOptions(Options):
+    """Suggest corrections for a whole queue, for a curator to review.
+
+    Without --vlm, only methods that need no vision-language model are used. Stop it at any time:
+    the same command resumes where it stopped, and no request is paid for twice.
+    """
+
+    queue: str = ""
+    """Which pairs, as in a queue's address after the ?: 'p_error_from=0.5&split=train'. Default:
+    all unreviewed pairs, most likely wrong first."""
+    view: str | None = None
+    """Which pairs: a saved view, by name."""
+    limit: int | None = Field(None, ge=1)
+    """Maximum number of pairs."""
+    vlm: Vlm = None
+    vlm_url: VlmUrl = None
+    vlm_mode: VlmMode = None
+    quantise: Quantise = None
+    at_once: int = Field(4, ge=1, le=64)
+    """Questions in flight at a server."""
+    timeout: Timeout = None
+    limits: Limits = Limits()
+    accept_p: float | None = Field(None, ge=0, le=1)
+    """With --accept-gain: accept without review suggestions whose probability of error is at most
+    this. The verdict's author is the rule."""
+    accept_gain: float | None = None
+    """With --accept-p: minimum rise of s."""
+    dry_run: bool = False
+    """Show what would be sent for the first pairs; send nothing."""
+    model: Model = None
+    scorer: Kind = None
+    captioner: Captioner = None
+    device: Device = None
+    precision: Precision = None
+
+
+def run(
+    context: "Context", dataset_id: int, options: CorrectOptions, progress: Progress
+) -> CorrectionReport | DryRun:
+    from backend.jobs import correct_queue
+    from backend.review.queue_form import START
+
+    rule = None
+    if options.accept_p is not None and options.accept_gain is not None:
+        rule = correct_queue.Rule(options.accept_p, options.accept_gain)
+    elif options.accept_p is not None or options.accept_gain is not None:
+        raise SettingsError("A rule needs both --accept-p and --accept-gain.")
+    limits = options.limits.stated()
+    fields = context.review.queue_fields(dataset_id, options.queue, options.view) or START
+    filter = context.review.filter_of(dataset_id, fields)
+    context.engines.of_session.spending.limit(*limits)
+    engine = context.engines.of_dataset(dataset_id)
+    if options.dry_run:
+        return correct_queue.dry_run(context.store, engine, filter)
+    at_once = options.at_once if options.vlm_url else 1
+    return correct_queue.correct(
+        context.store, engine, filter, rule, options.limit, at_once, progress
+    )
+
+
+CORRECT = Operation("correct", "Correcting", CorrectOptions, run, is_started_by_kind=False)

@@ -1,0 +1,43 @@
+"""What can be run, as one object; `registry` lists all of them.
+
+An operation's file imports nothing heavy at its top: `--help` reads every one of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from backend.options import Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+Chosen = TypeVar("Chosen", bound=Options)
+
+
+def unchanged(context: "Context", dataset_id: int, options: Chosen) -> Chosen:
+    """Prepares nothing."""
+    return options
+
+
+@dataclass(frozen=True)
+class Operation(Generic[Chosen]):
+    """`run`: its work on a dataset (0: none yet); returns a report that pydantic writes as JSON and
+    that says itself in words (`in_words`).
+
+    `title`: what it does, while it runs. `prepare`: before a job is queued, checks what can be
+    checked by then and completes the options. `uses`: names of what it uses alone: models serve one
+    job at a time, and a dataset is ranked by one. `is_for_all`: its results are for everybody, so
+    it uses only what everybody may know. `is_started_by_kind`: the API starts it on a dataset by
+    its name.
+    """
+
+    name: str
+    title: str
+    options: type[Chosen]
+    run: Callable[["Context", int, Chosen, Progress], Any]
+    prepare: Callable[["Context", int, Chosen], Chosen] = unchanged
+    uses: tuple[str, ...] = ("ranking of {dataset}", "models")
+    is_for_all: bool = False
+    is_started_by_kind: bool = True

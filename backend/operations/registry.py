@@ -1,0 +1,29 @@
+"""Every operation by its name, which is that of its command and the kind of its job."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from backend.operations.bags import BAGS
+from backend.operations.boost import BOOST
+from backend.operations.correct import CORRECT
+from backend.operations.export import EXPORT
+from backend.operations.import_ import IMPORT
+from backend.operations.model_files import DOWNLOAD, PROBE
+from backend.operations.near_duplicates import DUPLICATES
+from backend.operations.operation import Operation
+from backend.operations.picture_map import MAP
+from backend.operations.quality import QUALITY
+from backend.operations.retrain import ADOPT, TRAIN
+from backend.operations.rule import RULE
+from backend.operations.score import ESTIMATE, SCORE
+from backend.operations.select import SELECT
+from backend.operations.specificity import SPECIFICITY
+from backend.operations.support import SUPPORT
+
+OPERATIONS: Mapping[str, Operation[Any]] = {
+    operation.name: operation
+    for operation in (
+        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, QUALITY, DUPLICATES, MAP, TRAIN, ADOPT,
+        CORRECT, BOOST, BAGS, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
+    )
+}  # fmt: skip

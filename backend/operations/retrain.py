@@ -1,0 +1,53 @@
+"""`train` and `adopt`: learn from verdicts, and rank by what was learnt."""
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from backend.jobs.reports import TrainReport
+from backend.operations.operation import Operation
+from backend.options import Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class TrainOptions(Options):
+    """Train the detector on the verdicts so far; compare with the one in use.
+
+    A new order is used only if it ranks held-out pairs drawn at random no worse; otherwise only the
+    level of the probabilities is learnt, and the exit status is 11.
+    """
+
+    seed: int = Field(0, ge=0)
+    """Of the folds of the comparison. Default: 0."""
+
+
+class AdoptOptions(Options):
+    """Rank a dataset by one of its classifiers."""
+
+    classifier_id: int
+    """The classifier."""
+
+
+def train(
+    context: "Context", dataset_id: int, options: TrainOptions, progress: Progress
+) -> TrainReport:
+    from backend.jobs import retrain
+
+    engine = context.engines.of_dataset(dataset_id)
+    return retrain.train_candidate(context.store, engine, dataset_id, progress, options.seed)
+
+
+def adopt(
+    context: "Context", dataset_id: int, options: AdoptOptions, progress: Progress
+) -> dict[str, int]:
+    return {"pairs": context.adopt(options.classifier_id, progress)}
+
+
+TRAIN = Operation("train", "Training", TrainOptions, train, is_for_all=True)
+ADOPT = Operation(
+    "adopt", "Ranking", AdoptOptions, adopt, uses=("ranking of {dataset}",),
+    is_started_by_kind=False,
+)  # fmt: skip

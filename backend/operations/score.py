@@ -1,0 +1,121 @@
+"""`score` and `estimate`: find the captions that look wrong, and what that takes."""
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from backend.engine.trajectories.depth import parse_depth
+from backend.jobs.reports import ScoreReport
+from backend.operations.common_options import Captioner, Model, Trajectories
+from backend.operations.operation import Operation
+from backend.options import NOT_TYPED, Options, switch
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.jobs.estimate import Estimate
+    from backend.jobs.workers import Devices
+    from backend.loaded_models import Engine
+    from backend.operations.context import Context
+
+
+class EstimateOptions(Options):
+    """Estimate what scoring takes: time, disk and memory, measured on 20 pairs of the dataset."""
+
+    suggestions: Annotated[bool, switch("suggestions")] = True
+    """Prepare corrections for the pairs that look wrong."""
+    anyway: bool = False
+    """Also score pictures of a kind that the model does not know, such as photographs by the
+    embedded one. Remembered with the dataset."""
+    model: Model = None
+    captioner: Captioner = None
+    trajectories: Trajectories = None
+
+
+class ScoreOptions(EstimateOptions):
+    """Compute trajectories, probability of error, suspect words and ICC of every pair.
+
+    Stop it at any time: the same command resumes where it stopped.
+    """
+
+    download: Annotated[bool, NOT_TYPED] = False
+    """Download model and captioner first if they are not on the machine."""
+    anew: Annotated[bool, NOT_TYPED] = False
+    """Train the detector that the settings name, unless a curator chose one."""
+
+
+def prepare(context: "Context", dataset_id: int, options: Any) -> Any:
+    """Refuses a model to those who may not choose one."""
+    if options.model or options.captioner not in (None, "auto", "none"):
+        context.check_may_choose_models()
+    return options
+
+
+def run(
+    context: "Context", dataset_id: int, options: ScoreOptions, progress: Progress
+) -> ScoreReport:
+    """With one process for each idle core where that pays."""
+    from backend.jobs.workers import AUTOMATIC
+
+    return score(context, dataset_id, options, progress, AUTOMATIC)
+
+
+def score(
+    context: "Context",
+    dataset_id: int,
+    options: ScoreOptions,
+    progress: Progress,
+    devices: "Devices | None" = None,
+) -> ScoreReport:
+    """With the dataset's own model and captioner, or with others, which become its own; see
+    `backend.jobs.score_dataset.score_dataset`."""
+    from backend.jobs import model_download, score_dataset
+
+    engine = _engine(context, dataset_id, options)
+    models = (options.model, engine.settings.captioner_model) if options.download else ()
+    for name in models:
+        if name and not context.models.view(name).is_here:
+            model_download.download(name, progress)
+    return score_dataset.score_dataset(
+        context.store, engine, dataset_id, progress, options.suggestions, devices, options.anyway,
+        options.anew,
+    )  # fmt: skip
+
+
+def estimate(
+    context: "Context",
+    dataset_id: int,
+    options: EstimateOptions,
+    progress: Progress,
+    devices: "Devices | None" = None,
+) -> "Estimate":
+    """What `score` would take with the same options; see `backend.jobs.estimate.estimate`."""
+    from backend.jobs import estimate
+
+    engine = _engine(context, dataset_id, options)
+    return estimate.estimate(
+        context.store, engine, dataset_id, progress, options.anyway, options.suggestions, devices
+    )
+
+
+def run_estimate(
+    context: "Context", dataset_id: int, options: EstimateOptions, progress: Progress
+) -> dict[str, Any]:
+    """For this machine's idle cores, with the sum and in words."""
+    from backend.jobs.workers import AUTOMATIC
+
+    report = estimate(context, dataset_id, options, progress, AUTOMATIC)
+    return asdict(report) | {"seconds": report.seconds, "in_words": report.in_words()}
+
+
+def _engine(context: "Context", dataset_id: int, options: EstimateOptions) -> "Engine":
+    """The dataset's engine, or that of another model. Raises SettingsError."""
+    engine = context.engines.of_dataset(dataset_id, options.model)
+    changes: dict[str, Any] = {"captioner": options.captioner} if options.captioner else {}
+    if options.trajectories is not None:
+        changes["trajectories"] = parse_depth(options.trajectories).name
+    return engine.with_settings(replace(engine.settings, **changes))
+
+
+SCORE = Operation("score", "Scoring", ScoreOptions, run, prepare)
+ESTIMATE = Operation(
+    "estimate", "Measuring", EstimateOptions, run_estimate, prepare, uses=("models",)
+)

@@ -1,0 +1,28 @@
+"""`specificity`: does a caption find its own picture?"""
+
+from typing import TYPE_CHECKING
+
+from backend.jobs.reports import SpecificityReport
+from backend.operations.operation import Operation
+from backend.options import Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class SpecificityOptions(Options):
+    """Measure how specific each caption is: does it find its own picture among similar ones? Opens
+    no image."""
+
+
+def run(
+    context: "Context", dataset_id: int, options: SpecificityOptions, progress: Progress
+) -> SpecificityReport:
+    from backend.jobs import specificity
+
+    engine = context.engines.of_dataset(dataset_id)
+    return specificity.measure_specificity(context.store, engine, dataset_id, progress)
+
+
+SPECIFICITY = Operation("specificity", "Specificity", SpecificityOptions, run)

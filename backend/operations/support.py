@@ -1,0 +1,28 @@
+"""`support`: how far the picture supports each phrase of a caption."""
+
+from typing import TYPE_CHECKING
+
+from backend.jobs.reports import SupportReport
+from backend.operations.operation import Operation
+from backend.options import Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class SupportOptions(Options):
+    """Measure how far the image supports each phrase of a caption (our reading of Counterfactual
+    Phrase Intervention)."""
+
+
+def run(
+    context: "Context", dataset_id: int, options: SupportOptions, progress: Progress
+) -> SupportReport:
+    from backend.jobs import support
+
+    engine = context.engines.of_dataset(dataset_id)
+    return support.measure_support(context.store, engine, dataset_id, progress)
+
+
+SUPPORT = Operation("support", "Support", SupportOptions, run)

@@ -1,0 +1,93 @@
+"""What an operation is told, as one model.
+
+The command line, the API and its description, stored jobs, the pages and the reference read names,
+descriptions, bounds and defaults here; none of them declares an option again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from backend.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """How a field is typed on the command line, in its annotation. A field without one is an option
+    of its own name. `names`: instead of that name; `is_required`: there, whatever the default;
+    `is_typed`: False for what only programs state."""
+
+    names: tuple[str, ...] = ()
+    metavar: str | None = None
+    is_argument: bool = False
+    is_required: bool = False
+    is_typed: bool = True
+
+
+ARGUMENT = CommandLine(is_argument=True)
+NOT_TYPED = CommandLine(is_typed=False)
+
+
+def switch(name: str) -> CommandLine:
+    """A field that is also turned off by name: `--strict`, `--no-strict`."""
+    return CommandLine(names=(f"--{name}/--no-{name}",))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The field overrides the setting of this name, see `backend.settings`."""
+
+    name: str
+
+
+class Options(BaseModel):
+    """The docstring of a model says what its operation does, that of a field what it means. A field
+    that a model does not have is refused: misspelled, it would be ignored."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @classmethod
+    def parsed(cls, values: Mapping[str, Any]) -> Self:
+        """Raises SettingsError, which names each wrong field."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SettingsError(" ".join(map(_mistake, error.errors()))) from error
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that are overridden, by name; None: not stated."""
+        settings: dict[str, Any] = {}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, Options):
+                settings |= value.settings()
+            settings |= {m.name: value for m in field.metadata if isinstance(m, Setting)}
+        return settings
+
+
+#: What a number has to be, by pydantic's name for the mistake.
+_BOUNDS = {
+    "greater_than": "above {gt}", "greater_than_equal": "at least {ge}",
+    "less_than": "below {lt}", "less_than_equal": "at most {le}",
+}  # fmt: skip
+
+
+def _mistake(error: ErrorDetails) -> str:
+    name = str(error["loc"][-1] if error["loc"] else "")[:80]
+    value = str(error["input"])[:80].encode(errors="backslashreplace").decode()
+    if error["type"] == "literal_error":
+        return f"'{value}' is not a choice for {name}; use {error['ctx']['expected']}."
+    if error["type"] == "extra_forbidden":
+        return f"There is no option '{name}'."
+    if bound := _BOUNDS.get(error["type"]):
+        return f"{name} is {bound.format_map(error['ctx'])}, not {value}."
+    if error["type"] == "string_unicode":
+        return f"{name} is not text in UTF-8: '{value}'."
+    if error["type"] == "missing":
+        return f"{name} is missing."
+    return f"{name}: {error['msg']}, not '{value}'."
