@@ -43,8 +43,9 @@ def place_in(text: str, caption: str, claim: Claim) -> Claim | None:
     """The claim of a caption at its place in the text that the caption has become; None if it is no
     longer there, or at several places.
 
-    >>> place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
-    Claim(start=10, end=17, kind='sentence', repeats=False)
+    >>> moved = place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
+    >>> moved is not None and (moved.start, moved.end)
+    (10, 17)
     """
     words = claim.of(caption)
     behind = len(text) - (len(caption) - claim.start)
