@@ -11,6 +11,7 @@ from rich.markup import escape
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
 from backend.datasets.read_options import is_address
 from backend.datasets.regular_files import typed_path
+from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, DatasetFormatError, NotScored, SettingsError
 from backend.jobs.reports import ScoreResult, count_of
 from backend.operations.common_options import (
@@ -250,6 +251,10 @@ def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
     for problem in report.first_unreadable:
         console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
     words = result.in_words()
+    if result.unknown:
+        words += "\n--anyway also scores pictures that the model does not know."
+    if result.trajectories != ALL:
+        words += "\n--trajectories all completes all of them."
     if rows is not None:
         words += f"\n{count_of(rows, 'row')} written to {table}"
     emit(result, as_json, words)

@@ -203,7 +203,7 @@ class ScoreReport:
     def in_words(self) -> str:
         unknown = ""
         if self.unknown:
-            unknown = f"{self.unknown} left out whose pictures the model does not know (--anyway), "
+            unknown = f"{self.unknown} left out whose pictures the model does not know, "
         text = (
             f"{count_of(self.scored, 'pair')} scored, {self.skipped} already had scores, "
             f"{count_of(self.unreadable, 'image')} unreadable, {unknown}"
@@ -214,7 +214,7 @@ class ScoreReport:
         return (
             f"{text}\nTrajectories: {self.trajectories}. Every pair has its first step, which the "
             f"ranking needs; {self.completed:,} were completed now; the others are completed when "
-            "they are opened, or with --trajectories all."
+            "they are opened."
         )
 
 

@@ -52,6 +52,7 @@ class BoostOptions(Options):
     quantise: Quantise = None
     timeout: Timeout = None
     limits: Limits = Limits()
+    """What the requests may cost."""
     dry_run: bool = False
     """Show what would be sent first; send nothing."""
     model: Model = None

@@ -185,6 +185,8 @@ class Limits(Options):
         from backend.engine.language_models.spending import Budget, Prices
 
         if self.budget is not None and not (self.price_in or self.price_out):
-            raise SettingsError("A budget in money needs prices: --price-in and --price-out.")
+            raise SettingsError(
+                "A budget in money needs prices.", terminal="Options: --price-in, --price-out."
+            )
         budget = Budget(self.budget, self.budget_tokens, self.budget_requests)
         return Prices(self.price_in, self.price_out), budget

@@ -49,6 +49,7 @@ class CorrectOptions(Options):
     """Questions in flight at a server."""
     timeout: Timeout = None
     limits: Limits = Limits()
+    """What the requests may cost."""
     accept_p: float | None = Field(None, ge=0, le=1)
     """With --accept-gain: accept without review suggestions whose probability of error is at most
     this. The verdict's author is the rule."""
@@ -73,7 +74,10 @@ def run(
     if options.accept_p is not None and options.accept_gain is not None:
         rule = correct_queue.Rule(options.accept_p, options.accept_gain)
     elif options.accept_p is not None or options.accept_gain is not None:
-        raise SettingsError("A rule needs both --accept-p and --accept-gain.")
+        raise SettingsError(
+            "A rule needs both a probability of error and a gain.",
+            terminal="Options: --accept-p, --accept-gain.",
+        )
     limits = options.limits.stated()
     fields = context.review.queue_fields(dataset_id, options.queue, options.view) or START
     filter = context.review.filter_of(dataset_id, fields)
