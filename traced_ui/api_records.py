@@ -165,6 +165,20 @@ class PictureCaption(Record):
     decision: str | None
 
 
+class Claim(Record):
+    """A claim of a caption that has several."""
+
+    start: int = Field(description="Its first character in the caption.")
+    end: int = Field(description="The character behind its last.")
+    text: str
+    p_error: float | None = Field(description=MEASURES["p_error"].explanation)
+    s_0: float | None = Field(description=MEASURES["s_0"].explanation)
+    icc: float | None = Field(description=MEASURES["icc"].explanation)
+    is_vague: bool
+    repeats: bool = Field(description="Whether it says again what an earlier claim says.")
+    is_right: bool | None = Field(description="What a curator says of it; null: nothing.")
+
+
 class Pair(Scored):
     picture: str = Field(description="Its address, from this server's page.")
     guidelines: str = Field(description="Of the dataset, in Markdown.")
@@ -172,7 +186,8 @@ class Pair(Scored):
     tags: list[str] = Field(description="People's own words on the pair.")
     captions_of_picture: list[PictureCaption] = Field(description="Also of other pairs.")
     suspects: list[Suspect]
-    trajectory: list[Step]
+    claims: list[Claim] = Field(description="Of a caption that has several.")
+    trajectory: list[Step] = Field(description="Of its most suspicious claim, if it has several.")
     phrases: list[Phrase] | None
     specificity: Specificity | None
     suggestions: list[Suggestion]
@@ -190,6 +205,10 @@ class Pair(Scored):
                 "etag": etag_of(view.version, view.fingerprint),
                 "picture": f"pictures/{view.pair_id}",
                 "suspects": suspects_of(caption, view.suspects),
+                "claims": [
+                    {**vars(claim), **claim.numbers, "text": caption[claim.start : claim.end]}
+                    for claim in view.claims
+                ],
                 "phrases": view.phrases
                 and [vars(p) | {"phrase": caption[p.start : p.end]} for p in view.phrases],
                 "trajectory": [

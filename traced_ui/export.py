@@ -24,6 +24,8 @@ class Fields(NamedTuple):
 
     use_threshold: Any
     threshold: Any
+    by_claim: Any
+    wrong_claims: Any
     dropped: Any
     abstract: Any
     unsure: Any
@@ -89,6 +91,11 @@ def _fields() -> tuple[Fields, gr.HTML]:
     fields["threshold"] = field(
         ExportChoice, "drop_above", "… above this chance of error", value=0.9, elem_id="threshold"
     )
+    fields["by_claim"] = gr.Checkbox(
+        False, label="… but of captions of several claims, only the claims above it",
+        elem_id="threshold-by-claim",
+    )  # fmt: skip
+    fields["wrong_claims"] = field(ExportChoice, "wrong_claims", "Claims decided wrong")
     fields["dropped"] = field(ExportChoice, "dropped", "Decided Remove")
     fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
     fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
@@ -217,6 +224,10 @@ class ExportPage:
         return ExportChoice.parsed(
             {
                 "drop_above": fields.threshold if fields.use_threshold else None,
+                "drop_claims_above": (
+                    fields.threshold if fields.use_threshold and fields.by_claim else None
+                ),
+                "wrong_claims": fields.wrong_claims,
                 "abstract": fields.abstract,
                 "dropped": fields.dropped,
                 "unsure": fields.unsure,
@@ -250,6 +261,8 @@ def counts_html(counts: ExportCounts) -> str:
     rows = [["stay", str(counts.kept)]]
     rows.append(["… of them with a corrected caption", str(counts.corrected)])
     rows.append(["… of them edited in bulk", str(counts.edited)])
+    if counts.shortened:
+        rows.append(["… of them without some claims", str(counts.shortened)])
     if counts.enriched:
         rows.append(["… of them with an enriched caption", str(counts.enriched)])
     if counts.tagged:

@@ -1,5 +1,6 @@
 """Export: decide for each pair whether it stays, count, then write atomically."""
 
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +17,14 @@ from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.export_row import ExportRow
+from backend.datasets.export_row import ExportRow, new_name
 from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
+from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
+from backend.jobs.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat
 from backend.measures import export_names
@@ -29,7 +32,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import ENRICHED
 from backend.version import VERSION
-from db.queries import classifier_queries, dataset_queries, verdict_queries
+from db.queries import claim_queries, classifier_queries, dataset_queries, verdict_queries
 from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import pictures as quality_queries
@@ -66,8 +69,8 @@ class ExportDecision:
     """The decision on one pair. `left_out_because` is empty for a pair that stays."""
 
     caption: str
-    #: Origin of the caption: human, corrected, edited (in bulk), new (there was none), or the kind
-    #: of an enrichment.
+    #: Origin of the caption: human, corrected, edited (in bulk), shortened (by claims that are
+    #: wrong, or look so), new (there was none), or the kind of an enrichment.
     kind: str = "human"
     tags: tuple[str, ...] = ()
     left_out_because: str = ""
@@ -83,13 +86,15 @@ def decide_export(
     not_selected: str = "",
     enrichment: Enrichment | None = None,
     edited: str | None = None,
+    claims: Sequence[KnownClaim] = (),
 ) -> ExportDecision:
     """Apply `choice` to one pair: the single rule behind counts, files and card.
 
     A verdict always overrides the threshold: a curator has looked, the detector only estimates.
     `not_selected`: why a two-stage selection leaves the pair out; a verdict and the threshold take
     precedence. `enrichment`: the accepted or suggested one. `edited`: the text of a bulk edit in
-    effect, which replaces the caption under every verdict but a correction.
+    effect, which replaces the caption under every verdict but a correction. `claims`: of a caption
+    that has several.
 
     >>> decide_export(ExportChoice(drop_above=0.9), "A dog", None, None, 0.95).left_out_because
     'probability of error above 0.9'
@@ -104,7 +109,10 @@ def decide_export(
     if edited is not None and decision != "correction":
         # Without enrichments: they are based on another text.
         plain = decide_export(choice, edited, decision, None, p_error, specificity, not_selected)
-        return replace(plain, kind="edited")
+        text = _without_wrong(choice, caption, edited, decision, claims)
+        if plain.left_out_because or text == edited:
+            return replace(plain, kind="edited")
+        return _shortened(text)
     if decision == "correction" and edited is not None and corrected_caption == edited:
         return ExportDecision(edited, "edited")
     if decision == "correction":
@@ -112,6 +120,9 @@ def decide_export(
         return ExportDecision(
             corrected_caption or caption, accepted or ("corrected" if caption else "new")
         )
+    text = _without_wrong(choice, caption, caption, decision, claims)
+    if text != caption and not (decision is None and choice.decided_only):
+        return _shortened(text)
     generic = (
         choice.specificity_below is not None
         and specificity is not None
@@ -153,6 +164,40 @@ def decide_export(
     return decided
 
 
+def _without_wrong(
+    choice: ExportChoice,
+    caption: str,
+    text: str,
+    decision: str | None,
+    claims: Sequence[KnownClaim],
+) -> str:
+    """The text that the caption has become, without the claims that are left out; "" if none that
+    says anything would stay. Verdicts that are about all of the caption take precedence."""
+    if decision not in (None, "wrong", "unsure"):
+        return text
+    limit = choice.drop_claims_above if decision is None else None
+    leave_out = [
+        claim
+        for claim in claims
+        if (claim.is_right is False and choice.wrong_claims == "leave out")
+        or (
+            claim.is_right is None
+            and claim.says_something
+            and limit is not None
+            and (claim.numbers["p_error"] or 0.0) > limit
+        )
+    ]
+    if not any(claim.says_something for claim in claims if claim not in leave_out) and leave_out:
+        return ""
+    return without_all(caption, [claim.claim for claim in leave_out], text)
+
+
+def _shortened(text: str) -> ExportDecision:
+    if not text:
+        return ExportDecision(text, left_out_because="all its claims are wrong, or look so")
+    return ExportDecision(text, "shortened")
+
+
 def _kept(
     choice: ExportChoice, caption: str, generic: bool, enrichment: Enrichment | None
 ) -> ExportDecision:
@@ -187,7 +232,7 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     for pair, decided in _decisions(store, dataset_id, choice):
         tally.add(pair.judgement, decided)
     counts = tally.counts()
-    if choice.drop_above is None:
+    if choice.drop_above is None and choice.drop_claims_above is None:
         return counts
     active = store.read(classifier_queries.active, dataset_id)
     return replace(counts, level_note=level_caveat(active.report if active else {}))
@@ -224,13 +269,13 @@ def _decisions(
     """The requested pairs in import order, each with what an export does with it."""
     two_stage = choice.two_stage
     selection = choose(store, dataset_id, two_stage) if two_stage is not None else None
-    for pair, enrichment, edited in _pairs(store, dataset_id, choice):
+    for pair, enrichment, edited, claims in _pairs(store, dataset_id, choice):
         reason = selection.reason_of(pair.id) if selection is not None else ""
         yield (
             pair,
             decide_export(
                 choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
-                pair.numbers["specificity"], reason, enrichment, edited,
+                pair.numbers["specificity"], reason, enrichment, edited, claims,
             ),
         )  # fmt: skip
 
@@ -255,6 +300,7 @@ def export(
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = quality_queries.all_issues(session, dataset_id)
+        has_claims = claim_queries.count_claims(session, dataset_id).several > 0
     _check_images(store, out)
     root = Path(dataset.root)
     tally = _Tally()
@@ -269,7 +315,9 @@ def export(
                 pair.image_path for pair, decided in batch if not decided.left_out_because
             ]
             images = _open_images(root, image_paths)
-            own_tags = store.read(tag_queries.of_pairs, [pair.id for pair, _ in batch])
+            with store.reading() as session:
+                own_tags = tag_queries.of_pairs(session, [pair.id for pair, _ in batch])
+                claims = known_claims(session, [pair for pair, _ in batch])
             for pair, decided in batch:
                 image = images.get(pair.image_path, "")
                 if not decided.left_out_because and isinstance(image, str):
@@ -283,7 +331,8 @@ def export(
                 tally.add(pair.judgement, decided)
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
-                    yield _row(pair, decided, image, *about)
+                    of_caption = claims.get(pair.id, ()) if has_claims else None
+                    yield _row(pair, decided, image, *about, of_caption)
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
             raise ExportError(
@@ -377,8 +426,15 @@ def _row(
     image: ImageFile,
     issues: Sequence[str],
     own_tags: Sequence[str],
+    claims: Sequence[KnownClaim] | None,
 ) -> ExportRow:
-    """`issues`: of the pair's picture, by `picture_quality`."""
+    """`issues`: of the pair's picture, by `picture_quality`; `claims`: None if no caption of the
+    dataset has several."""
+    extra = pair.extra
+    if claims is not None:
+        # As text: loaders infer no type from lists that are empty in the first rows.
+        extra = {new_name(name, frozenset({CLAIMS})): value for name, value in extra.items()}
+        extra[CLAIMS] = json.dumps([claim.cells() for claim in claims])
     return ExportRow(
         id=pair.external_id,
         image_path=image,
@@ -392,8 +448,12 @@ def _row(
         numbers={name: pair.numbers[name] for name in export_names()},
         tags=decided.tags,
         own_tags="; ".join(own_tags) or None,
-        extra=pair.extra,
+        extra=extra,
     )
+
+
+#: Kinds of captions that are no enrichment.
+_NOT_ENRICHED = ("human", "corrected", "edited", "shortened", "new")
 
 
 @dataclass
@@ -405,6 +465,7 @@ class _Tally:
     edited: int = 0
     tagged: int = 0
     enriched: int = 0
+    shortened: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     by_decision: Counter[str] = field(default_factory=Counter)
 
@@ -416,7 +477,8 @@ class _Tally:
         self.kept += 1
         self.corrected += decided.kind == "corrected"
         self.edited += decided.kind == "edited"
-        self.enriched += decided.kind not in ("human", "corrected", "edited", "new")
+        self.shortened += decided.kind == "shortened"
+        self.enriched += decided.kind not in _NOT_ENRICHED
         self.tagged += bool(decided.tags)
 
     def counts(self) -> ExportCounts:
@@ -427,8 +489,9 @@ class _Tally:
 
 def _pairs(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, Enrichment | None, str | None]]:
-    """The requested pairs, each with its accepted or suggested enrichment and its edited text."""
+) -> Iterator[tuple[PairRow, Enrichment | None, str | None, Sequence[KnownClaim]]]:
+    """The requested pairs, each with its accepted or suggested enrichment, its edited text, and its
+    claims if it has several."""
     with store.reading() as session:
         run = run_queries.latest_run(session, dataset_id, "score")
         pairs = (
@@ -441,7 +504,10 @@ def _pairs(
             edited = verdict_queries.edited_texts(
                 session, [p.id for p in batch if p.verdict_version]
             )
-            yield from ((p, enrichments.get(p.id), edited.get(p.id)) for p in batch)
+            claims = known_claims(session, batch)
+            yield from (
+                (p, enrichments.get(p.id), edited.get(p.id), claims.get(p.id, ())) for p in batch
+            )
 
 
 def _enrichments(
@@ -505,6 +571,16 @@ def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
     return {"Undecided pairs selected in two stages (our reading of CPI)": words}
 
 
+def _claims_in_words(choice: ExportChoice) -> dict[str, str]:
+    words = dict[str, str]()
+    if choice.wrong_claims != "keep":
+        words["Claims decided wrong"] = choice.wrong_claims
+    if choice.drop_claims_above is not None:
+        name = "Claims of undecided captions left out above a probability of error of"
+        words[name] = f"{choice.drop_claims_above:g}"
+    return words
+
+
 def _caveat_in_words(counts: ExportCounts) -> dict[str, str]:
     return {"About this threshold": counts.level_note} if counts.level_note else {}
 
@@ -524,6 +600,7 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
             if choice.specificity_below is not None
             else {}
         ),
+        **_claims_in_words(choice),
         "Only decided pairs": "yes" if choice.decided_only else "no",
         "Captions": (
             "as decided, but with suggested enrichments, which have not been reviewed, where no "

@@ -9,8 +9,8 @@ pairs without a trajectory are left out.
 
 Columns of `--out`: `id` (the dataset's own), the measures that are exported (`backend.measures`),
 `suspects` (a list of [start, end, score] in characters of the caption; higher is more suspect),
-`phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense).
-Unknown values are null.
+`phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense),
+and if any caption has several, `claims` (a list: see `KnownClaim.cells`). Unknown values are null.
 
 The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects` as
 above; `picture`: where the pair's picture is, relative to the shard's folder (see `containers`);
@@ -37,15 +37,27 @@ from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
+from backend.jobs.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.stored_rows import latest_batches
 from backend.measures import export_names
 from backend.store import Store
+from db.queries import claim_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries.detections import DetectionRow
 from db.queries.phrase_scores import PhraseRow
 
+_CLAIMS = pa.list_(
+    pa.struct(
+        [
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            *((name, pa.float32()) for name in claim_names()),
+            ("verdict", pa.string()),
+        ]
+    )
+)
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -85,7 +97,10 @@ def check(out: Path) -> None:
 
 def write(store: Store, dataset_id: int, out: Path) -> int:
     """Write the scores of all pairs; the file is written atomically. Returns the number of rows."""
-    return write_rows(score_rows(store, dataset_id), _SCHEMA, out)
+    has_claims = store.read(claim_queries.count_claims, dataset_id).several > 0
+    schema = _SCHEMA.append(pa.field(CLAIMS, _CLAIMS)) if has_claims else _SCHEMA
+    rows = ({name: row[name] for name in schema.names} for row in score_rows(store, dataset_id))
+    return write_rows(rows, schema, out)
 
 
 def write_features(store: Store, dataset_id: int, out: Path) -> int:
@@ -114,6 +129,7 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
             ids = [pair.id for pair in pairs]
             detections = detection_queries.detections_of(session, ids)
             phrases = phrase_queries.phrases_of_many(session, dataset_id, ids)
+            claims = known_claims(session, pairs)
             for pair in pairs:
                 detection = detections.get(pair.id)
                 yield {
@@ -121,6 +137,7 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
                     **{name: pair.numbers[name] for name in export_names()},
                     "suspects": suspect_cells(detection),
                     "phrases": _phrases(phrases.get(pair.id)),
+                    CLAIMS: [claim.cells() for claim in claims.get(pair.id, ())],
                 }
             after = pairs[-1].id
 

@@ -723,6 +723,12 @@ class ExportChoice(Options):
     """Captions with a specificity below this are generic (see score --specificity)."""
     generic: Literal["tag", "leave out"] = "tag"
     """With --specificity-below: 'tag' or 'leave out'."""
+    wrong_claims: Literal["keep", "leave out"] = "keep"
+    """Claims decided wrong, in captions of several: 'keep' or 'leave out', which writes the caption
+    without them."""
+    drop_claims_above: float | None = Field(None, ge=0, le=1)
+    """Leave out claims of undecided captions of several whose probability of error is above
+    this."""
     decided_only: Annotated[bool, switch("decided-only")] = False
     """Only pairs with a verdict."""
     only: Annotated[Selection | None, NOT_TYPED] = None
@@ -749,6 +755,8 @@ class ExportCounts:
     enriched: int = 0
     #: Kept with a caption that was edited in bulk.
     edited: int = 0
+    #: Kept without claims that are wrong, or look so.
+    shortened: int = 0
     #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
     level_note: str = ""
 
@@ -757,7 +765,9 @@ class ExportCounts:
         reasons = "; ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
         return (
             f"{count_of(self.total, 'pair')}: {self.kept} stay ({self.corrected} corrected, "
-            f"{self.edited} edited in bulk, {self.enriched} enriched, {self.tagged} tagged), "
+            f"{self.edited} edited in bulk, {self.enriched} enriched, "
+            + (f"{self.shortened} without some claims, " if self.shortened else "")
+            + f"{self.tagged} tagged), "
             f"{left_out} left out" + (f" ({reasons})." if reasons else ".")
         )
 

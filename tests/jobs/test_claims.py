@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import retrain, second_opinion
+from backend.jobs import export_scores, retrain, second_opinion
 from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_rows import latest_batches, scored_pairs
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
@@ -204,3 +206,33 @@ def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
     wanted = feature_matrix([classifier.read(calmest.trajectory)])
     assert judged.labels[0] == 1
     np.testing.assert_allclose(judged.features[0], wanted[0])
+
+
+@pytest.mark.usefixtures("drawn")
+def test_files_have_the_claims_and_what_people_say_of_them(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(tmp_path / "long"))
+    workspace.jobs.score(dataset, suggestions=False)
+    pair = workspace.review.queue_page(workspace.review.filter_of(dataset, {})).rows[0]
+    first = workspace.review.open_pair(pair.pair_id).claims[0]
+    with workspace.store.writing() as session:
+        verdict_queries.add_claim_label(
+            session, pair.pair_id, 0, (first.start, first.end), False, author="Ann"
+        )
+    export_scores.write(workspace.store, dataset, tmp_path / "scores.parquet")
+    table = pq.read_table(tmp_path / "scores.parquet").to_pylist()
+    rows = {row["id"]: row["claims"] for row in table}
+    choice = ExportChoice(wrong_claims="leave out")
+    report = workspace.jobs.export(dataset, choice, tmp_path / "out", "jsonl")
+    assert report.counts.shortened == 1
+    lines = (tmp_path / "out").glob("*.jsonl")
+    written = [json.loads(line) for path in lines for line in path.read_text().splitlines()]
+    for row in written:
+        stated = json.loads(row["claims"])
+        assert [claim["start"] for claim in stated] == [claim["start"] for claim in rows[row["id"]]]
+        assert stated[0]["p_error"] is not None
+    (row,) = (row for row in written if row["id"] == pair.external_id)
+    assert json.loads(row["claims"])[0]["verdict"] == rows[row["id"]][0]["verdict"] == "wrong"
+    assert row["caption_kind"] == "shortened"
+    assert row["original_caption"].endswith(row["caption"])

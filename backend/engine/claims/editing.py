@@ -7,6 +7,7 @@ where a claim stands in a caption that has been edited since.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.sentences import mark_of_list
@@ -62,7 +63,7 @@ def place_in(text: str, caption: str, claim: Claim) -> Claim | None:
         start = starts[0]
     else:
         return None
-    return Claim(start, start + len(words), claim.kind, claim.repeats)
+    return replace(claim, start=start, end=start + len(words))
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:
