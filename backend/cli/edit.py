@@ -18,7 +18,7 @@ _MOST_SECONDS = 3600.0
 
 
 class EditCommand(Options):
-    """Edit many captions at once: find and replace, add a prefix or a suffix.
+    """Edit many captions at once: find and replace, a prefix or a suffix, no vague sentences.
 
     An edit is not a verdict: undecided pairs stay undecided, and verdicts are kept. The source
     files are never modified; exports contain the new text. All changes are one step: undo them
@@ -40,6 +40,9 @@ class EditCommand(Options):
     """Added to the start of each caption that does not begin with it yet."""
     suffix: str = ""
     """Added to the end of each caption that does not end with it yet."""
+    remove_vague: bool = False
+    """Take out sentences and tags that describe nothing visible, of scored captions that have
+    others."""
     queue: str = ""
     """Only these pairs, as in a queue's address after the ?: 'text=colour&review=all'. Default: the
     whole dataset."""
@@ -68,7 +71,7 @@ def edit(options: EditCommand, common: Common) -> None:
     fields = workspace.review.queue_fields(dataset_id, options.queue, options.view) or everything
     change = BulkEdit(
         options.find, options.replace, options.regex, options.ignore_case, options.prefix,
-        options.suffix,
+        options.suffix, options.remove_vague,
     )  # fmt: skip
     with progress("Editing") as update:
         done = edit_captions(
