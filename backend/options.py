@@ -88,6 +88,8 @@ def _mistake(error: ErrorDetails) -> str:
         return f"{name} is {bound.format_map(error['ctx'])}, not {value}."
     if error["type"] == "string_unicode":
         return f"{name} is not text in UTF-8: '{value}'."
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
     if error["type"] == "missing":
         return f"{name} is missing."
     return f"{name}: {error['msg']}, not '{value}'."
