@@ -15,6 +15,7 @@ from backend.datasets import export_folder
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
+from backend.engine.claims.division import parse_division
 from backend.engine.correction import boosting
 from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError, TracedError, UnsafePath, explain
@@ -113,10 +114,13 @@ class Jobs:
         model: str | None,
         trajectories: str | None,
         captioner: str | None = None,
+        claims: str | None = None,
     ) -> Engine:
         """The dataset's engine, or that of another model. Raises SettingsError."""
         engine = self.engines.of_dataset(dataset_id, model)
         changes: dict[str, Any] = {"captioner": captioner} if captioner else {}
+        if claims is not None:
+            changes["claims"] = parse_division(claims)
         if trajectories is not None:
             changes["trajectories"] = parse_depth(trajectories).name
         return engine.with_settings(replace(engine.settings, **changes))
@@ -133,13 +137,15 @@ class Jobs:
         anew: bool = False,
         trajectories: str | None = None,
         captioner: str | None = None,
+        claims: str | None = None,
     ) -> ScoreReport:
         """See `backend.jobs.score_dataset.score_dataset`; with the dataset's own model and
         captioner, or with others, which become its own. `model`: a preset, a hub name or a
         directory; `captioner`: as in `Settings`. `download`: download them first if they are not
         here. `trajectories`: which pairs get whole ones, as in `depth.parse_depth`; by default as
-        the dataset was scored before, or by its size."""
-        engine = self._engine_with(dataset_id, model, trajectories, captioner)
+        the dataset was scored before, or by its size. `claims`: one of `division.DIVISIONS`; by
+        default as before, or by the form of each caption."""
+        engine = self._engine_with(dataset_id, model, trajectories, captioner, claims)
         for name in (model, engine.settings.captioner_model) if download else ():
             if name and not self.models.view(name).is_here:
                 model_download.download(name, progress)
@@ -157,10 +163,11 @@ class Jobs:
         trajectories: str | None = None,
         devices: Devices | None = None,
         captioner: str | None = None,
+        claims: str | None = None,
     ) -> Estimate:
         """See `backend.jobs.estimate.estimate`; what `score` would take with the same
         arguments."""
-        engine = self._engine_with(dataset_id, model, trajectories, captioner)
+        engine = self._engine_with(dataset_id, model, trajectories, captioner, claims)
         return estimate.estimate(
             self.store, engine, dataset_id, progress, anyway, suggestions, devices
         )

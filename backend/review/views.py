@@ -159,6 +159,21 @@ class ClaimView:
 
 
 @dataclass(frozen=True)
+class ClaimsFound:
+    """What the captions of a dataset consist of by their form: of `pairs` captions, `sentences` and
+    `tags` are the shares that are several sentences and lists of tags, and how many claims each of
+    these has on average, estimated from a random sample. `division`: how they were divided when the
+    dataset was scored; "": it was not, or before there were claims."""
+
+    pairs: int
+    sentences: float
+    sentences_each: float
+    tags: float
+    tags_each: float
+    division: str = ""
+
+
+@dataclass(frozen=True)
 class PairView:
     """Everything about one pair that a curator sees."""
 
@@ -458,6 +473,15 @@ class PlaygroundResult:
     abstractness: Abstractness
     #: None with a scorer that compares pairs.
     phrases: tuple[PhraseView, ...] | None = None
+    #: The claims of a caption that has several; `trajectory`, `s_0` and `suggestions` belong to the
+    #: `selected` one, the most suspicious.
+    claims: tuple[ClaimView, ...] = ()
+    selected: int = 0
+
+    @property
+    def claim(self) -> ClaimView | None:
+        """The selected claim; None: the caption is one claim."""
+        return self.claims[self.selected] if self.claims else None
 
 
 @dataclass(frozen=True)
