@@ -318,10 +318,11 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     view = workspace.review.open_pair(example.pair_id)
     trajectory = view.trajectory
     assert trajectory is not None
-    assert view.s_0 is not None
+    s_0 = view.claim.s_0 if view.claim is not None else view.s_0
+    assert s_0 is not None
     assert view.icc is not None
     result = PlaygroundResult(
-        caption=view.caption, s_0=view.s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
+        caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
         looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
         trajectory=trajectory, suggestions=view.suggestions, scored_by=view.scored_by,
         limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
