@@ -163,23 +163,23 @@ def depth_message(result: dict[str, Any]) -> str:
     )
 
 
-def claims_message(found: ClaimsFound) -> str:
+def claims_message(form: ClaimsFound) -> str:
     """
     >>> claims_message(ClaimsFound(4000, 1.0, 7.31, 0.0, 0.0))
     '4,000 captions, 7.3 sentences each'
     >>> claims_message(ClaimsFound(40, 0.5, 4.0, 0.25, 20.0))
     '40 captions: 50 % have 4.0 sentences each, 25 % are lists of 20.0 tags each'
     """
-    captions = counted(found.pairs, "caption")
-    if found.sentences == 1:
-        return f"{captions}, {found.sentences_each:.1f} sentences each"
-    if found.tags == 1:
-        return f"{captions}, {found.tags_each:.1f} tags each"
+    captions = counted(form.pairs, "caption")
+    if form.sentences == 1:
+        return f"{captions}, {form.sentences_each:.1f} sentences each"
+    if form.tags == 1:
+        return f"{captions}, {form.tags_each:.1f} tags each"
     parts = []
-    if found.sentences:
-        parts.append(f"{percent(found.sentences)} have {found.sentences_each:.1f} sentences each")
-    if found.tags:
-        parts.append(f"{percent(found.tags)} are lists of {found.tags_each:.1f} tags each")
+    if form.sentences:
+        parts.append(f"{percent(form.sentences)} have {form.sentences_each:.1f} sentences each")
+    if form.tags:
+        parts.append(f"{percent(form.tags)} are lists of {form.tags_each:.1f} tags each")
     return f"{captions}: {', '.join(parts)}" if parts else f"{captions} of one sentence"
 
 
