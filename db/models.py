@@ -348,7 +348,7 @@ class Detection(Base):
 
 class Claim(Base):
     """One claim of a caption that has several, with its newest numbers. The columns of its pair are
-    their aggregates. `start`, `end`: its characters; `kind`, `repeats`: see
+    their aggregates. `start`, `end`: its characters; `kind`, `repeats`, `subject`: see
     `engine.claims.claim.Claim`."""
 
     __tablename__ = "claims"
@@ -358,10 +358,21 @@ class Claim(Base):
     end: Mapped[int] = mapped_column(Integer)
     kind: Mapped[str] = mapped_column(String(16))
     repeats: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    subject: Mapped[str] = mapped_column(Text, server_default="")
     s_0: Mapped[float | None] = mapped_column(Double)
     gain: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
     p_error: Mapped[float | None] = mapped_column(Double)
+
+
+class PairNumber(Base):
+    """The number that a measure without a column of its own gives a pair (see `db/measures.py`)."""
+
+    __tablename__ = "pair_numbers"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    measure: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[float] = mapped_column(Double)
 
 
 class PhraseScore(Base):

@@ -21,6 +21,7 @@ import gradio as gr
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
+from backend.measures import MEASURES, filter_names
 from backend.workspace import Workspace
 from traced_ui import review_page
 from traced_ui.keyboard import key_table
@@ -193,6 +194,7 @@ def build(dataset: gr.Dropdown, dataset_id: int | None) -> None:
         decisions=" ".join(review_page.DECISIONS),
         dataset=dataset_id,
         toolbar=review_page.toolbar(),
+        measures=[MEASURES[name] for name in filter_names()],
     )
     gr.HTML(board, js_on_load=_START, apply_default_css=False, padding=False)
     dataset.change(None, [dataset], None, js=_CHOSEN, api_visibility="private")

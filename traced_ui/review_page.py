@@ -1,7 +1,6 @@
 """The parts of the review page as HTML; their behaviour is defined in `review_actions`."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
@@ -13,6 +12,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs.reports import JobView
+from backend.measures import MEASURES, OF_THE_MODEL, filter_names
 from backend.review.pair_selection import LONGEST
 from backend.review.queue import MIXED_EVERY
 from backend.review.queue_form import (
@@ -57,14 +57,7 @@ SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()
 #: The same for judgements: an accepted enrichment is not a correction.
 LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
-    "p_error": "most likely wrong",
-    "s_0": "lowest match",
-    "gain": "better without some words",
-    "icc": "most vague",
-    "disagreement": "models disagree",
-    "support": "empty phrases first",
-    "weakest": "weakest phrase first",
-    "specificity": "generic first",
+    **{name: measure.order for name, measure in MEASURES.items() if measure.order},
     "uncertainty": "most uncertain",
     "random": "check a random sample",
     "position": "as imported",
@@ -80,25 +73,15 @@ _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
     "pairs decided in this order without a gap.",
     "picture": "The captions of one picture follow each other.",
-    "disagreement": "By how much the scorers' ranks of a pair differ; pairs that only one scorer "
-    "has scored come last.",
-    "support": "Captions whose phrases the picture backs least, according to this model. Empty "
-    "is not wrong. Measured under Add data.",
-    "weakest": "By the one phrase that the image supports least. Measured under Add data.",
-    "specificity": "Captions that fit similar pictures as well, where they are neither likely "
-    "wrong (chance to 0.5) nor vague; set the chance to 1 and ICC from 0 to see all. Measured "
-    "under Add data. Not comparable between datasets.",
+} | {
+    name: f"{measure.explanation} {measure.hint}"
+    for name, measure in MEASURES.items()
+    if measure.hint
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
-#: Display names of the columns with range filters.
-_PLAIN = {
-    "p_error": "Chance of error", "s_0": "Match (s)",
-    "gain": "Better without (gain)",
-    "icc": "Concrete–vague (ICC)", "disagreement": "Models disagree",
-    "support": "Backed by the picture",
-    "weakest": "Weakest phrase", "specificity": "Specificity",
-}  # fmt: skip
+#: Display names of the measures with range filters.
+_PLAIN = {name: MEASURES[name].title for name in filter_names()}
 #: Filters by topic, below those of numbers.
 _GROUPS = {
     "Verdicts and notes": ["decision", "decided_by", "note", "noted"],
@@ -353,18 +336,6 @@ def _opinions(view: PairView) -> list[tuple[str, str]]:
     return [(name, _after(act)) for name, act in judged]
 
 
-#: What a row of the queue shows of the column that orders it; p is always shown.
-_BY_ORDER: dict[str, Callable[[Any], str]] = {
-    "s_0": lambda row: f"match {row.s_0:.3f}",
-    "gain": lambda row: f"gain {row.gain:.3f}",
-    "icc": lambda row: f"concrete {row.icc:.2f}",
-    "disagreement": lambda row: f"disagree {row.disagreement:.2f}",
-    "support": lambda row: f"backed {row.support:+.2f}",
-    "weakest": lambda row: f"weakest {row.weakest:+.2f}",
-    "specificity": lambda row: f"share {percent(math.exp(row.specificity))}",
-}
-
-
 def _order_label(order: str) -> str:
     """
     >>> _order_label("-caption"), _order_label("extra:width"), _order_label("s_0")
@@ -379,14 +350,16 @@ def by_order(row: Any, order: str) -> str:
     """The number by which a queue in this order sorts a row; "" if it has none or p is the order.
 
     >>> from types import SimpleNamespace
-    >>> by_order(SimpleNamespace(support=-0.4321), "support")
+    >>> by_order(SimpleNamespace(numbers={"support": -0.4321}), "support")
     'backed -0.43'
-    >>> by_order(SimpleNamespace(support=None), "support"), by_order(None, "random")
+    >>> by_order(SimpleNamespace(numbers={"support": None}), "support"), by_order(None, "random")
     ('', '')
     """
-    name = order.removeprefix(REVERSED)
-    label = _BY_ORDER.get(name)
-    return label(row) if label is not None and getattr(row, name) is not None else ""
+    measure = MEASURES.get(order.removeprefix(REVERSED))
+    if measure is None or not measure.word:  # p is always shown
+        return ""
+    value = row.numbers.get(measure.name)
+    return "" if value is None else f"{measure.word} {measure.write(value)}"
 
 
 def _most_suspect(view: PairView) -> list[SuspectWord]:
@@ -498,7 +471,7 @@ def table(
             values[EXTRA + name] = f"{text[:LONGEST_CELL]} …" if is_long else text
         values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
         values["tag"] = "; ".join(tags.get(row.pair_id, ()))
-        numbers = {name: getattr(row, name) for name in _PLAIN}
+        numbers = {name: row.numbers.get(name) for name in _PLAIN}
         values |= {name: "" if n is None else f"{n:.3f}" for name, n in numbers.items()}
         values["decision"] = LISTED[decision] if decision else ""
         if row.pair_id in (leading or {}):
@@ -525,13 +498,39 @@ def beside(view: PairView) -> Markup:
         ]
         for verdict in view.history
     ]
-    phrases = phrases_section(view.caption, view.phrases, view.support, view.phrases_note)
+    support = view.numbers.get("support")
+    phrases = phrases_section(view.caption, view.phrases, support, view.phrases_note)
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
         specificity=specificity_line(view), enrichments=enrichments(view),
-        short=LISTED, guidelines=guidelines(view),
+        short=LISTED, guidelines=guidelines(view), bars=bars(view),
     )  # fmt: skip
+
+
+class Bar(NamedTuple):
+    """A measure beside a pair. `share`: how full its bar is, None: no bar."""
+
+    name: str
+    value: str
+    share: float | None
+    hint: str
+
+
+def bars(view: PairView) -> list[Bar]:
+    """The measures with a bar that are known."""
+    rows = []
+    for name, measure in MEASURES.items():
+        of_claim = view.claim is not None and measure.of_claims
+        numbers = view.claim.numbers if view.claim is not None and of_claim else view.numbers
+        value = numbers.get(name)
+        if not measure.bar or value is None:
+            continue
+        hint = f"{measure.symbol}: {measure.explanation}" if measure.symbol else measure.explanation
+        if measure.unit == OF_THE_MODEL and view.scored_by:
+            hint += f" By {view.scored_by}."
+        rows.append(Bar(measure.bar, measure.write(value), measure.fullness(numbers), hint))
+    return rows
 
 
 #: Which captions a bulk edit applies to.

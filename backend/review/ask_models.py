@@ -11,7 +11,7 @@ from backend.datasets import images
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, without_repetitions
 from backend.engine.claims.division import Division
-from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
+from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
@@ -194,19 +194,19 @@ def _judge_text(
                 replace(claim, p_error=p) for claim, p in zip(scored.claims, of_claims, strict=True)
             )
         )
-    return _Judged(
-        claims, scored, p_error, sum(iccs) / len(iccs),
-        tuple(word for i in scored.deciding for word in _suspects(classifier, scored.claims[i])),
-    )  # fmt: skip
-
-
-def _suspects(classifier: Classifier | None, scored: ScoredClaim) -> list[SuspectWord]:
-    """The suspect words of a claim, in characters of its caption."""
-    start = scored.claim.start
-    return [
-        replace(word, start=start + word.start, end=start + word.end)
-        for word in suspects_by(classifier, scored.trajectory, scored.p_error)
+    suspects = [
+        word for i in scored.deciding for word in _suspects(classifier, text, scored.claims[i])
     ]
+    return _Judged(claims, scored, p_error, sum(iccs) / len(iccs), tuple(suspects))
+
+
+def _suspects(classifier: Classifier | None, text: str, scored: ScoredClaim) -> list[SuspectWord]:
+    """The suspect words of a claim, in characters of its caption."""
+    words = []
+    for word in suspects_by(classifier, scored.trajectory, scored.p_error):
+        start, end = scored.claim.in_caption(text, word.start, word.end)
+        words.append(replace(word, start=start, end=end))
+    return words
 
 
 def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | None:
@@ -258,7 +258,9 @@ def play(
     info = engine.scorer.info
     claims = _claim_views(judged) if not judged.scored.is_single else ()
     suggestions = [
-        replace(each, caption=leading.claim.replaced_in(text, each.caption)) for each in suggestions
+        replace(each, caption=leading.claim.replaced_in(text, answer))
+        for each in suggestions
+        if (answer := leading.claim.answer(text, each.caption)) is not None
     ]
     return PlaygroundResult(
         caption=caption,
@@ -296,9 +298,10 @@ def _claim_views(judged: _Judged) -> tuple[ClaimView, ...]:
                 gain=float(scores.max() - scores[0]) if scores is not None else None,
                 icc=scored.icc if scored else None,
                 p_error=scored.p_error if scored else None,
-                is_vague=scored is not None and scored.is_vague,
+                is_vague=scored is not None and is_vague(scored.icc),
                 can_be_wrong=scored is not None and scored.says_something,
                 words_read=len(scored.trajectory.first_step_scores) if scored else None,
+                subject=claim.subject,
             )
         )  # fmt: skip
     return tuple(views)

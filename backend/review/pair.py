@@ -6,7 +6,6 @@ from pathlib import Path
 from backend.datasets import images
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
-from backend.engine import concreteness
 from backend.engine.claims.editing import place_in
 from backend.engine.claims.scored_caption import is_vague, says_something
 from backend.engine.correction.anchoring import Unanchored, conflicts
@@ -24,6 +23,7 @@ from backend.jobs.stored_rows import (
     to_scored_caption,
     to_suspects,
 )
+from backend.measures import ABSTRACT_THRESHOLD
 from backend.review.views import (
     ClaimView,
     Likeness,
@@ -101,7 +101,7 @@ def view_of(
         marks, issues, tags = quality_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
-        has_retrieval = pair.specificity is not None
+        has_retrieval = pair.numbers["specificity"] is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
@@ -110,7 +110,9 @@ def view_of(
     claim_views: tuple[ClaimView, ...] = ()
     selected = 0
     if rows_of_claims:
-        scored = to_scored_caption(pair.caption, rows_of_claims, claims, pair.second_opinion)
+        scored = to_scored_caption(
+            pair.caption, rows_of_claims, claims, pair.numbers["second_opinion"]
+        )
         leading = scored.leading
         if is_divided:
             starts = [row.start for row in claims]
@@ -143,10 +145,7 @@ def view_of(
         version=pair.verdict_version,
         decision=pair.decision,
         corrected_caption=corrected_text,
-        s_0=pair.s_0,
-        gain=pair.gain,
-        p_error=pair.p_error,
-        icc=pair.icc,
+        numbers=pair.numbers,
         looks_abstract=looks_abstract(pair.icc),
         truncated=bool(pair.truncated),
         words_read=pair.words_read,
@@ -154,9 +153,6 @@ def view_of(
         trajectory=trajectory,
         wrong_words=tuple(marks),
         likeness=Likeness(word, kind, *alike),
-        disagreement=pair.disagreement,
-        support=pair.support,
-        weakest=pair.weakest,
         phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
         phrases_note=_phrases_note(pair.caption, phrases_run),
         specificity=_specificity(retrieval, measured),
@@ -200,6 +196,7 @@ def _claims(
             words_read.get(row.start),
             is_right.get((row.start, row.end)),
             text is not None and place_in(text, caption, to_claim(row)) is None,
+            row.subject,
         )
         for row in rows
     )  # fmt: skip
@@ -302,7 +299,7 @@ def _image_size(dataset: DatasetRow, relative: str) -> tuple[tuple[int, int] | N
 
 
 def looks_abstract(icc: float | None) -> bool:
-    return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
+    return icc is not None and icc < ABSTRACT_THRESHOLD
 
 
 def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:

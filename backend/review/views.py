@@ -17,6 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from db.measures import Measured, Numbers
 from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
@@ -156,6 +157,13 @@ class ClaimView:
     is_right: bool | None = None
     #: It is not in the text that the pair has now.
     is_gone: bool = False
+    #: See `engine.claims.claim.Claim`.
+    subject: str = ""
+
+    @property
+    def numbers(self) -> Numbers:
+        """By the names of `MEASURES`."""
+        return {"s_0": self.s_0, "gain": self.gain, "icc": self.icc, "p_error": self.p_error}
 
 
 @dataclass(frozen=True)
@@ -174,8 +182,8 @@ class ClaimsFound:
 
 
 @dataclass(frozen=True)
-class PairView:
-    """Everything about one pair that a curator sees."""
+class PairView(Measured):
+    """Everything about one pair that a curator sees. `numbers`: by the names of `MEASURES`."""
 
     pair_id: int
     dataset_id: int
@@ -188,10 +196,6 @@ class PairView:
     version: int
     decision: str | None
     corrected_caption: str | None
-    s_0: float | None
-    gain: float | None
-    p_error: float | None
-    icc: float | None
     looks_abstract: bool
     truncated: bool
     words_read: int | None
@@ -208,11 +212,7 @@ class PairView:
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
     likeness: Likeness | None = None
-    disagreement: float | None = None
-    #: How strongly the image supports the caption's phrases (z-scores; low: hollow), and each
-    #: phrase in caption order; None if not measured.
-    support: float | None = None
-    weakest: float | None = None
+    #: In caption order, with the support of the image for each; None if not measured.
     phrases: tuple[PhraseView, ...] | None = None
     #: A caveat about these numbers, empty if there is none.
     phrases_note: str = ""

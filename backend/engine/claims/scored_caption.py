@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from backend.engine.claims.claim import Claim, whole
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.trajectories.trajectory import Trajectory
+from db.measures import ABSTRACT_THRESHOLD
 
 
 def is_vague(icc: float | None) -> bool:
@@ -29,13 +29,8 @@ class ScoredClaim:
     p_error: float | None = None
 
     @property
-    def is_vague(self) -> bool:
-        """Whether it describes nothing that can be seen."""
-        return is_vague(self.icc)
-
-    @property
     def says_something(self) -> bool:
-        """See `says_something`."""
+        """Whether it can be wrong."""
         return says_something(self.claim, self.icc)
 
 
