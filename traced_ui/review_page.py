@@ -518,11 +518,10 @@ class Bar(NamedTuple):
 
 
 def bars(view: PairView) -> list[Bar]:
-    """The measures with a bar that are known."""
+    """The measures with a bar that are known; of the selected claim where claims have them."""
+    numbers = {**view.numbers, **(view.claim.numbers if view.claim is not None else {})}
     rows = []
     for name, measure in MEASURES.items():
-        of_claim = view.claim is not None and measure.of_claims
-        numbers = view.claim.numbers if view.claim is not None and of_claim else view.numbers
         value = numbers.get(name)
         if not measure.bar or value is None:
             continue

@@ -266,6 +266,11 @@ def to_save(
     )  # fmt: skip
 
 
+def question_of(suggestion: SuggestionRow) -> str:
+    """What models read of a suggestion: what it says in place of a claim, or all of it."""
+    return str((suggestion.provenance or {}).get(_QUESTION, suggestion.caption))
+
+
 def replaced_text(caption: str, suggestion: SuggestionRow) -> str:
     """What a suggestion says in place of the claim that it replaces: all of it, if that is the
     whole caption."""
@@ -274,11 +279,6 @@ def replaced_text(caption: str, suggestion: SuggestionRow) -> str:
         return suggestion.caption
     start, end = place
     return suggestion.caption[start : len(suggestion.caption) - (len(caption) - end)]
-
-
-def question_of(suggestion: SuggestionRow) -> str:
-    """What models read of a suggestion: what it says in place of a claim, or all of it."""
-    return str((suggestion.provenance or {}).get(_QUESTION, suggestion.caption))
 
 
 def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:

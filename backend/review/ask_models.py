@@ -294,10 +294,12 @@ def _claim_views(judged: _Judged) -> tuple[ClaimView, ...]:
         views.append(
             ClaimView(
                 claim.start, claim.end, claim.kind, claim.repeats,
-                s_0=float(scores[0]) if scores is not None else None,
-                gain=float(scores.max() - scores[0]) if scores is not None else None,
-                icc=scored.icc if scored else None,
-                p_error=scored.p_error if scored else None,
+                numbers={
+                    "s_0": float(scores[0]) if scores is not None else None,
+                    "gain": float(scores.max() - scores[0]) if scores is not None else None,
+                    "icc": scored.icc if scored else None,
+                    "p_error": scored.p_error if scored else None,
+                },
                 is_vague=scored is not None and is_vague(scored.icc),
                 can_be_wrong=scored is not None and scored.says_something,
                 words_read=len(scored.trajectory.first_step_scores) if scored else None,

@@ -152,7 +152,7 @@ class Review(Queue, Verdicts, NearDuplicates):
     def leading_claims(self, rows: Sequence[QueueRow]) -> dict[int, tuple[int, int]]:
         """The characters of the most suspicious claim of each of these pairs whose caption has
         several."""
-        several = [row.pair_id for row in rows if (row.claims or 1) > 1]
+        several = [row.pair_id for row in rows if (row.numbers["claims"] or 1) > 1]
         if not several:
             return {}
         claims = self._store.read(claim_queries.claims_of, several)

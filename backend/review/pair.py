@@ -23,7 +23,7 @@ from backend.jobs.stored_rows import (
     to_scored_caption,
     to_suspects,
 )
-from backend.measures import ABSTRACT_THRESHOLD
+from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.views import (
     ClaimView,
     Likeness,
@@ -110,9 +110,8 @@ def view_of(
     claim_views: tuple[ClaimView, ...] = ()
     selected = 0
     if rows_of_claims:
-        scored = to_scored_caption(
-            pair.caption, rows_of_claims, claims, pair.numbers["second_opinion"]
-        )
+        opinion = pair.numbers["second_opinion"]
+        scored = to_scored_caption(pair.caption, rows_of_claims, claims, opinion)
         leading = scored.leading
         if is_divided:
             starts = [row.start for row in claims]
@@ -190,13 +189,14 @@ def _claims(
     is_right = {(label.start, label.end): label.is_right for label in labels}
     return tuple(
         ClaimView(
-            row.start, row.end, row.kind, row.repeats, row.s_0, row.gain, row.icc, row.p_error,
+            row.start, row.end, row.kind, row.repeats,
             is_vague(row.icc),
             says_something(to_claim(row), row.icc),
             words_read.get(row.start),
             is_right.get((row.start, row.end)),
             text is not None and place_in(text, caption, to_claim(row)) is None,
-            row.subject,
+            numbers={name: getattr(row, name) for name, m in MEASURES.items() if m.of_claims},
+            subject=row.subject,
         )
         for row in rows
     )  # fmt: skip

@@ -17,7 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
-from db.measures import Measured, Numbers
+from db.measures import Measured
 from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
@@ -136,20 +136,15 @@ class SpecificityView:
 
 
 @dataclass(frozen=True)
-class ClaimView:
-    """One claim of a caption that has several: the characters `start` to `end`. `s_0`, `gain`,
-    `icc`, `p_error`: as those of a pair; None: not known. `words_read`: as many of its words have
-    been read by the model, None: nothing has been scored. `can_be_wrong`: it is not vague, opens no
-    list and repeats no other."""
+class ClaimView(Measured):
+    """One claim of a caption that has several: the characters `start` to `end`. `numbers`: of the
+    measures that claims have. `words_read`: as many of its words have been read by the model, None:
+    nothing has been scored. `can_be_wrong`: it is not vague, opens no list and repeats no other."""
 
     start: int
     end: int
     kind: str
     repeats: bool
-    s_0: float | None
-    gain: float | None
-    icc: float | None
-    p_error: float | None
     is_vague: bool
     can_be_wrong: bool
     words_read: int | None = None
@@ -159,11 +154,6 @@ class ClaimView:
     is_gone: bool = False
     #: See `engine.claims.claim.Claim`.
     subject: str = ""
-
-    @property
-    def numbers(self) -> Numbers:
-        """By the names of `MEASURES`."""
-        return {"s_0": self.s_0, "gain": self.gain, "icc": self.icc, "p_error": self.p_error}
 
 
 @dataclass(frozen=True)

@@ -206,8 +206,6 @@ class QueueRow(Measured):
     random_key: float
     enriches: bool = False
     note: str = ""
-    #: Claims of the caption; None: not known.
-    claims: int | None = None
 
 
 @dataclass(frozen=True)

@@ -363,7 +363,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),
-    "review/returned.html": lambda text: render("review/returned.html"),
+    "review/returned.html": lambda text: render("review/returned.html", measures=()),
     "review/returned_pairs.html": lambda text: render(
         "review/returned_pairs.html",
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],

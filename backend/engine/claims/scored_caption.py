@@ -29,8 +29,13 @@ class ScoredClaim:
     p_error: float | None = None
 
     @property
+    def is_vague(self) -> bool:
+        """Whether it describes nothing that can be seen."""
+        return is_vague(self.icc)
+
+    @property
     def says_something(self) -> bool:
-        """Whether it can be wrong."""
+        """See `says_something`."""
         return says_something(self.claim, self.icc)
 
 
