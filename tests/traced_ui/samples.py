@@ -343,7 +343,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/specificity.html": lambda text: str(specificity_line(pair(text))),
     "review/enrichments.html": lambda text: str(enrichments(pair(text))),
     "review/board.html": lambda text: render(
-        "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help=""
+        "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help="", measures=()
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
