@@ -29,7 +29,7 @@ RESERVED = {
     "noted", "numbers", "order", "original_caption", "own_tags", "pair_id", "phrases",
     "place", "random_key", "ranking", "review", "sampling", "source_file", "source_row",
     "suspect_kind", "suspect_word", "suspects", "tags", "text", "truncated", "verdict",
-    "verdict_version", "where", "words_read",
+    "vague", "verdict_version", "where", "words_read",
 }  # fmt: skip
 
 

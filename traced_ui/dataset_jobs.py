@@ -11,12 +11,13 @@ from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
+from backend.review.views import ClaimsFound
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.import_form import FIELDS, import_options
 from traced_ui.jobs import Started, begin, followed, job_html
 from traced_ui.messages import event_value, note
-from traced_ui.templates import counted
+from traced_ui.templates import counted, percent
 
 
 class Update(NamedTuple):
@@ -59,9 +60,9 @@ class DatasetJobs:
 
         def start(
             dataset_id: int | None, model: str | None, which: str, anyway: bool, captioner: bool,
-            request: gr.Request,
+            claims: str, request: gr.Request,
         ) -> Started:  # fmt: skip
-            arguments: dict[str, Any] = {}
+            arguments: dict[str, Any] = {"claims": claims} if claims else {}
             if anyway:
                 arguments["anyway"] = True
             if which:
@@ -154,6 +155,26 @@ def depth_message(result: dict[str, Any]) -> str:
         f"{result['completed']:,} whole trajectories were computed. Others are computed when a "
         "pair is opened."
     )
+
+
+def claims_message(form: ClaimsFound) -> str:
+    """
+    >>> claims_message(ClaimsFound(4000, 1.0, 7.31, 0.0, 0.0))
+    '4,000 captions, 7.3 sentences each'
+    >>> claims_message(ClaimsFound(40, 0.5, 4.0, 0.25, 20.0))
+    '40 captions: 50 % have 4.0 sentences each, 25 % are lists of 20.0 tags each'
+    """
+    captions = counted(form.pairs, "caption")
+    if form.sentences == 1:
+        return f"{captions}, {form.sentences_each:.1f} sentences each"
+    if form.tags == 1:
+        return f"{captions}, {form.tags_each:.1f} tags each"
+    parts = []
+    if form.sentences:
+        parts.append(f"{percent(form.sentences)} have {form.sentences_each:.1f} sentences each")
+    if form.tags:
+        parts.append(f"{percent(form.tags)} are lists of {form.tags_each:.1f} tags each")
+    return f"{captions}: {', '.join(parts)}" if parts else f"{captions} of one sentence"
 
 
 def imported_note(imported: dict[str, Any]) -> Markup:

@@ -8,7 +8,7 @@ import gradio as gr
 from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
 from backend.workspace import Workspace
 from traced_ui import models_page
-from traced_ui.dataset_jobs import DatasetJobs
+from traced_ui.dataset_jobs import DatasetJobs, claims_message
 from traced_ui.import_form import (
     FIELDS,
     HIDE,
@@ -59,6 +59,15 @@ TRAJECTORIES = {
     "first-step": "Only pairs that get corrections",
 }
 
+#: What a claim is, as `parse_division` reads it.
+CLAIMS = {
+    "": "Automatic",
+    "auto": "Sentences or tags, by the form of each caption",
+    "whole": "The whole caption",
+    "sentences": "Each sentence",
+    "tags": "Each tag",
+}
+
 #: The buttons that start a job about the chosen dataset: kind of job, label, CSS id.
 MEASUREMENTS = (
     ("specificity", "Measure how specific its captions are", "specificity-start"),
@@ -79,11 +88,12 @@ class ImportForm(NamedTuple):
 
 class ScoringForm(NamedTuple):
     """`fields`: model, which trajectories, whether to score unfamiliar images too, whether to add
-    a captioner."""
+    a captioner, what is a claim. `claims_found`: what the captions consist of."""
 
     fields: list[Any]
     estimate: gr.Button
     start: gr.Button
+    claims_found: gr.HTML
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
@@ -111,6 +121,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             measurements = {
                 kind: gr.Button(label, elem_id=id, size="sm") for kind, label, id in MEASUREMENTS
             }
+
+    def divided(dataset_id: int | None) -> tuple[str, gr.Dropdown]:
+        """What the captions consist of, and how they were divided when they were scored."""
+        if dataset_id is None:
+            return "", gr.Dropdown(value="")
+        found_claims = workspace.review.claims_found(dataset_id)
+        message = part("plain", f"{claims_message(found_claims)}.")
+        return message, gr.Dropdown(value=found_claims.division)
 
     def shown(dataset_id: int | None, number: float | None) -> tuple[str, Any, gr.Button]:
         """A page of the rows left out; and of which dataset errors are found."""
@@ -143,6 +161,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     updated = [report, status, timer, dataset, model, importing.unusual]
     timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
     dataset.input(jobs.models, [dataset], [model], **QUIET)
+    gr.on(None, guarded(divided), [dataset], [scoring.claims_found, scoring.fields[-1]], **QUIET)
     gr.on(None, shown, [dataset, page], [problems, page, scoring.start], **QUIET)
     return jobs.models, [dataset, model], [model]
 
@@ -197,6 +216,7 @@ def _scoring_form(workspace: Workspace) -> ScoringForm:
         models_page.choices(workspace, 0), value="", elem_id="score-model",
         label="Model", allow_custom_value=True,
     )  # fmt: skip
+    claims_found = gr.HTML(elem_id="score-claims-found", padding=False)
     start = gr.Button("Find errors", variant="primary", elem_id="score-start")
     with gr.Accordion("Options", open=False, elem_id="score-options"):
         trajectories = gr.Dropdown(
@@ -214,8 +234,15 @@ def _scoring_form(workspace: Workspace) -> ScoringForm:
             label="With a captioner", value=False, elem_id="score-captioner",
             info=models_page.captioner_offer(workspace),
         )  # fmt: skip
+        claims = gr.Dropdown(
+            [(label, name) for name, label in CLAIMS.items()], value="",
+            label="What is judged on its own", elem_id="score-claims",
+            info="Models judge short texts best. Automatic: as before, and of a new dataset by the "
+                 "form of each caption.",
+        )  # fmt: skip
         estimate = gr.Button("How long will it take?", elem_id="estimate-start")
-    return ScoringForm([model, trajectories, anyway, captioner], estimate, start)
+    fields = [model, trajectories, anyway, captioner, claims]
+    return ScoringForm(fields, estimate, start, claims_found)
 
 
 def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:

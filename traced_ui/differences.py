@@ -3,6 +3,7 @@
 from markupsafe import Markup
 
 from backend.engine.captions import Caption, aligned
+from backend.review.views import ClaimView
 from traced_ui.templates import render
 
 
@@ -18,6 +19,16 @@ def difference(before: str, after: str, around: int | None = None) -> Markup:
         if len(text) > around:
             differences[0] = ("kept", f"… {text[len(text) - around :].partition(' ')[2]}")
     return render("difference.html", changes=differences)
+
+
+def parts_that_differ(before: str, after: str, claim: ClaimView | None) -> tuple[str, str]:
+    """The claim of a caption and what another one has in its place, or both captions if they differ
+    elsewhere."""
+    if claim is not None:
+        head, tail = before[: claim.start], before[claim.end :]
+        if after.startswith(head) and after.endswith(tail):
+            return before[claim.start : claim.end], after[len(head) : len(after) - len(tail)]
+    return before, after
 
 
 def readable(before: str, after: str) -> Markup:

@@ -41,22 +41,26 @@ def highlighted_caption(
     shade; None: all that are suspect enough. `claims`: of a caption that has several; `gains`,
     `removal` and `expected` are those of the words of the `selected` one.
     """
-    score = {(suspect.start, suspect.end): suspect.score for suspect in suspects}
+    score: dict[tuple[int, int], float] = {}
+    for suspect in suspects:  # several words of a question may stand for one pronoun
+        span = suspect.start, suspect.end
+        score[span] = max(suspect.score, score.get(span, 0.0))
     shaded = {(word.start, word.end) for word in (suspects if named is None else named)}
     every = Caption.parse(caption).spans
     pieces = []
     for first, last, place in _pieces(caption, claims):
         claim = claims[place] if place is not None else None
-        spans = (
-            [(a, b) for a, b in every if first <= a < last]
-            if claim is None
-            else _words(caption, claim)
-        )
+        if claim is None:
+            inside = [span for span in every if first <= span[0] < last]
+            spans = [(*span, [index]) for index, span in enumerate(inside)]
+        else:
+            spans = _words(caption, claim)
         has_numbers = not claims or (place is not None and place == selected)
         limit = words_read if claim is None else claim.words_read
         words = []
         position = first
-        for index, (start, end) in enumerate(spans):
+        for start, end, indices in spans:
+            index = indices[-1]  # of a pronoun's words the noun
             suspicion = score.get((start, end), 0.0)
             words.append({
                 "before": caption[position:start],
@@ -64,12 +68,12 @@ def highlighted_caption(
                 # Of the caption: a tag such as long_hair is one word of it, and two to a model.
                 "number": bisect_right(every, start, key=lambda span: span[0]) - 1,
                 "start": start,
-                "is_read": limit is None or index < limit or (bool(claims) and claim is None),
+                "is_read": limit is None or indices[0] < limit or (bool(claims) and claim is None),
                 "wrong": None if wrong is None else any(a <= start < b for a, b in wrong),
                 "suspicion": suspicion,
                 "is_shaded": suspicion >= VISIBLE and (start, end) in shaded,
                 "gain": gains[index] if has_numbers and index < len(gains) else None,
-                "gone": (removal or {}).get(index) if has_numbers else None,
+                "gone": _step_without(removal or {}, indices) if has_numbers else None,
                 "expected": expected[index] if has_numbers and index < len(expected) else "",
             })  # fmt: skip
             position = end
@@ -91,10 +95,24 @@ def _pieces(caption: str, claims: Sequence[ClaimView]) -> Iterator[tuple[int, in
         yield position, len(caption), None
 
 
-def _words(caption: str, claim: ClaimView) -> list[tuple[int, int]]:
-    """The words of a claim as models read it, in characters of the caption."""
-    question = Claim(claim.start, claim.end, cast(Kind, claim.kind)).question(caption)
-    return [(claim.start + a, claim.start + b) for a, b in Caption.parse(question).spans]
+def _step_without(removal: Mapping[int, int], indices: Sequence[int]) -> int | None:
+    """The step from which on none of these words is left; None: they stay."""
+    steps = [removal.get(index) for index in indices]
+    return None if None in steps else max(step or 0 for step in steps)
+
+
+def _words(caption: str, claim: ClaimView) -> list[tuple[int, int, list[int]]]:
+    """The words of a claim, in characters of the caption, with the indices of the words that models
+    read there: several for a pronoun."""
+    asked_claim = Claim(claim.start, claim.end, cast(Kind, claim.kind), subject=claim.subject)
+    words: list[tuple[int, int, list[int]]] = []
+    for index, (a, b) in enumerate(Caption.parse(asked_claim.question(caption)).spans):
+        start, end = asked_claim.in_caption(caption, a, b)
+        if words and words[-1][:2] == (start, end):
+            words[-1][2].append(index)
+        else:
+            words.append((start, end, [index]))
+    return words
 
 
 def excerpt(caption: str, span: tuple[int, int] | None, longest: int) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from backend.progress import duration
 from backend.review.views import Abstractness, PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import models_page
-from traced_ui.differences import readable
+from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
 from traced_ui.messages import QUIET, event_value, explained, guarded, guarded_steps, note
@@ -286,9 +286,19 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
         "playground.html",
         result=result,
         picture=picture,
-        caption=highlighted_caption(result.caption, result.suspects, words_read, gains),
+        caption=highlighted_caption(
+            result.caption,
+            result.suspects,
+            words_read,
+            gains,
+            claims=result.claims,
+            selected=result.selected if result.claims else None,
+        ),
         suggestions=[
-            (suggestion, readable(result.caption, suggestion.caption))
+            (
+                suggestion,
+                readable(*parts_that_differ(result.caption, suggestion.caption, result.claim)),
+            )
             for suggestion in result.suggestions
         ],
         phrases=phrase_chips(result.caption, result.phrases) if result.phrases else None,
@@ -308,14 +318,15 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
     view = workspace.review.open_pair(example.pair_id)
     trajectory = view.trajectory
     assert trajectory is not None
-    assert view.s_0 is not None
+    s_0 = view.claim.s_0 if view.claim is not None else view.s_0
+    assert s_0 is not None
     assert view.icc is not None
     result = PlaygroundResult(
-        caption=view.caption, s_0=view.s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
+        caption=view.caption, s_0=s_0, p_error=view.p_error, p_note=view.basis, icc=view.icc,
         looks_abstract=view.looks_abstract, truncated=view.truncated, suspects=view.suspects,
         trajectory=trajectory, suggestions=view.suggestions, scored_by=view.scored_by,
         limits=view.limits, abstractness=Abstractness(view.caption, view.icc, ()),
-        phrases=view.phrases,
+        phrases=view.phrases, claims=view.claims, selected=view.selected,
     )  # fmt: skip
     chart = trajectory_chart(trajectory)
     return result_html(result, Path(example.picture).name), chart, steps_list(trajectory), ""

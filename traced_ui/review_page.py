@@ -37,7 +37,7 @@ from backend.review.views import (
 )
 from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, judgement
 from backend.workspace import Group, ReviewCounts
-from traced_ui.differences import difference, readable
+from traced_ui.differences import difference, parts_that_differ, readable
 from traced_ui.highlighting import excerpt, highlighted_caption
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
@@ -298,7 +298,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     correction = view.corrected_caption
     suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
     cards = [
-        (number, each, readable(*_parts_that_differ(view, each)))
+        (number, each, readable(*parts_that_differ(view.caption, each.caption, view.claim)))
         for number, each in enumerate(suggestions, 1)
     ]
     named = _most_suspect(view)
@@ -386,20 +386,12 @@ def _correction(view: PairView, text: str) -> Markup:
     return difference(view.caption, text, around=BEFORE_CHANGE if view.claims else None)
 
 
-def _parts_that_differ(view: PairView, suggestion: SuggestionView) -> tuple[str, str]:
-    """The selected claim and what a suggestion puts in its place, or both captions."""
-    before, after, claim = view.caption, suggestion.caption, view.claim
-    if claim is not None:
-        head, tail = before[: claim.start], before[claim.end :]
-        if after.startswith(head) and after.endswith(tail):
-            return before[claim.start : claim.end], after[len(head) : len(after) - len(tail)]
-    return before, after
-
-
 def _is_weak(view: PairView, suggestion: SuggestionView) -> bool:
     """Whether a suggestion is no sentence or hardly changes the chance of an error."""
     is_tag = view.claim is not None and view.claim.kind == "tag"
-    if not is_tag and not is_sentence(_parts_that_differ(view, suggestion)[1]):
+    if not is_tag and not is_sentence(
+        parts_that_differ(view.caption, suggestion.caption, view.claim)[1]
+    ):
         return True
     if suggestion.p_before is None or suggestion.p_after is None:
         return suggestion.s_after <= suggestion.s_before

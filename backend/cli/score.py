@@ -54,10 +54,7 @@ class Method(Options):
     explorer: Explorer = None
     unit: Annotated[str | None, Setting("unit")] = None
     """What elimination deletes: word or token. Default: word."""
-    claims: Annotated[str | None, CommandLine(metavar="HOW"), Setting("claims")] = None
-    """What is scored of a caption: auto (its sentences, or the tags of a list), sentences, tags, or
-    whole. Remembered with the dataset. Default: auto; whole for a dataset that was scored before.
-    """
+    claims: Claims = None
     lazy: Annotated[int | None, CommandLine(metavar="M"), Setting("lazy")] = Field(None, ge=1)
     """After its first step elimination only tries the M words whose deletion gained most so far:
     faster, an approximation. Default: all words, exactly."""

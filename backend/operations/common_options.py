@@ -52,6 +52,16 @@ Captioner = Annotated[
     CommandLine(metavar="NAME_OR_DIR"),
     Setting("captioner"),
 ]
+Claims = Annotated[
+    str | None,
+    Field(
+        description="What is scored of a caption: auto (its sentences, or the tags of a list), "
+        "sentences, tags, or whole. Remembered with the dataset. Default: auto; whole for a "
+        "dataset that was scored before."
+    ),
+    CommandLine(metavar="HOW"),
+    Setting("claims"),
+]
 Concreteness = Annotated[
     str | None,
     Field(

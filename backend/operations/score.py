@@ -3,9 +3,10 @@
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from backend.engine.claims.division import parse_division
 from backend.engine.trajectories.depth import parse_depth
 from backend.jobs.reports import ScoreReport
-from backend.operations.common_options import Captioner, Model, Trajectories
+from backend.operations.common_options import Captioner, Claims, Model, Trajectories
 from backend.operations.operation import Operation
 from backend.options import NOT_TYPED, Options, switch
 from backend.progress import Progress
@@ -28,6 +29,7 @@ class EstimateOptions(Options):
     model: Model = None
     captioner: Captioner = None
     trajectories: Trajectories = None
+    claims: Claims = None
 
 
 class ScoreOptions(EstimateOptions):
@@ -110,6 +112,8 @@ def _engine(context: "Context", dataset_id: int, options: EstimateOptions) -> "E
     """The dataset's engine, or that of another model. Raises SettingsError."""
     engine = context.engines.of_dataset(dataset_id, options.model)
     changes: dict[str, Any] = {"captioner": options.captioner} if options.captioner else {}
+    if options.claims is not None:
+        changes["claims"] = parse_division(options.claims)
     if options.trajectories is not None:
         changes["trajectories"] = parse_depth(options.trajectories).name
     return engine.with_settings(replace(engine.settings, **changes))

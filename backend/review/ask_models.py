@@ -1,17 +1,25 @@
 """Interactive model queries about one pair, or about one picture and a caption."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image
 
 from backend.datasets import images
 from backend.engine.captions import Caption
+from backend.engine.claims.claim import Claim, without_repetitions
+from backend.engine.claims.division import Division
+from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, is_vague
 from backend.engine.concreteness.scoring import Contribution
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.judged_captions import judge_captions
+from backend.engine.detection.types import SuspectWord
 from backend.engine.scoring.protocol import ImageState
+from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
 from backend.errors import SettingsError
 from backend.jobs import correct_queue
@@ -21,11 +29,11 @@ from backend.jobs.classifiers import (
     complete_trajectories,
     judge_suggestions,
     judging,
-    probabilities,
     steps_needed_by,
     suspects_by,
     unjudged,
 )
+from backend.jobs.dataset_models import division_before
 from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
 from backend.jobs.stored_rows import exploring_of, scored_pairs
 from backend.jobs.suggest import suggest_for
@@ -36,6 +44,7 @@ from backend.review.verdicts import LONGEST_EDIT
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
+    ClaimView,
     PhraseView,
     PlaygroundResult,
     SuggestionView,
@@ -46,6 +55,9 @@ from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.pair_queue import QueueFilter
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
 
 #: Seconds that a page waits for busy models before it continues without them.
 PATIENCE = 5.0
@@ -121,21 +133,80 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     state = engine.encode([image])[0]
     classifier = classifier_in_use(store, pair.dataset_id)
     exploring = exploring_of(run) if run is not None else engine.exploring
-    (trajectory,) = engine.trajectories(
-        [(state, caption[:LONGEST_EDIT])], [pair_id],
-        steps_needed_by(classifier, exploring, words=True),
+    judged = _judge_text(
+        engine, image, state, caption[:LONGEST_EDIT], division_before(store, pair.dataset_id),
+        classifier, classifier_captioner(engine, classifier),
+        steps_needed_by(classifier, exploring, words=True), pair_id,
     )  # fmt: skip
-    with engine.lock:
-        reader = classifier_captioner(engine, classifier)
-        (trajectory,) = with_expectations(reader, [image], [trajectory])
-    p_error = probabilities(classifier, [trajectory])[0] if classifier is not None else None
+    scored = judged.scored
     return CaptionCheck(
         caption=caption,
-        s=float(trajectory.scores[0]),
-        p_error=p_error,
-        icc=engine.concreteness([caption])[0],
-        suspects=suspects_by(classifier, trajectory, p_error),
+        s=float(scored.leading.trajectory.scores[0]),
+        p_error=judged.p_error,
+        icc=judged.icc,
+        suspects=judged.suspects,
     )
+
+
+class _Judged(NamedTuple):
+    """A text with its claims, and what is stored of a pair otherwise."""
+
+    claims: tuple[Claim, ...]
+    scored: ScoredCaption
+    p_error: float | None
+    icc: float
+    suspects: tuple[SuspectWord, ...]
+
+
+def _judge_text(
+    engine: Engine,
+    image: Image.Image,
+    state: ImageState,
+    text: str,
+    division: Division,
+    classifier: Classifier | None,
+    captioner: "Captioner | None",
+    exploring: Exploring | None = None,
+    pair_id: int | None = None,
+) -> _Judged:
+    """Score a text claim by claim. `captioner`: whose expectations belong to the trajectories."""
+    claims = engine.claims(text, division)
+    scored_claims = without_repetitions(claims)
+    questions = [claim.question(text) for claim in scored_claims]
+    ids = None if pair_id is None else [pair_id] * len(questions)
+    trajectories = engine.trajectories([(state, each) for each in questions], ids, exploring)
+    with engine.lock:
+        trajectories = with_expectations(captioner, [image] * len(questions), trajectories)
+    iccs = engine.concreteness(questions)
+    scored = ScoredCaption(
+        tuple(
+            ScoredClaim(claim, trajectory, icc)
+            for claim, trajectory, icc in zip(scored_claims, trajectories, iccs, strict=True)
+        )
+    )
+    p_error = None
+    if classifier is not None:
+        judged = judge_captions(classifier, [scored])
+        p_error = float(judged.p_error[0])
+        of_claims = [p_error] if scored.is_single else judged.of_claims[0].tolist()
+        scored = ScoredCaption(
+            tuple(
+                replace(claim, p_error=p) for claim, p in zip(scored.claims, of_claims, strict=True)
+            )
+        )
+    suspects = [
+        word for i in scored.deciding for word in _suspects(classifier, text, scored.claims[i])
+    ]
+    return _Judged(claims, scored, p_error, sum(iccs) / len(iccs), tuple(suspects))
+
+
+def _suspects(classifier: Classifier | None, text: str, scored: ScoredClaim) -> list[SuspectWord]:
+    """The suspect words of a claim, in characters of its caption."""
+    words = []
+    for word in suspects_by(classifier, scored.trajectory, scored.p_error):
+        start, end = scored.claim.in_caption(text, word.start, word.end)
+        words.append(replace(word, start=start, end=end))
+    return words
 
 
 def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | None:
@@ -165,34 +236,41 @@ def play(
     image = images.to_rgb(image)
     if not anyway:
         check_picture(engine, image)
+    text = caption[:LONGEST_EDIT]
     with engine.lock:
         state = engine.encode([image])[0]
-        trajectories = engine.trajectories([(state, caption[:LONGEST_EDIT])])
-        (trajectory,) = with_expectations(engine.captioner, [image], trajectories)
         classifier_row = _classifier_for_model(store, engine)
         classifier, note = classifier_row if classifier_row is not None else (None, "")
-        p_error = probabilities(classifier, [trajectory])[0] if classifier else None
-        suspects = suspects_by(classifier, trajectory, p_error)
+        judged = _judge_text(engine, image, state, text, "auto", classifier, engine.captioner)
+        leading = judged.scored.leading
+        trajectory = leading.trajectory
+        suspects = suspects_by(classifier, trajectory, leading.p_error)
         (suggestions,) = judge.suggest_all(
             engine.scorer,
-            [CorrectionContext(image, state, trajectory, suspects, p_error)],
+            [CorrectionContext(image, state, trajectory, suspects, leading.p_error)],
             engine.captioner,
             judging(classifier),
             exploring=steps_needed_by(classifier, engine.exploring),
             classifier_captioner=classifier_captioner(engine, classifier),
         )
         icc, words = engine.why_abstract(caption)
-        phrases = _phrases(engine, state, caption[:LONGEST_EDIT])
+        phrases = _phrases(engine, state, text)
     info = engine.scorer.info
+    claims = _claim_views(judged) if not judged.scored.is_single else ()
+    suggestions = [
+        replace(each, caption=leading.claim.replaced_in(text, answer))
+        for each in suggestions
+        if (answer := leading.claim.answer(text, each.caption)) is not None
+    ]
     return PlaygroundResult(
         caption=caption,
         s_0=float(trajectory.scores[0]),
-        p_error=p_error,
+        p_error=judged.p_error,
         p_note=note or "no probability: no dataset has been scored with this model yet",
-        icc=icc,
-        looks_abstract=looks_abstract(icc),
-        truncated=trajectory.truncated,
-        suspects=suspects,
+        icc=judged.icc,
+        looks_abstract=looks_abstract(judged.icc),
+        truncated=any(claim.trajectory.truncated for claim in judged.scored.claims),
+        suspects=judged.suspects,
         trajectory=trajectory,
         suggestions=tuple(
             shown(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
@@ -201,7 +279,34 @@ def play(
         limits=info.limits,
         abstractness=_abstractness(caption, icc, words),
         phrases=phrases,
+        claims=claims,
+        selected=judged.claims.index(leading.claim),
     )
+
+
+def _claim_views(judged: _Judged) -> tuple[ClaimView, ...]:
+    """The claims of a text that has several."""
+    scored_of = {scored.claim: scored for scored in judged.scored.claims}
+    views = []
+    for claim in judged.claims:
+        scored = scored_of.get(claim)
+        scores = scored.trajectory.scores if scored else None
+        views.append(
+            ClaimView(
+                claim.start, claim.end, claim.kind, claim.repeats,
+                numbers={
+                    "s_0": float(scores[0]) if scores is not None else None,
+                    "gain": float(scores.max() - scores[0]) if scores is not None else None,
+                    "icc": scored.icc if scored else None,
+                    "p_error": scored.p_error if scored else None,
+                },
+                is_vague=scored is not None and is_vague(scored.icc),
+                can_be_wrong=scored is not None and scored.says_something,
+                words_read=len(scored.trajectory.first_step_scores) if scored else None,
+                subject=claim.subject,
+            )
+        )  # fmt: skip
+    return tuple(views)
 
 
 def _phrases(engine: Engine, state: ImageState, caption: str) -> tuple[PhraseView, ...] | None:

@@ -7,6 +7,7 @@ from PIL import Image
 
 from backend.datasets import images
 from backend.datasets.containers import ImageFile
+from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.jobs.dataset_models import DatasetEngines
@@ -21,22 +22,26 @@ from backend.review.verdicts import Verdicts
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
+    ClaimsFound,
     PairView,
     PlaygroundResult,
     SuggestionView,
 )
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import claim_queries
+from db.queries import claim_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.claim_queries import ClaimCounts
-from db.queries.pair_queue import QueueRow
+from db.queries.pair_queue import QueueFilter, QueueRow
 from db.queries.suggestions import SuggestionRow
 from db.texts import is_blank
+
+#: Captions that are looked at to say what those of a dataset consist of.
+SAMPLED_CAPTIONS = 300
 
 
 class Review(Queue, Verdicts, NearDuplicates):
@@ -153,6 +158,21 @@ class Review(Queue, Verdicts, NearDuplicates):
         claims = self._store.read(claim_queries.claims_of, several)
         leading = {pair_id: leading_claim(rows) for pair_id, rows in claims.items()}
         return {pair_id: (row.start, row.end) for pair_id, row in leading.items()}
+
+    def claims_found(self, dataset_id: int) -> ClaimsFound:
+        """What captions consist of by their form, whatever they are scored as."""
+        sample = QueueFilter(dataset_id, order="random", descending=False, captioned=True)
+        rows = self.queue_page(sample, None, SAMPLED_CAPTIONS).rows
+        divided = [find_claims(row.caption) for row in rows]
+        tags = [len(claims) for claims in divided if claims[0].kind == "tag"]
+        several = [len(claims) for claims in divided if claims[0].kind not in ("tag", "whole")]
+        number = max(1, len(divided))
+        return ClaimsFound(
+            self.counts(dataset_id).total,
+            len(several) / number, sum(several) / max(1, len(several)),
+            len(tags) / number, sum(tags) / max(1, len(tags)),
+            str(self._store.read(dataset_queries.get_dataset, dataset_id).models.get("claims", "")),
+        )  # fmt: skip
 
     def claim_counts(self, dataset_id: int) -> ClaimCounts:
         """How many captions have several claims, and how many of these are vague."""

@@ -196,6 +196,7 @@ def _claims(
             is_right.get((row.start, row.end)),
             text is not None and place_in(text, caption, to_claim(row)) is None,
             numbers={name: getattr(row, name) for name, m in MEASURES.items() if m.of_claims},
+            subject=row.subject,
         )
         for row in rows
     )  # fmt: skip

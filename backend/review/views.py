@@ -138,9 +138,8 @@ class SpecificityView:
 @dataclass(frozen=True)
 class ClaimView(Measured):
     """One claim of a caption that has several: the characters `start` to `end`. `numbers`: of the
-    measures that claims have. `words_read`: as many of its words have
-    been read by the model, None: nothing has been scored. `can_be_wrong`: it is not vague, opens no
-    list and repeats no other."""
+    measures that claims have. `words_read`: as many of its words have been read by the model, None:
+    nothing has been scored. `can_be_wrong`: it is not vague, opens no list and repeats no other."""
 
     start: int
     end: int
@@ -153,6 +152,23 @@ class ClaimView(Measured):
     is_right: bool | None = None
     #: It is not in the text that the pair has now.
     is_gone: bool = False
+    #: See `engine.claims.claim.Claim`.
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class ClaimsFound:
+    """What the captions of a dataset consist of by their form: of `pairs` captions, `sentences` and
+    `tags` are the shares that are several sentences and lists of tags, and how many claims each of
+    these has on average, estimated from a random sample. `division`: how they were divided when the
+    dataset was scored; "": it was not, or before there were claims."""
+
+    pairs: int
+    sentences: float
+    sentences_each: float
+    tags: float
+    tags_each: float
+    division: str = ""
 
 
 @dataclass(frozen=True)
@@ -447,6 +463,15 @@ class PlaygroundResult:
     abstractness: Abstractness
     #: None with a scorer that compares pairs.
     phrases: tuple[PhraseView, ...] | None = None
+    #: The claims of a caption that has several; `trajectory`, `s_0` and `suggestions` belong to the
+    #: `selected` one, the most suspicious.
+    claims: tuple[ClaimView, ...] = ()
+    selected: int = 0
+
+    @property
+    def claim(self) -> ClaimView | None:
+        """The selected claim; None: the caption is one claim."""
+        return self.claims[self.selected] if self.claims else None
 
 
 @dataclass(frozen=True)

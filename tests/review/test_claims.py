@@ -34,9 +34,11 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     Image.new("RGB", (32, 32)).save(tmp_path / "pictures" / "a.png")
     texts = [TEXT, TEXT, "A horse."]
     dataset, ids = add_pairs(
-        opened.store, "long", [NewPair(f"p{i}", "a.png", text) for i, text in enumerate(texts)]
+        opened.store.opened,
+        "long",
+        [NewPair(f"p{i}", "a.png", text) for i, text in enumerate(texts)],
     )
-    run = start_run(opened.store, dataset)
+    run = start_run(opened.store.opened, dataset)
     with opened.store.writing() as session:
         claims = {pair: [ClaimRow(pair, *span, "sentence") for span in ICC] for pair in ids[:2]}
         claim_queries.save_claims(session, claims)

@@ -26,6 +26,7 @@ from backend.review.queue_values import Bar, QueueValues
 from backend.review.views import (
     Abstractness,
     CaptionCheck,
+    ClaimView,
     DuplicateGroup,
     DuplicatePicture,
     DuplicatesView,
@@ -148,6 +149,13 @@ def pair(text: str, **changed: Any) -> PairView:
     return replace(pair_view, **changed)
 
 
+def claim(text: str) -> ClaimView:
+    numbers = {"s_0": 0.3, "gain": 0.2, "icc": 0.4, "p_error": 0.8}
+    return ClaimView(
+        0, len(text), "tag", True, True, True, is_right=False, is_gone=True, numbers=numbers
+    )
+
+
 def row(text: str, number: int, decision: str | None, enriches: bool = False) -> Any:
     return SimpleNamespace(
         corrected_caption=None,
@@ -254,7 +262,10 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "jobs/job.html": lambda text: jobs.job_html(job(text)),
     "jobs/button.html": lambda text: jobs.button_html([job(text)], NOW),
     "jobs/drawer.html": lambda text: jobs.drawer_html([job(text)], NOW),
-    "caption.html": lambda text: highlighted_caption(text, suspects(text), 2, (), {0: 1}, ()),
+    "caption.html": lambda text: (
+        highlighted_caption(text, suspects(text), 2, (), {0: 1}, ())
+        + highlighted_caption(text, suspects(text), claims=(claim(text),), selected=0)
+    ),
     "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
     "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
     "steps.html": lambda text: steps_list(trajectory(text)),
@@ -343,7 +354,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/specificity.html": lambda text: str(specificity_line(pair(text))),
     "review/enrichments.html": lambda text: str(enrichments(pair(text))),
     "review/board.html": lambda text: render(
-        "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help=""
+        "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help="", measures=()
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
@@ -363,7 +374,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),
-    "review/returned.html": lambda text: render("review/returned.html"),
+    "review/returned.html": lambda text: render("review/returned.html", measures=()),
     "review/returned_pairs.html": lambda text: render(
         "review/returned_pairs.html",
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],

@@ -16,7 +16,7 @@ const NOTE = "#traced-steps details.note textarea";
 export let state = { author: "", dataset: null, pair: null, visited: [], sampled: [], is_mixed: !localStorage.getItem(UNMIXED) };
 let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
 let isPainted = true;  // the stage has been painted on the screen
-/** @type {any[]} keys pressed while an act was under way: {action, text, pair} */
+/** @type {any[]} keys pressed while an act was under way: {action, text, pair}, or {run, pair} */
 let waiting = [];
 /** @type {any} the verdict that the server asks about */
 let asked = null;
@@ -80,10 +80,10 @@ function take(answer, request) {
   if (answer.returned && judged === state.pair && request.verdicts.some(({ pair }) => pair === judged)) redraw();
   const parts = answer.parts;
   if (state.dataset === null) recall(answer.state);
-  const { is_mixed } = state;  // may have been switched meanwhile
-  if (act || isCurrent) state = { ...answer.state, is_mixed };
+  const { is_mixed, claim } = state;  // may have been switched meanwhile
+  if (act || isCurrent) state = { ...answer.state, is_mixed, claim };
   else {  // the page has moved on meanwhile
-    state = { ...answer.state, is_mixed, pair: state.pair, visited: state.visited, sampled: state.sampled };
+    state = { ...answer.state, is_mixed, claim, pair: state.pair, visited: state.visited, sampled: state.sampled };
     for (const part of ["stage", "chart", "steps"]) delete parts[part];
   }
   if (hasUnsent()) for (const part of ["stage", "chart", "steps"]) delete parts[part];
@@ -194,7 +194,7 @@ function verdictOf(action, text, button) {
  * @type {(action: string, claim: number[]) => boolean} */
 export function judgeClaim(action, claim) {
   if (outbox.isOffline) { say("offline"); return false; }
-  if (!stage() || isAdvancing || !isPainted || outbox.isBusy) { say("too-soon"); return false; }
+  if (!stage() || isAdvancing || !isPainted) { say("too-soon"); return false; }
   if (!isSeen({ isWritten: true })) return false;
   outbox.push({ action, ...seen(), claim });
   judged = state.pair;
@@ -225,11 +225,14 @@ function isCorrection(text) {
 function drain() {
   const pressed = waiting;
   waiting = [];
-  for (const { action, text, pair } of pressed) {
-    if (pair === state.pair) decide(action, text);
-    else say("too-soon");
+  for (const { action, text, pair, run } of pressed) {
+    if (pair !== state.pair) say("too-soon");
+    else if (run) soon(run);
+    else decide(action, text);
   }
 }
+/** Do something about the pair on the screen once no act is under way. @type {(run: () => void) => void} */
+export function soon(run) { if (outbox.isBusy) waiting.push({ run, pair: state.pair }); else run(); }
 
 function advance() {
   board().dataset.ready = ahead.ready;

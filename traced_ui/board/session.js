@@ -14,7 +14,8 @@ export function describe({ count, busy }) {
 
 function show() { one(".session").textContent = describe(session); }
 
-onSaved((acts) => {
+onSaved((every) => {
+  const acts = every.filter(({ action }) => !action.startsWith("claim-"));  // which are about parts of a pair
   if (!acts.length) return;
   const now = Date.now(), gap = now - session.last;
   Object.assign(session, { count: session.count + acts.length, busy: session.busy + (gap < PAUSE ? gap : 0), last: now });
