@@ -36,11 +36,12 @@ class Measure:
     `is_column`: stored as a column of `pairs` of this name (p_error: see `queries/rankings.py`),
     else in `pair_numbers`. `of_claims`: claims have it too, as a column of `claims`.
 
-    `order`: what the order of a queue by it is called, "": there is none. `hint`: about this order.
-    `filters`: people filter by it, and see it in tables, notebooks and the API. `exports`: it is a
-    column of exports and score files. `word`: before its value in a list, and `write`: the value.
-    `bar`: its name among the bars beside a pair, "": it has none; `scale`: the ends of the bar, by
-    default the bounds; `share`: how full it is, if it does not follow from the value alone.
+    `filters`: people filter and sort by it, and see it in tables, notebooks and the API. `exports`:
+    it is a column of exports and score files. `order`: what the order by it is called, if not
+    "by TITLE"; `hint`: about this order. `word`: before its value in a list, "": it is not there;
+    `write`: the value as text. `bar`: its name among the bars beside a pair, "": it has none;
+    `scale`: the ends of the bar, by default the bounds; `share`: how full it is, if it does not
+    follow from the value alone.
     """
 
     name: str
@@ -259,7 +260,7 @@ add(
             symbol="specificity",
             unit="logarithm of a probability",
             high=0.0,
-            line=math.log(0.5),
+            line=math.log(0.5),  # its own picture gets less than all similar ones together
             sound_in=("p_error", "icc"),
             operation="specificity",
             is_column=True,

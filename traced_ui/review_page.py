@@ -56,7 +56,7 @@ SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()
 #: The same for judgements: an accepted enrichment is not a correction.
 LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
-    **{name: measure.order for name, measure in MEASURES.items() if measure.order},
+    **{name: MEASURES[name].order or f"by {MEASURES[name].title}" for name in filter_names()},
     "uncertainty": "most uncertain",
     "random": "check a random sample",
     "position": "as imported",

@@ -191,6 +191,19 @@ class SpecificityReport:
 
 
 @dataclass(frozen=True)
+class MeasureReport:
+    """Of `pairs` with a caption, `measured` now; `without`: the measure has no number for them;
+    `unreadable`: their pictures could not be read."""
+
+    dataset_id: int
+    measure: str
+    pairs: int
+    measured: int
+    without: int
+    unreadable: int
+
+
+@dataclass(frozen=True)
 class SecondOpinionPlan:
     """What a second opinion will take: `model` at `server` about `pairs` of `total`, each with one
     to `most_questions` questions of `tokens_each` input tokens, measured on one pair of the

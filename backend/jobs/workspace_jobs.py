@@ -24,6 +24,7 @@ from backend.jobs import (
     export_dataset,
     import_dataset,
     known_pictures,
+    measure_captions,
     model_download,
     picture_quality,
     picture_vectors,
@@ -396,8 +397,8 @@ class Jobs:
 
     def start(self, kind: str, dataset_id: int | None = None, **arguments: Any) -> int:
         """Start `import`, `score`, `support`, `specificity`, `quality`, `duplicates`, `map`,
-        `train`, `adopt`, `export`, `rule`, `estimate`, or `download` and `probe` of a model in the
-        background; its job id."""
+        `train`, `adopt`, `export`, `rule`, `estimate`, `measure`, or `download` and `probe`
+        of a model in the background; its job id."""
         return self._start(kind, dataset_id, arguments, 0, self._reader)
 
     def _start(
@@ -490,6 +491,12 @@ JOBS: Mapping[str, Job] = {
     "estimate": Job(Jobs.estimate_figures, ("models",)),
     "support": Job(_with_models(support.measure_support)),
     "specificity": Job(_with_models(specificity.measure_specificity)),
+    "measure": Job(
+        lambda jobs, *rest, **arguments: measure_captions.measure_captions(
+            jobs.store, *rest, **arguments
+        ),
+        ("{measure} of {dataset}",),
+    ),
     "quality": Job(lambda jobs, *rest: picture_quality.measure_pictures(jobs.store, *rest)),
     "duplicates": Job(
         _with_models(picture_vectors.find_near_duplicates), ("duplicates of {dataset}",)

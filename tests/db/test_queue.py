@@ -11,7 +11,7 @@ import pytest
 from db import Store
 from db.decisions import ORDERS
 from db.errors import MissingRow, UnstorableText
-from db.measures import MEASURES, Measure
+from db.measures import MEASURES, Measure, filter_names
 from db.queries import (
     dataset_queries,
     measure_queries,
@@ -58,8 +58,7 @@ def dataset_id(module_store: Store) -> Iterator[int]:
 
 
 def orders() -> list[str]:
-    measures = [name for name, measure in MEASURES.items() if measure.order]
-    return [*measures, *ORDERS, "extra:width"]
+    return [*filter_names(), *ORDERS, "extra:width"]
 
 
 def reviewed_pairs(store: Store) -> int:
@@ -237,8 +236,8 @@ FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
 def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, dataset_id: int) -> None:
     every = all_pairs(module_store, dataset_id)
     orders = ("p_error", "s_0", "position", "uncertainty", "random")
-    long = ({"ranges": (Range("length", 5.0),)}, lambda p: (p.numbers["length"] or 0) >= 5)
-    for criteria, keeps in (*FILTERS, long):
+    long: dict[str, Any] = {"ranges": (Range("length", 5.0),)}
+    for criteria, keeps in (*FILTERS, (long, lambda p: (p.numbers["length"] or 0) >= 5)):
         expected = [pair.id for pair in every if keeps(pair)]
         for order in orders:
             query = QueueFilter(dataset_id, order=order, **criteria)
