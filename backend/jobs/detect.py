@@ -424,11 +424,9 @@ def _detections(
         for index in caption.deciding:
             scored = caption.claims[index]
             p_claim = p_error if caption.is_single else float(of_claims[index])
-            start = scored.claim.start
-            words += [
-                replace(word, start=start + word.start, end=start + word.end)
-                for word in suspects_by(classifier, scored.trajectory, p_claim)
-            ]
+            for word in suspects_by(classifier, scored.trajectory, p_claim):
+                start, end = scored.claim.in_caption(pair.caption, word.start, word.end)
+                words.append(replace(word, start=start, end=end))
         if (opinion := opinions.get(pair.id)) is not None:
             words = list(with_deletions(words, opinion.p_yes, opinion.deletions))
         suspects = tuple((word.start, word.end, word.score) for word in words)

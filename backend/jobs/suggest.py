@@ -219,7 +219,12 @@ def _suggest_together(
             )
             for (pair, image), state in zip(pairs, states, strict=True)
         }
-        return _suggest(engine, contexts, classifier, exploring, judged)
+        suggested = _suggest(engine, contexts, classifier, exploring, judged)
+    parts = {pair.pair_id: pair.part for pair, _ in pairs}
+    return {
+        pair_id: [suggestion for suggestion in each if parts[pair_id].takes(suggestion)]
+        for pair_id, each in suggested.items()
+    }
 
 
 def judged_ahead(engine: Engine) -> int:

@@ -26,7 +26,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """The characters `start` to `end` of a caption; `kind`, `repeats`: see
+    """The characters `start` to `end` of a caption; `kind`, `repeats`, `subject`: see
     `engine.claims.claim.Claim`; numbers as those of a pair, None until known."""
 
     pair_id: int
@@ -34,6 +34,7 @@ class ClaimRow:
     end: int
     kind: str
     repeats: bool = False
+    subject: str = ""
     s_0: float | None = None
     gain: float | None = None
     icc: float | None = None

@@ -184,7 +184,8 @@ def plan(workspace: Workspace, respond: Respond, timeout: float = 5) -> Any:
 def test_the_plan_tells_what_the_rest_takes(workspace: Workspace) -> None:
     planned = plan(workspace, lambda body: (200, YES))
     assert (planned.pairs, planned.total) == (6, PAIRS)
-    assert (planned.most_questions, planned.tokens_each) == (4, 7)
+    assert (planned.fewest, planned.most) == (planned.pairs, 4 * planned.pairs)
+    assert planned.tokens_each == 7
     assert planned.model == "small"
     assert all(pair.numbers["second_opinion"] is None for pair in pairs_of(workspace))
 

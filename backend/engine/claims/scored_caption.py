@@ -7,6 +7,13 @@ from backend.engine.trajectories.trajectory import Trajectory
 from db.measures import ABSTRACT_THRESHOLD
 
 
+def says_something(claim: Claim, icc: float | None) -> bool:
+    """Whether a claim can be wrong: it is not vague, opens no list and repeats nothing. What a
+    model does not match is not an error there. `icc`: its concreteness, None if not known."""
+    is_vague = icc is not None and icc < ABSTRACT_THRESHOLD
+    return not (is_vague or claim.repeats or claim.kind == "opening")
+
+
 @dataclass(frozen=True)
 class ScoredClaim:
     """A claim, its trajectory, its concreteness and its chance of being wrong, None if these are
@@ -18,15 +25,9 @@ class ScoredClaim:
     p_error: float | None = None
 
     @property
-    def is_vague(self) -> bool:
-        """Whether it describes nothing that can be seen."""
-        return self.icc is not None and self.icc < ABSTRACT_THRESHOLD
-
-    @property
     def says_something(self) -> bool:
-        """Whether it can be wrong: it is not vague, opens no list and repeats nothing. What a
-        model does not match is not an error there."""
-        return not (self.is_vague or self.claim.repeats or self.claim.kind == "opening")
+        """Whether it can be wrong."""
+        return says_something(self.claim, self.icc)
 
 
 @dataclass(frozen=True)

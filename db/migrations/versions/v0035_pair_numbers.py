@@ -1,14 +1,14 @@
 """The numbers of measures that have no column of their own, such as those of plug-ins.
 
 Revision ID: 0035
-Revises: 0033
+Revises: 0034
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0035"
-down_revision = "0033"
+down_revision = "0034"
 branch_labels = None
 depends_on = None
 
