@@ -9,6 +9,7 @@ from db.measures import (
     ABSTRACT_THRESHOLD,
     MEASURES,
     OF_THE_MODEL,
+    Compute,
     Measure,
     Numbers,
     add,
@@ -17,8 +18,8 @@ from db.measures import (
 )
 
 __all__ = [
-    "ABSTRACT_THRESHOLD", "MEASURES", "OF_THE_MODEL", "Measure", "Numbers", "export_names",
-    "filter_names", "order_names",
+    "ABSTRACT_THRESHOLD", "MEASURES", "OF_THE_MODEL", "Compute", "Measure", "Numbers",
+    "export_names", "filter_names", "order_names",
 ]  # fmt: skip
 
 #: What else stands in the addresses of queues, in tables, files and records, besides `ORDERS`.

@@ -58,8 +58,9 @@ from backend import plugins
 from backend.jobs.export_scores import write
 from backend.review.queue_form import from_text
 from traced_curator import ExportChoice, Workspace, load_settings
+import gradio as gr
 from tests.docs import reference
-from traced_ui import api_records, review_page
+from traced_ui import api_records, datasets, review_page
 from traced_ui.board import Post, answer
 from traced_ui.notebook import NotebookDataset
 from traced_ui.page_state import PageState
@@ -90,6 +91,8 @@ write(workspace.store, dataset, out.with_suffix(".jsonl"))
 workspace.jobs.export(dataset, ExportChoice(), str(out), "jsonl")
 lines = (source / "metadata.jsonl").read_text().replace("A dog\\"", "Two dogs\\"")
 (source / "metadata.jsonl").write_text(lines)
+with gr.Blocks() as blocks:
+    datasets.build(workspace, gr.Dropdown())
 queue_row = api_records.QueueRow.of(first)
 
 answers = {
@@ -109,6 +112,7 @@ answers = {
     "scores": [json.loads(line)["density"] for line in out.with_suffix(".jsonl").open()],
     "export": [json.loads(line)["density"] for line in (out / "data.jsonl").open()],
     "documented": "| `density` | Word density |" in reference.measures(),
+    "buttons": [block.elem_id for block in blocks.blocks.values()].count("density-start"),
     "plugins": {plugin.name: plugin.problem for plugin in plugins.loaded()},
 }
 workspace.jobs.import_dataset(str(source), update="take")
@@ -138,6 +142,7 @@ def test_the_page_shows_it(answers: dict[str, Any]) -> None:
     assert answers["row"] == "density 10.00"
     assert answers["table"]
     assert answers["page"] == [True, True]
+    assert answers["buttons"] == 1
     assert answers["bar"] == [["Density", "10.00", 1.0]]
 
 

@@ -72,10 +72,6 @@ _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
     "pairs decided in this order without a gap.",
     "picture": "The captions of one picture follow each other.",
-} | {
-    name: f"{measure.explanation} {measure.hint}"
-    for name, measure in MEASURES.items()
-    if measure.hint
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
@@ -167,7 +163,7 @@ def queue(
         has_more=more,
         is_first_page=first_page,
         short=LISTED,
-        hint=_HINTS.get(filter.get("order", "").removeprefix(REVERSED)),
+        hint=_hint(filter.get("order", "").removeprefix(REVERSED)),
         link=as_query(filter),
         filter=filter,
         draft=draft,
@@ -191,6 +187,23 @@ def queue(
         is_mixed=is_mixed,
         mixed_every=MIXED_EVERY,
     )
+
+
+def _hint(order: str) -> str:
+    """The explanation of an order; "" if it needs none.
+
+    >>> _hint("weakest")
+    "How far the picture supports the caption's weakest phrase. Measured under Add data."
+    >>> _hint("p_error")
+    ''
+    """
+    measure = MEASURES.get(order)
+    if measure is None:
+        return _HINTS.get(order, "")
+    where = "" if measure.operation == "score" else "Measured under Add data."
+    if not (measure.hint or where):
+        return ""
+    return " ".join(filter(None, (measure.explanation, measure.hint, where)))
 
 
 def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:

@@ -13,7 +13,7 @@ from backend.datasets.containers import locate
 from backend.datasets.images import load_image
 from backend.errors import ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import MeasureReport
-from backend.measures import MEASURES, Measure
+from backend.measures import MEASURES, Compute, Measure
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries, measure_queries
@@ -34,7 +34,8 @@ def measure_captions(
 ) -> MeasureReport:
     """Compute the `measure` of this name for all pairs with a caption that lack it. Pairs whose
     picture cannot be read, and those to which it gives None, are tried again next time. Raises
-    SettingsError if there is no such measure, or if it gives a number outside of its bounds."""
+    SettingsError if there is no such measure, if it fails, or if it gives no number within its
+    bounds."""
     definition = MEASURES.get(measure)
     if definition is None or definition.compute is None:
         names = ", ".join(each.name for each in computed_measures()) or "none is installed"
@@ -53,14 +54,14 @@ def measure_captions(
         numbers: dict[int, float] = {}
         for pair in batch:
             try:
-                value = definition.compute(pair.caption, partial(_open, root, pair))
+                value = _number(definition, definition.compute, root, pair)
             except (ImageError, UnsafePath, OSError):
                 unreadable += 1
                 continue
             if value is None:
                 without += 1
             else:
-                numbers[pair.pair_id] = _checked(definition, value, pair)
+                numbers[pair.pair_id] = value
         store.write(measure_queries.save_numbers, measure, numbers)
         measured += len(numbers)
         progress(done + measured + without + unreadable, total, definition.title)
@@ -71,12 +72,23 @@ def _open(root: Path, pair: PairCaption) -> Image.Image:
     return load_image(locate(root, pair.image_path))
 
 
-def _checked(measure: Measure, value: float, pair: PairCaption) -> float:
+def _number(measure: Measure, compute: Compute, root: Path, pair: PairCaption) -> float | None:
+    """The measure's number of a pair. Raises SettingsError for one that nobody can use."""
+    try:
+        value = compute(pair.caption, partial(_open, root, pair))
+        number = None if value is None else float(value)
+    except (ImageError, UnsafePath, OSError):
+        raise
+    except Exception as error:  # of whatever its author wrote
+        raise SettingsError(
+            f"The measure '{measure.name}' fails on pair {pair.pair_id}: "
+            f"{type(error).__name__}: {error}. Repair its package."
+        ) from error
     low = -math.inf if measure.low is None else measure.low
     high = math.inf if measure.high is None else measure.high
-    if not (math.isfinite(value) and low <= value <= high):
+    if number is not None and not (math.isfinite(number) and low <= number <= high):
         raise SettingsError(
-            f"The measure '{measure.name}' gave {value} for pair {pair.pair_id}: it must be a "
+            f"The measure '{measure.name}' gives {number} for pair {pair.pair_id}: it must be a "
             f"finite number from {low:g} to {high:g}, or None. Repair its package."
         )
-    return float(value)
+    return number

@@ -181,12 +181,13 @@ def measures() -> str:
         (
             f"`{name}`", _cell(measure.title), _bounds(measure),
             "the highest" if measure.worst == "high" else "the lowest",
+            f"`{measure.operation}`",
             "yes" if measure.exports else "", _cell(measure.explanation),
         )
         for name, measure in MEASURES.items()
         if measure.filters
     ]  # fmt: skip
-    head = ("Name", "Title", "Values", "Its order begins with", "In files", "What it says")
+    head = ("Name", "Title", "Values", "Its order begins with", "Job", "In files", "What it says")
     return _table(head, rows)
 
 
