@@ -54,6 +54,7 @@ from backend.operations.common_options import (
     VlmUrl,
 )
 from backend.operations.correct import CORRECT
+from backend.operations.measure import MEASURE
 from backend.operations.picture_map import MAP
 from backend.operations.quality import QUALITY
 from backend.options import CommandLine, Options, Setting
@@ -244,6 +245,7 @@ for name, function in (
     ("tag", tag.tag),
     ("bags", command_of(BAGS, imports=True)),
     ("boost", command_of(BOOST)),
+    ("measure", command_of(MEASURE)),
     ("quality", command_of(QUALITY)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),

@@ -9,6 +9,7 @@ from db.measures import (
     ABSTRACT_THRESHOLD,
     MEASURES,
     OF_THE_MODEL,
+    Compute,
     Measure,
     Numbers,
     add,
@@ -17,25 +18,26 @@ from db.measures import (
 )
 
 __all__ = [
-    "ABSTRACT_THRESHOLD", "MEASURES", "OF_THE_MODEL", "Measure", "Numbers", "export_names",
-    "filter_names", "order_names",
+    "ABSTRACT_THRESHOLD", "MEASURES", "OF_THE_MODEL", "Compute", "Measure", "Numbers",
+    "export_names", "filter_names", "order_names",
 ]  # fmt: skip
 
 #: What else stands in the addresses of queues, in tables, files and records, besides `ORDERS`.
 RESERVED = {
-    "among", "caption_kind", "captioned", "corrected_caption", "dataset_id", "decided_at",
-    "decided_by", "duplicates", "enriches", "etag", "extra", "file_name", "filename",
-    "filepath", "hidden", "id", "image", "image_file", "image_path", "like", "map", "meaning",
-    "noted", "numbers", "order", "original_caption", "own_tags", "pair_id", "phrases",
-    "place", "random_key", "ranking", "review", "sampling", "source_file", "source_row",
-    "suspect_kind", "suspect_word", "suspects", "tags", "text", "truncated", "verdict",
-    "vague", "verdict_version", "where", "words_read",
+    "among", "caption_kind", "captioned", "captions_of_picture", "corrected_caption",
+    "dataset_id", "decided_at", "decided_by", "duplicates", "enriches", "enrichments", "etag",
+    "extra", "file_name", "filename", "filepath", "guidelines", "hidden", "id", "image",
+    "image_file", "image_path", "like", "map", "meaning", "noted", "numbers", "order",
+    "original_caption", "own_tags", "pair_id", "phrases", "picture_issues", "place",
+    "random_key", "ranking", "review", "sampling", "source_file", "source_row", "suggestions",
+    "suspect_kind", "suspect_word", "suspects", "tags", "text", "trajectory", "truncated", "vague",
+    "verdict", "verdict_version", "where", "words_read",
 }  # fmt: skip
 
 
 def order_names() -> tuple[str, ...]:
     """The orders of a queue, but those by a column of the source."""
-    return (*(name for name, measure in MEASURES.items() if measure.order), *ORDERS)
+    return (*filter_names(), *ORDERS)
 
 
 def _join(measure: Measure) -> None:

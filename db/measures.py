@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+#: Computes a number from a caption and from what opens its picture as an RGB `PIL.Image`.
+Compute = Callable[[str, Callable[[], Any]], float | None]
 #: Numbers of a pair by the names of their measures; None: not known.
 Numbers = Mapping[str, float | None]
 
@@ -31,16 +33,17 @@ class Measure:
     doubtful. `sound_in`: measures within whose lines alone it means something: its order leaves the
     other pairs out.
 
-    `operation`: the kind of job that computes it; `compute`: or the function that does, of a
-    caption and of a function that opens its picture as an RGB `PIL.Image`; None: it has no value.
+    `operation`: the kind of job that computes it; "measure" calls `compute`, where None is no
+    number.
     `is_column`: stored as a column of `pairs` of this name (p_error: see `queries/rankings.py`),
     else in `pair_numbers`. `of_claims`: claims have it too, as a column of `claims`.
 
-    `order`: what the order of a queue by it is called, "": there is none. `hint`: about this order.
-    `filters`: people filter by it, and see it in tables, notebooks and the API. `exports`: it is a
-    column of exports and score files. `word`: before its value in a list, and `write`: the value.
-    `bar`: its name among the bars beside a pair, "": it has none; `scale`: the ends of the bar, by
-    default the bounds; `share`: how full it is, if it does not follow from the value alone.
+    `filters`: people filter and sort by it, and see it in tables, notebooks and the API. `exports`:
+    it is a column of exports and score files. `order`: what the order by it is called, if not
+    "by TITLE"; `hint`: about this order. `word`: before its value in a list, "": it is not there;
+    `write`: the value as text. `bar`: its name among the bars beside a pair, "": it has none;
+    `scale`: the ends of the bar, by default the bounds; `share`: how full it is, if it does not
+    follow from the value alone.
     """
 
     name: str
@@ -53,8 +56,8 @@ class Measure:
     high: float | None = None
     line: float | None = None
     sound_in: tuple[str, ...] = ()
-    operation: str = ""
-    compute: Callable[[str, Callable[[], Any]], float | None] | None = None
+    operation: str = "measure"
+    compute: Compute | None = None
     is_column: bool = False
     of_claims: bool = False
     order: str = ""
@@ -142,168 +145,82 @@ def add(measures: Iterable[Measure]) -> None:
         MEASURES[measure.name] = measure
 
 
-add(
-    (
-        Measure(
-            name="p_error",
-            title="Chance of error",
-            explanation="How likely the caption is wrong, by an error finder that learns from "
-            "planted errors and from verdicts.",
-            symbol="p",
-            worst="high",
-            low=0.0,
-            high=1.0,
-            line=0.5,
-            operation="score",
-            is_column=True,
-            of_claims=True,
-            order="most likely wrong",
-        ),
-        Measure(
-            name="s_0",
-            title="Match (s)",
-            explanation="How well picture and caption fit together, by an image-text model. Higher "
-            "is better; compare it within a dataset only.",
-            symbol="s",
-            unit=OF_THE_MODEL,
-            operation="score",
-            is_column=True,
-            of_claims=True,
-            order="lowest match",
-            word="match",
-            write="{:.3f}".format,
-            bar="Match",
-            share=_of_best("s_0"),
-        ),
-        Measure(
-            name="gain",
-            title="Better without (gain)",
-            explanation="By how much s rises once the words that do not fit are removed. A correct "
-            "caption gains little, a wrong one a lot.",
-            symbol="gain",
-            unit=OF_THE_MODEL,
-            worst="high",
-            operation="score",
-            is_column=True,
-            of_claims=True,
-            order="better without some words",
-            exports=False,
-            word="gain",
-            write="{:.3f}".format,
-            bar="Better without",
-            share=_of_best("gain"),
-        ),
-        Measure(
-            name="icc",
-            title="Concrete–vague (ICC)",
-            explanation="How concrete the caption is: 1 says what can be seen, 0 is vague.",
-            symbol="ICC",
-            low=0.0,
-            high=1.0,
-            line=ABSTRACT_THRESHOLD,
-            operation="score",
-            is_column=True,
-            of_claims=True,
-            order="most vague",
-            word="concrete",
-            bar="Concrete",
-        ),
-        Measure(
-            name="disagreement",
-            title="Models disagree",
-            explanation="By how much the scorers' ranks of a pair differ, 0 to 1.",
-            worst="high",
-            low=0.0,
-            high=1.0,
-            operation="score",
-            is_column=True,
-            order="models disagree",
-            hint="Pairs that only one scorer has scored come last.",
-            exports=False,
-            word="disagree",
-            bar="Scorers differ",
-        ),
-        Measure(
-            name="support",
-            title="Backed by the picture",
-            explanation="How far the picture supports the caption's phrases. A low value means "
-            "empty, not wrong.",
-            symbol="support",
-            unit="standard deviations",
-            operation="support",
-            is_column=True,
-            order="empty phrases first",
-            hint="According to this model. Measured under Add data.",
-            word="backed",
-            write="{:+.2f}".format,
-            bar="Backed",
-            scale=(-3.0, 3.0),
-        ),
-        Measure(
-            name="weakest",
-            title="Weakest phrase",
-            explanation="How far the picture supports the caption's weakest phrase.",
-            unit="standard deviations",
-            operation="support",
-            is_column=True,
-            order="weakest phrase first",
-            hint="Measured under Add data.",
-            word="weakest",
-            write="{:+.2f}".format,
-        ),
-        Measure(
-            name="specificity",
-            title="Specificity",
-            explanation="The logarithm of the chance that the caption finds its own picture among "
-            "similar ones. A low value means generic: it fits those as well.",
-            symbol="specificity",
-            unit="logarithm of a probability",
-            high=0.0,
-            line=math.log(0.5),
-            sound_in=("p_error", "icc"),
-            operation="specificity",
-            is_column=True,
-            order="generic first",
-            hint="Only captions that are neither likely wrong (chance to 0.5) nor vague; set the "
-            "chance to 1 and ICC from 0 to see all. Measured under Add data. Not comparable "
-            "between datasets.",
-            word="share",
-            write=lambda log: f"{math.exp(log):.1%}".replace("%", " %"),
-        ),
-        Measure(
-            name="second_opinion",
-            title="A second model agrees",
-            explanation="How far a second model agrees with the caption: below 0 less than with "
-            "most pairs.",
-            unit="spreads of its answers",
-            operation="second-opinion",
-            is_column=True,
-            filters=False,
-            exports=False,
-        ),
-        Measure(
-            name="claims",
-            title="Claims",
-            explanation="How many claims the caption makes.",
-            low=1.0,
-            operation="score",
-            is_column=True,
-            filters=False,
-            exports=False,
-        ),
-        Measure(
-            name="vague_claims",
-            title="Vague claims",
-            explanation="How many of several claims are vague.",
-            worst="high",
-            low=0.0,
-            operation="score",
-            is_column=True,
-            filters=False,
-            exports=False,
-        ),
-    )
-)
+_OWN = (
+    Measure(
+        name="p_error", title="Chance of error", symbol="p", worst="high", low=0.0, high=1.0,
+        line=0.5, operation="score", is_column=True, of_claims=True, order="most likely wrong",
+        explanation="How likely the caption is wrong, by an error finder that learns from planted "
+        "errors and from verdicts.",
+    ),
+    Measure(
+        name="s_0", title="Match (s)", symbol="s", unit=OF_THE_MODEL, operation="score",
+        is_column=True, of_claims=True, order="lowest match", word="match", write="{:.3f}".format,
+        bar="Match", share=_of_best("s_0"),
+        explanation="How well picture and caption fit together, by an image-text model. Higher is "
+        "better; compare it within a dataset only.",
+    ),
+    Measure(
+        name="gain", title="Better without (gain)", symbol="gain", unit=OF_THE_MODEL, worst="high",
+        operation="score", is_column=True, of_claims=True, order="better without some words",
+        exports=False, word="gain", write="{:.3f}".format, bar="Better without",
+        share=_of_best("gain"),
+        explanation="By how much s rises once the words that do not fit are removed. A correct "
+        "caption gains little, a wrong one a lot.",
+    ),
+    Measure(
+        name="icc", title="Concrete–vague (ICC)", symbol="ICC", low=0.0, high=1.0,
+        line=ABSTRACT_THRESHOLD, operation="score", is_column=True, of_claims=True,
+        order="most vague", word="concrete", bar="Concrete",
+        explanation="How concrete the caption is: 1 says what can be seen, 0 is vague.",
+    ),
+    Measure(
+        name="disagreement", title="Models disagree", worst="high", low=0.0, high=1.0,
+        operation="score", is_column=True, order="models disagree",
+        hint="Pairs that only one scorer has scored come last.", exports=False, word="disagree",
+        bar="Scorers differ",
+        explanation="By how much the scorers' ranks of a pair differ, 0 to 1.",
+    ),
+    Measure(
+        name="support", title="Backed by the picture", symbol="support",
+        unit="standard deviations", operation="support", is_column=True,
+        order="empty phrases first", hint="According to this model.", word="backed",
+        write="{:+.2f}".format, bar="Backed", scale=(-3.0, 3.0),
+        explanation="How far the picture supports the caption's phrases. A low value means empty, "
+        "not wrong.",
+    ),
+    Measure(
+        name="weakest", title="Weakest phrase", unit="standard deviations", operation="support",
+        is_column=True, order="weakest phrase first", word="weakest", write="{:+.2f}".format,
+        explanation="How far the picture supports the caption's weakest phrase.",
+    ),
+    Measure(
+        name="specificity", title="Specificity", unit="logarithm of a probability", high=0.0,
+        line=math.log(0.5),  # its own picture gets less than all similar ones together
+        sound_in=("p_error", "icc"), operation="specificity", is_column=True,
+        order="generic first", word="share",
+        write=lambda log: f"{math.exp(log):.1%}".replace("%", " %"),
+        hint="Only captions that are neither likely wrong (chance to 0.5) nor vague; set the "
+        "chance to 1 and ICC from 0 to see all. Not comparable between datasets.",
+        explanation="The logarithm of the chance that the caption finds its own picture among "
+        "similar ones. A low value means generic: it fits those as well.",
+    ),
+    Measure(
+        name="second_opinion", title="A second model agrees", unit="spreads of its answers",
+        operation="second-opinion", is_column=True, filters=False, exports=False,
+        explanation="How far a second model agrees with the caption: below 0 less than with most "
+        "pairs.",
+    ),
+    Measure(
+        name="claims", title="Claims", low=1.0, operation="score", is_column=True, filters=False,
+        exports=False, explanation="How many claims the caption makes.",
+    ),
+    Measure(
+        name="vague_claims", title="Vague claims", worst="high", low=0.0, operation="score",
+        is_column=True, filters=False, exports=False,
+        explanation="How many of several claims are vague.",
+    ),
+)  # fmt: skip
+add(_OWN)
 
 
 def filter_names() -> list[str]:

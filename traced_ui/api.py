@@ -135,10 +135,9 @@ def queue(
     Args:
         dataset: The dataset's id.
         review: unreviewed, decided, disputed or all.
-        order: p_error, s_0, gain, icc, disagreement, support (hollow first), weakest,
-            specificity, uncertainty, random, position, picture, external_id, caption, split,
-            decision, note, tag, or a column of the source, as extra:width; with a - before it the
-            other way round.
+        order: A number of a pair such as p_error or s_0, or uncertainty, random, position, picture,
+            external_id, caption, split, decision, note, tag, or a column of the source, as
+            extra:width; with a - before it the other way round.
         text: Only captions that contain these words.
         meaning: Only captions similar in meaning to this text, nearest first.
         limit: Maximum number of pairs, at most 200.

@@ -51,9 +51,9 @@ class DatasetJobs:
         """Follow the import job started by an upload, like that of any other import."""
         return followed(self.workspace, int(event_value(event, "job", 0)))
 
-    def starting(self, kind: str) -> Callable[[int | None], Started]:
+    def starting(self, kind: str, **arguments: Any) -> Callable[[int | None], Started]:
         """The handler that starts a job of this kind."""
-        return functools.partial(begin, self.workspace, kind)
+        return functools.partial(begin, self.workspace, kind, **arguments)
 
     def scoring(self, kind: str) -> Callable[..., Started]:
         """The handler that starts a job of the kind "score" or "estimate", without the defaults."""

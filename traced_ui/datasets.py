@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
+from backend.jobs.measure_captions import computed_measures
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.dataset_jobs import DatasetJobs, claims_message
@@ -121,6 +122,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             measurements = {
                 kind: gr.Button(label, elem_id=id, size="sm") for kind, label, id in MEASUREMENTS
             }
+            of_plugins = {
+                each.name: gr.Button(
+                    f"Measure: {each.title}", elem_id=f"{each.name}-start", size="sm"
+                )
+                for each in computed_measures()
+            }
 
     def divided(dataset_id: int | None) -> tuple[str, gr.Dropdown]:
         """What the captions consist of, and how they were divided when they were scored."""
@@ -158,6 +165,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     scoring.start.click(starting(jobs.scoring("score")), scoring_inputs, scoring_job, **QUIET)
     for kind, button in measurements.items():
         button.click(starting(jobs.starting(kind)), [dataset], scoring_job, **QUIET)
+    for name, button in of_plugins.items():
+        start = starting(jobs.starting("measure", measure=name))
+        button.click(start, [dataset], scoring_job, **QUIET)
     updated = [report, status, timer, dataset, model, importing.unusual]
     timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
     dataset.input(jobs.models, [dataset], [model], **QUIET)

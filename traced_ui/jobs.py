@@ -38,6 +38,7 @@ _NAMES = {
     "download": "Downloading the model",
     "probe": "Measuring the model",
     "estimate": "Estimating the time for",
+    "measure": "Measuring the captions of",
 }
 
 

@@ -95,7 +95,7 @@ class NotebookDataset:
             after = page.next_cursor
             if after is None:
                 break
-        return pd.DataFrame(rows, columns=_COLUMNS)
+        return pd.DataFrame(rows, columns=COLUMNS)
 
     def features(self) -> pd.DataFrame:
         """A row for each claim of every scored pair, by the dataset's own `id`: every feature that
@@ -193,7 +193,7 @@ def pair_html(view: PairView, jpeg: bytes) -> Markup:
     )
 
 
-_COLUMNS = [
+COLUMNS = [
     "pair_id", "external_id", "image_path", "caption", "split", *filter_names(), "decision",
     "enriches", "corrected_caption", "note", "verdict_version",
 ]  # fmt: skip

@@ -834,8 +834,15 @@ class OpenPage:
         return self._refilter(self._views().get(name, START))
 
     def _views(self) -> dict[str, dict[str, str]]:
-        saved = self.review.saved_views(int(self.state.dataset or 0))
-        return {view.name: cleaned(view.fields) for view in saved}
+        """The saved views by name. One by a measure of a plug-in that is gone stays as it is: the
+        message is due when it is opened."""
+        views = {}
+        for view in self.review.saved_views(int(self.state.dataset or 0)):
+            try:
+                views[view.name] = cleaned(view.fields)
+            except SettingsError:
+                views[view.name] = dict(view.fields)
+        return views
 
     # ------------------------------------------------------------------ asking the models
 

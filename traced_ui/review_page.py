@@ -57,7 +57,7 @@ SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()
 #: The same for judgements: an accepted enrichment is not a correction.
 LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
-    **{name: measure.order for name, measure in MEASURES.items() if measure.order},
+    **{name: MEASURES[name].order or f"by {MEASURES[name].title}" for name in filter_names()},
     "uncertainty": "most uncertain",
     "random": "check a random sample",
     "position": "as imported",
@@ -73,10 +73,6 @@ _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
     "pairs decided in this order without a gap.",
     "picture": "The captions of one picture follow each other.",
-} | {
-    name: f"{measure.explanation} {measure.hint}"
-    for name, measure in MEASURES.items()
-    if measure.hint
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
@@ -182,7 +178,7 @@ def queue(
         has_more=more,
         is_first_page=first_page,
         short=LISTED,
-        hint=_HINTS.get(order.removeprefix(REVERSED)),
+        hint=_hint(order.removeprefix(REVERSED)),
         link=as_query(filter),
         filter=filter,
         draft=draft,
@@ -217,6 +213,23 @@ def shown_text(row: Any, leading: Mapping[int, tuple[int, int]] | None, longest:
     if row.corrected_caption:
         return excerpt(row.corrected_caption, None, longest)[0]
     return excerpt(row.caption, (leading or {}).get(row.pair_id), longest)[0]
+
+
+def _hint(order: str) -> str:
+    """The explanation of an order; "" if it needs none.
+
+    >>> _hint("weakest")
+    "How far the picture supports the caption's weakest phrase. Measured under Add data."
+    >>> _hint("p_error")
+    ''
+    """
+    measure = MEASURES.get(order)
+    if measure is None:
+        return _HINTS.get(order, "")
+    where = "" if measure.operation == "score" else "Measured under Add data."
+    if not (measure.hint or where):
+        return ""
+    return " ".join(filter(None, (measure.explanation, measure.hint, where)))
 
 
 def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:

@@ -54,7 +54,6 @@ class Method(Options):
     explorer: Explorer = None
     unit: Annotated[str | None, Setting("unit")] = None
     """What elimination deletes: word or token. Default: word."""
-    claims: Claims = None
     lazy: Annotated[int | None, CommandLine(metavar="M"), Setting("lazy")] = Field(None, ge=1)
     """After its first step elimination only tries the M words whose deletion gained most so far:
     faster, an approximation. Default: all words, exactly."""

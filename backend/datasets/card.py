@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from backend.datasets.export_row import Changes
+from backend.measures import MEASURES, export_names
 
 #: Maximum number of column names listed.
 _MOST_NAMES = 50
@@ -85,13 +86,11 @@ def dataset_card(
         "caption is from: human; corrected; edited: in bulk, without review of each; or an "
         "enrichment by a model: blend of several people's captions, visual, holistic), "
         "`split`, `verdict` (empty: none was given; enriched: the "
-        "original caption was right), `p_error` (probability that the original caption is wrong, "
-        "as the detector estimates), `s_0` (image-text score, higher matches better), `icc` "
-        "(concreteness, higher is more concrete), `specificity` (log-probability that the "
-        "original caption finds its picture among similar ones: at most 0, lower is more "
-        "generic), `note` (of the verdict), `picture` (what it has: dark, bright, blurry, "
-        "odd_size, odd_aspect, low_information, exact_duplicate, near_duplicate), `tags`, and the "
-        "columns of the source.",
+        "original caption was right), `note` (of the verdict), `picture` (what it has: dark, "
+        "bright, blurry, odd_size, odd_aspect, low_information, exact_duplicate, near_duplicate), "
+        "`tags`, and the columns of the source. Of the original caption:",
+        "",
+        *(f"- `{name}`: {MEASURES[name].explanation}" for name in export_names()),
         "",
         "## Citation",
         "",

@@ -78,6 +78,7 @@ _SCHEMA = pa.schema(
         ),
     ]
 )
+COLUMNS_OF_SCORES = tuple(_SCHEMA.names)
 _FEATURES = pa.schema([("id", pa.string()), *((name, pa.float64()) for name in NAMES)])
 _ENDINGS = (".jsonl", ".parquet", ".csv")
 _ROW_GROUP = 5_000

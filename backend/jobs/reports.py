@@ -279,6 +279,24 @@ class SpecificityReport:
 
 
 @dataclass(frozen=True)
+class MeasureReport:
+    """Of `pairs` with a caption, `measured` now; `without`: the measure has no number for them;
+    `unreadable`: their pictures could not be read."""
+
+    dataset_id: int
+    measure: str
+    pairs: int
+    measured: int
+    without: int
+    unreadable: int
+
+    def in_words(self) -> str:
+        without = self.without + self.unreadable
+        rest = f" {count_of(without, 'pair')} got no number." if without else ""
+        return f"{count_of(self.measured, 'caption')} measured now.{rest}"
+
+
+@dataclass(frozen=True)
 class SecondOpinionPlan:
     """What a second opinion will take: `model` at `server` about `pairs` of `total`: `fewest` to
     `most` questions of `tokens_each` input tokens, measured on one pair of the dataset, which took

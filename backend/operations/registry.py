@@ -8,6 +8,7 @@ from backend.operations.boost import BOOST
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
+from backend.operations.measure import MEASURE
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
@@ -23,7 +24,7 @@ from backend.operations.support import SUPPORT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, QUALITY, DUPLICATES, MAP, TRAIN, ADOPT,
-        CORRECT, BOOST, BAGS, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
+        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, QUALITY, DUPLICATES, MAP, TRAIN,
+        ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
     )
 }  # fmt: skip

@@ -21,7 +21,7 @@ from backend.engine.statistics.calibration import (
 from backend.engine.statistics.stopping import Remaining, remaining_errors
 from backend.errors import SettingsError
 from backend.jobs.reports import SAMPLED
-from backend.measures import ABSTRACT_THRESHOLD
+from backend.measures import ABSTRACT_THRESHOLD, MEASURES
 from backend.review.queue_form import from_fields
 from backend.review.views import (
     ErrorsLeft,
@@ -202,11 +202,6 @@ def check_region(store: Store, dataset_id: int, text: str) -> None:
 CELLS, POINTS = 40, 2000
 
 
-#: Captions with a log share below this are generic: their own picture gets a smaller share than all
-#: similar ones together.
-GENERIC_BELOW = math.log(0.5)
-
-
 def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
     """The plane of a dataset. `up`: the y axis, icc or specificity."""
     with store.reading() as session:
@@ -279,7 +274,7 @@ def _regions(measured: bool) -> list[tuple[str, str, dict[str, str]]]:
     abstract caption, specificity is meaningless."""
     right = {"p_error_to": "0.5"}
     concrete = {**right, "icc_from": f"{ABSTRACT_THRESHOLD:g}"}
-    line = f"{GENERIC_BELOW:.4f}"
+    line = f"{MEASURES['specificity'].line:.4f}"
     regions = [
         ("wrong", "fix or remove it", {"p_error_from": "0.5"}),
         ("abstract", "remove or tag it", {**right, "icc_to": f"{ABSTRACT_THRESHOLD:g}",

@@ -11,7 +11,7 @@ import pytest
 from db import Store
 from db.decisions import ORDERS
 from db.errors import MissingRow, UnstorableText
-from db.measures import MEASURES, Measure
+from db.measures import MEASURES, Measure, filter_names
 from db.queries import (
     dataset_queries,
     measure_queries,
@@ -58,8 +58,7 @@ def dataset_id(module_store: Store) -> Iterator[int]:
 
 
 def orders() -> list[str]:
-    measures = [name for name, measure in MEASURES.items() if measure.order]
-    return [*measures, *ORDERS, "extra:width"]
+    return [*filter_names(), *ORDERS, "extra:width"]
 
 
 def reviewed_pairs(store: Store) -> int:

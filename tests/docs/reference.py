@@ -16,6 +16,7 @@ import traced_curator
 from app import app
 from backend import errors
 from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.measures import MEASURES, Measure
 from backend.operations.workspace_jobs import Jobs
 from backend.review.operations import Review
 from backend.settings import Settings, setting_names
@@ -174,12 +175,35 @@ def _export_formats() -> str:
     return _table(("Format", "What is written"), rows)
 
 
+def measures() -> str:
+    """The numbers about a caption."""
+    rows = [
+        (
+            f"`{name}`", _cell(measure.title), _bounds(measure),
+            "the highest" if measure.worst == "high" else "the lowest",
+            f"`{measure.operation}`",
+            "yes" if measure.exports else "", _cell(measure.explanation),
+        )
+        for name, measure in MEASURES.items()
+        if measure.filters
+    ]  # fmt: skip
+    head = ("Name", "Title", "Values", "Its order begins with", "Job", "In files", "What it says")
+    return _table(head, rows)
+
+
+def _bounds(measure: Measure) -> str:
+    ends = (("from", measure.low), ("to", measure.high))
+    known = [f"{word} {end:g}" for word, end in ends if end is not None]
+    return ", ".join(filter(None, (" ".join(known), measure.unit)))
+
+
 TABLES = {
     "api": _api,
     "commands": _commands,
     "export-formats": _export_formats,
     "exit-statuses": _exit_statuses,
     "keys": _keys,
+    "measures": measures,
     "settings": _settings,
     "surface": _surface,
     "tools": _tools,

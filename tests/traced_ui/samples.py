@@ -19,6 +19,7 @@ from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.model_manager import ModelView
 from backend.jobs.reports import Deletion, JobView
+from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition
 from backend.review.queue_rules import RulePreview
@@ -354,7 +355,13 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/specificity.html": lambda text: str(specificity_line(pair(text))),
     "review/enrichments.html": lambda text: str(enrichments(pair(text))),
     "review/board.html": lambda text: render(
-        "review/board.html", keys=text, decisions=text, dataset=3, toolbar="", help="", measures=()
+        "review/board.html",
+        keys=text,
+        decisions=text,
+        dataset=3,
+        toolbar="",
+        help="",
+        measures=[Measure(name="length", title=text, explanation=text)],
     ),
     "review/queue.html": queue,
     "review/filters.html": queue,
@@ -374,7 +381,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),
-    "review/returned.html": lambda text: render("review/returned.html", measures=()),
+    "review/returned.html": lambda text: render(
+        "review/returned.html", measures=[Measure(name="length", title=text, explanation=text)]
+    ),
     "review/returned_pairs.html": lambda text: render(
         "review/returned_pairs.html",
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],

@@ -65,6 +65,18 @@ def test_redo_returns_to_the_pair_before_the_undo(workspace: Workspace) -> None:
     assert workspace.review.open_pair(was_at).decision == "correct"
 
 
+def test_a_view_by_a_measure_that_is_not_installed_any_more_leaves_the_page_usable(
+    workspace: Workspace,
+) -> None:
+    workspace.review.save_view(1, "dense", {"order": "density", "density_from": "3"})
+    page = Page(workspace)
+    assert 'data-name="dense"' in page.shown["queue"]
+    before = page.state.filter
+    assert "density" in page.send("view", name="dense")
+    assert page.state.filter == before
+    page.press("correct")
+
+
 def test_redo_moves_on_without_a_history_in_the_session(workspace: Workspace) -> None:
     page = Page(workspace)
     first = page.pair

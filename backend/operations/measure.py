@@ -1,0 +1,32 @@
+"""`measure`: the numbers of a plug-in's measure."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from backend.jobs.reports import MeasureReport
+from backend.operations.operation import Operation
+from backend.options import ARGUMENT, Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class MeasureOptions(Options):
+    """Compute a measure of a plug-in for all pairs that lack it. Its numbers can be sorted and
+    filtered by, and are exported. Stop it at any time: the same command resumes."""
+
+    measure: Annotated[str, ARGUMENT]
+    """A measure of an installed plug-in."""
+
+
+def run(
+    context: "Context", dataset_id: int, options: MeasureOptions, progress: Progress
+) -> MeasureReport:
+    from backend.jobs import measure_captions
+
+    return measure_captions.measure_captions(
+        context.store, dataset_id, progress, measure=options.measure
+    )
+
+
+MEASURE = Operation("measure", "Measuring", MeasureOptions, run, uses=("{measure} of {dataset}",))
