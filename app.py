@@ -54,8 +54,8 @@ from backend.operations.common_options import (
     VlmUrl,
 )
 from backend.operations.correct import CORRECT
-from backend.operations.measure import MEASURE
 from backend.operations.picture_map import MAP
+from backend.operations.plugin_measures import MEASURE
 from backend.operations.quality import QUALITY
 from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings

@@ -8,11 +8,11 @@ from backend.operations.boost import BOOST
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
-from backend.operations.measure import MEASURE
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
 from backend.operations.picture_map import MAP
+from backend.operations.plugin_measures import MEASURE
 from backend.operations.quality import QUALITY
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE

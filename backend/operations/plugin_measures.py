@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from backend.jobs.reports import MeasureReport
 from backend.operations.operation import Operation
-from backend.options import ARGUMENT, Options
+from backend.options import CommandLine, Options
 from backend.progress import Progress
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ class MeasureOptions(Options):
     """Compute a measure of a plug-in for all pairs that lack it. Its numbers can be sorted and
     filtered by, and are exported. Stop it at any time: the same command resumes."""
 
-    measure: Annotated[str, ARGUMENT]
+    measure: Annotated[str, CommandLine(is_argument=True, is_required=True)] = ""
     """A measure of an installed plug-in."""
 
 
