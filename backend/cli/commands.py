@@ -43,7 +43,7 @@ def as_command(function: Callable[..., None]) -> Callable[..., None]:
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__name__ = function.__name__
-    command.__doc__ = function.__doc__ or inspect.getdoc(next(iter(models.values())))
+    command.__doc__ = function.__doc__ or inspect.getdoc(next(iter(models.values()), function))
     return command
 
 

@@ -1,8 +1,8 @@
 """Options that several operations have, and those of the command line that override a setting."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from backend.engine.detection.types import DETECTORS
 from backend.errors import SettingsError
@@ -190,13 +190,16 @@ class Limits(Options):
     budget_requests: int | None = Field(None, ge=0)
     """Stop after this many requests."""
 
-    def stated(self) -> "tuple[Prices, Budget]":
-        """Raises SettingsError if a budget in money lacks prices."""
-        from backend.engine.language_models.spending import Budget, Prices
-
+    @model_validator(mode="after")
+    def _has_prices(self) -> Self:
         if self.budget is not None and not (self.price_in or self.price_out):
             raise SettingsError(
                 "A budget in money needs prices.", terminal="Options: --price-in, --price-out."
             )
+        return self
+
+    def stated(self) -> "tuple[Prices, Budget]":
+        from backend.engine.language_models.spending import Budget, Prices
+
         budget = Budget(self.budget, self.budget_tokens, self.budget_requests)
         return Prices(self.price_in, self.price_out), budget

@@ -1,8 +1,8 @@
 """`correct`: better captions for many pairs."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from backend.errors import SettingsError
 from backend.jobs.reports import CorrectionReport, DryRun
@@ -63,6 +63,15 @@ class CorrectOptions(Options):
     device: Device = None
     precision: Precision = None
 
+    @model_validator(mode="after")
+    def _has_a_whole_rule(self) -> Self:
+        if (self.accept_p is None) != (self.accept_gain is None):
+            raise SettingsError(
+                "A rule needs both a probability of error and a gain.",
+                terminal="Options: --accept-p, --accept-gain.",
+            )
+        return self
+
 
 def run(
     context: "Context", dataset_id: int, options: CorrectOptions, progress: Progress
@@ -73,11 +82,6 @@ def run(
     rule = None
     if options.accept_p is not None and options.accept_gain is not None:
         rule = correct_queue.Rule(options.accept_p, options.accept_gain)
-    elif options.accept_p is not None or options.accept_gain is not None:
-        raise SettingsError(
-            "A rule needs both a probability of error and a gain.",
-            terminal="Options: --accept-p, --accept-gain.",
-        )
     limits = options.limits.stated()
     fields = context.review.queue_fields(dataset_id, options.queue, options.view) or START
     filter = context.review.filter_of(dataset_id, fields)
