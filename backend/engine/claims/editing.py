@@ -7,6 +7,7 @@ where a claim stands in a caption that has been edited since.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.sentences import mark_of_list
@@ -43,8 +44,9 @@ def place_in(text: str, caption: str, claim: Claim) -> Claim | None:
     """The claim of a caption at its place in the text that the caption has become; None if it is no
     longer there, or at several places.
 
-    >>> place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
-    Claim(start=10, end=17, kind='sentence', repeats=False)
+    >>> moved = place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
+    >>> moved.start, moved.end
+    (10, 17)
     """
     words = claim.of(caption)
     behind = len(text) - (len(caption) - claim.start)
@@ -61,7 +63,7 @@ def place_in(text: str, caption: str, claim: Claim) -> Claim | None:
         start = starts[0]
     else:
         return None
-    return Claim(start, start + len(words), claim.kind, claim.repeats)
+    return replace(claim, start=start, end=start + len(words))
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:
