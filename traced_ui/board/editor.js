@@ -34,13 +34,20 @@ function keepOpen() {
 export function edit() {
   if (!editor()) return;
   show(true);
-  const box = editor(), suspect = suspectIn(box.value);
+  const box = editor(), isLong = box.closest(".long");
+  const range = suspectIn(box.value) ?? claimIn(box.value) ?? [0, isLong ? 0 : box.value.length];
   box.focus({ preventScroll: true });
-  // A key must not replace all of a long text.
-  box.setSelectionRange(...(suspect ?? [0, box.closest(".long") ? 0 : box.value.length]));
+  box.setSelectionRange(...range);
+  if (isLong) box.scrollTop = box.scrollHeight * (range[0] / (box.value.length || 1)) - box.clientHeight / 2;
 }
 
 export function stopEditing() { editor()?.blur(); show(false); }
+
+/** Where the selected claim begins, as a place to write: a key must not replace all of a long text. */
+function claimIn(text) {
+  const claim = one("#traced-stage .claim[aria-current=true]"), at = Number(claim?.dataset.claim);
+  return claim && text.startsWith(claim.textContent, at) ? [at, at] : null;
+}
 
 /** Where the most suspect word is in the text, if it still begins like the caption. */
 function suspectIn(text) {
