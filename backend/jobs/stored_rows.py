@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind, whole
-from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
+from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, says_something
 from backend.engine.correction.suggestion import Suggestion, ranked
 from backend.engine.detection.types import SuspectWord
 from backend.engine.expectation import Expectation
@@ -148,6 +148,12 @@ def to_claim(row: ClaimRow) -> Claim:
     return Claim(row.start, row.end, cast(Kind, row.kind), row.repeats, row.subject)
 
 
+def leading_claim(claims: Sequence[ClaimRow]) -> ClaimRow:
+    """As `ScoredCaption.leading`, of what is stored of a caption's claims."""
+    deciding = [row for row in claims if says_something(to_claim(row), row.icc)] or claims
+    return max(deciding, key=lambda row: (row.p_error or 0.0, row.gain or 0.0))
+
+
 def scored_batches(
     store: Store, run: RunRow
 ) -> Iterator[tuple[list[PairRow], list[ScoredCaption]]]:
@@ -263,6 +269,22 @@ def to_save(
 def question_of(suggestion: SuggestionRow) -> str:
     """What models read of a suggestion: what it says in place of a claim, or all of it."""
     return str((suggestion.provenance or {}).get(_QUESTION, suggestion.caption))
+
+
+def replaced_text(caption: str, suggestion: SuggestionRow) -> str:
+    """What a suggestion says in place of the claim that it replaces: all of it, if that is the
+    whole caption."""
+    place = claim_replaced(suggestion)
+    if place is None:
+        return suggestion.caption
+    start, end = place
+    return suggestion.caption[start : len(suggestion.caption) - (len(caption) - end)]
+
+
+def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
+    """The characters of the claim that a suggestion replaces; None: it replaces the caption."""
+    place = (suggestion.provenance or {}).get(_CLAIM)
+    return None if place is None else (int(place[0]), int(place[1]))
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:

@@ -27,7 +27,7 @@ LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
 KEYS = (
     "review", "order", "text", "split", "decision", "decided_by",
     "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates", "tag",
-    "captioned", *LIKENESS,
+    "captioned", "vague", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
 #: Fields of the queue as a whole, which no group can have.
@@ -37,7 +37,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": (*ORDERS, f"{EXTRA}COLUMN"), "decision": DECISIONS,
     "picture": PICTURE_ISSUES,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
-    "duplicates": ("yes", "no"), "captioned": ("yes", "no"),
+    "duplicates": ("yes", "no"), "captioned": ("yes", "no"), "vague": ("yes", "no"),
 }  # fmt: skip
 #: Before the name of an order: the other way round.
 REVERSED = "-"
@@ -51,7 +51,7 @@ _TEXTS = (
     "decision", "split", "decided_by", "text", "picture", "tag", "note", "external_id",
     "suspect_word", "suspect_kind",
 )  # fmt: skip
-_FLAGS = ("truncated", "duplicates", "noted", "captioned")
+_FLAGS = ("truncated", "duplicates", "noted", "captioned", "vague")
 #: Orders that have no other way round.
 _NOT_REVERSED = ("random", "uncertainty")
 

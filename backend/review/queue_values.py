@@ -77,6 +77,8 @@ def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
     duplicates = counts["duplicates"]["yes"]
     counts["duplicates"] = Counter(yes=duplicates, no=pairs - duplicates)
     counts["noted"] = Counter(no=counts["note"].pop("", 0), yes=counts.pop("note").total())
+    vague = sum(n for claims, n in counts.pop("vague_claims").items() if claims)
+    counts["vague"] = Counter(yes=vague, no=pairs - vague) if vague else Counter()
     for name in ("truncated", "captioned"):
         counts[name] = Counter(yes=counts[name][True], no=counts[name][False])
     return QueueValues(

@@ -87,6 +87,9 @@ class VerdictView:
     note: str = ""
     #: A richer caption was accepted: not a correction.
     enriches: bool = False
+    #: The claim that it is about, and what it says of it; "": it is about the caption.
+    claim: str = ""
+    is_right: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,26 @@ class SpecificityView:
     pool: int
     pictures: int
     by: str
+
+
+@dataclass(frozen=True)
+class ClaimView(Measured):
+    """One claim of a caption that has several: the characters `start` to `end`. `numbers`: of the
+    measures that claims have. `words_read`: as many of its words have
+    been read by the model, None: nothing has been scored. `can_be_wrong`: it is not vague, opens no
+    list and repeats no other."""
+
+    start: int
+    end: int
+    kind: str
+    repeats: bool
+    is_vague: bool
+    can_be_wrong: bool
+    words_read: int | None = None
+    #: What a curator says of it; None: nothing.
+    is_right: bool | None = None
+    #: It is not in the text that the pair has now.
+    is_gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,6 +217,16 @@ class PairView(Measured):
     captions_of_picture: tuple[CaptionRow, ...] = ()
     #: Words that contradict the other ones.
     contradictions: tuple[Unanchored, ...] = ()
+    #: The claims of a caption that has several, in order. `trajectory`, `reasons` and `suggestions`
+    #: belong to the selected one, `suspects` to all.
+    claims: tuple[ClaimView, ...] = ()
+    #: Which of them is selected.
+    selected: int = 0
+
+    @property
+    def claim(self) -> ClaimView | None:
+        """The selected claim; None: the caption is one claim."""
+        return self.claims[self.selected] if self.claims else None
 
     @property
     def fingerprint(self) -> str:

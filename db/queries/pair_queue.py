@@ -144,6 +144,7 @@ class QueueFilter:
     decided_by: str | None = None
     text: str | None = None
     truncated: bool | None = None
+    vague: bool | None = None
     external_id: str | None = None
     extra: tuple[str, str] | None = None
     suspect_word: str | None = None
@@ -467,6 +468,9 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         )
         if value is not None
     ]
+    if filter.vague is not None:
+        has_vague = func.coalesce(Pair.vague_claims, 0) > 0
+        conditions.append(has_vague if filter.vague else ~has_vague)
     for range in filter.ranges:
         bounded = _number(session, filter.dataset_id, range.column)
         if range.minimum is not None:

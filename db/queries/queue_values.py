@@ -15,7 +15,9 @@ from db.queries.blind_review import pair_columns, verdict_seen
 from db.queries.pair_queue import QueueFilter, conditions_of, has_caption
 
 #: What `values_of` reads: numbers, and words or flags (a note: whether there is one).
-WORDS = ("decision", "decided_by", "split", "suspect_kind", "truncated", "note")
+WORDS = (
+    "decision", "decided_by", "split", "suspect_kind", "truncated", "note", "vague_claims",
+)  # fmt: skip
 #: A queue of at most so many pairs is read as a whole to draw from it.
 _SHORT = 10_000
 

@@ -202,7 +202,9 @@ def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id:
             assert previous == before[::3]
 
 
-FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
+#: Criteria, and which pairs meet them.
+Filter = tuple[dict[str, Any], Callable[[PairRow], bool]]
+FILTERS: list[Filter] = [
     ({}, lambda p: True),
     ({"review": "unreviewed"}, lambda p: p.decision is None),
     ({"review": "decided"}, lambda p: p.decision is not None),
@@ -236,8 +238,8 @@ FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
 def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, dataset_id: int) -> None:
     every = all_pairs(module_store, dataset_id)
     orders = ("p_error", "s_0", "position", "uncertainty", "random")
-    long: dict[str, Any] = {"ranges": (Range("length", 5.0),)}
-    for criteria, keeps in (*FILTERS, (long, lambda p: (p.numbers["length"] or 0) >= 5)):
+    long: Filter = ({"ranges": (Range("length", 5.0),)}, lambda p: (p.numbers["length"] or 0) >= 5)
+    for criteria, keeps in (*FILTERS, long):
         expected = [pair.id for pair in every if keeps(pair)]
         for order in orders:
             query = QueueFilter(dataset_id, order=order, **criteria)

@@ -318,7 +318,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "plane/regions.html": regions,
     "map/hint.html": lambda text: render("map/hint.html", pairs=7, dataset_id=3, run_id=1),
     "map/tiles.html": lambda text: render("map/tiles.html", tiles=[(7, 12.5, 40.0)], frame=text),
-    "map/card.html": lambda text: render("map/card.html", pair=pair(text)),
+    "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
     "map/region.html": lambda text: render(
         "map/region.html",
         address=f"?text={text}",

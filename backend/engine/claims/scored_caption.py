@@ -7,11 +7,15 @@ from backend.engine.trajectories.trajectory import Trajectory
 from db.measures import ABSTRACT_THRESHOLD
 
 
+def is_vague(icc: float | None) -> bool:
+    """Whether a claim of this concreteness describes nothing that can be seen."""
+    return icc is not None and icc < ABSTRACT_THRESHOLD
+
+
 def says_something(claim: Claim, icc: float | None) -> bool:
     """Whether a claim can be wrong: it is not vague, opens no list and repeats nothing. What a
-    model does not match is not an error there. `icc`: its concreteness, None if not known."""
-    is_vague = icc is not None and icc < ABSTRACT_THRESHOLD
-    return not (is_vague or claim.repeats or claim.kind == "opening")
+    model does not match is not an error there."""
+    return not (is_vague(icc) or claim.repeats or claim.kind == "opening")
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,13 @@ class ScoredClaim:
     p_error: float | None = None
 
     @property
+    def is_vague(self) -> bool:
+        """Whether it describes nothing that can be seen."""
+        return is_vague(self.icc)
+
+    @property
     def says_something(self) -> bool:
-        """Whether it can be wrong."""
+        """See `says_something`."""
         return says_something(self.claim, self.icc)
 
 
