@@ -22,17 +22,9 @@ __all__ = [
     "export_names", "filter_names", "order_names",
 ]  # fmt: skip
 
-#: What else stands in the addresses of queues, in tables, files and records, besides `ORDERS`.
-RESERVED = {
-    "among", "caption_kind", "captioned", "captions_of_picture", "corrected_caption",
-    "dataset_id", "decided_at", "decided_by", "duplicates", "enriches", "enrichments", "etag",
-    "extra", "file_name", "filename", "filepath", "guidelines", "hidden", "id", "image",
-    "image_file", "image_path", "like", "map", "meaning", "noted", "numbers", "order",
-    "original_caption", "own_tags", "pair_id", "phrases", "picture_issues", "place",
-    "random_key", "ranking", "review", "sampling", "source_file", "source_row", "suggestions",
-    "suspect_kind", "suspect_word", "suspects", "tags", "text", "trajectory", "truncated", "vague",
-    "verdict", "verdict_version", "where", "words_read",
-}  # fmt: skip
+#: How the names of plug-ins' measures begin, and no field of ours in the address of a queue, in a
+#: record or in a file.
+PREFIX = "x_"
 
 
 def order_names() -> tuple[str, ...]:
@@ -42,8 +34,8 @@ def order_names() -> tuple[str, ...]:
 
 def _join(measure: Measure) -> None:
     """Let the measure of a plug-in take part. Raises ValueError."""
-    if measure.name in RESERVED or measure.name in ORDERS:
-        raise ValueError(f"'{measure.name}' means something else in queues or files.")
+    if not measure.name.startswith(PREFIX):
+        raise ValueError(f"A plug-in's measure is called {PREFIX}…, unlike '{measure.name}'.")
     if measure.is_column or measure.of_claims:
         raise ValueError("The store has no column for the measures of plug-ins.")
     add((measure,))

@@ -8,7 +8,7 @@ import pytest
 
 from backend.datasets.export_row import COLUMNS
 from backend.jobs.export_scores import COLUMNS_OF_SCORES
-from backend.measures import MEASURES, RESERVED
+from backend.measures import PREFIX
 from backend.review.queue_form import KEYS
 from db.decisions import ORDERS
 from db.measures import Measure, add
@@ -19,13 +19,14 @@ from tests.test_plugins import ROOT, install, run
 from traced_ui import api_records, notebook
 
 EXAMPLE = ROOT / "tests/packaging/word_density/word_density.py"
-NAME = "density"
+NAME = "x_density"
 #: Name, whether it takes part, and the definition.
 OTHERS = (
     ("taken", False, 'name="icc", title="", explanation=""'),
-    ("reserved", False, 'name="caption", title="", explanation=""'),
-    ("column", False, 'name="other", title="", explanation="", is_column=True'),
-    ("odd", False, 'name="Two words", title="", explanation=""'),
+    ("again", True, 'name="x_again", title="", explanation=""'),
+    ("twice", False, 'name="x_again", title="", explanation=""'),
+    ("column", False, 'name="x_other", title="", explanation="", is_column=True'),
+    ("odd", False, 'name="x_Two words", title="", explanation=""'),
 )
 
 
@@ -70,8 +71,8 @@ source, out = Path(sys.argv[1]), Path(sys.argv[2])
 workspace = Workspace(load_settings())
 dataset = workspace.jobs.import_dataset(str(source)).dataset_id
 (source / "gone.png").unlink()
-report = asdict(workspace.jobs.run("measure", dataset, measure="density"))
-again = asdict(workspace.jobs.run("measure", dataset, measure="density"))
+report = asdict(workspace.jobs.run("measure", dataset, measure="x_density"))
+again = asdict(workspace.jobs.run("measure", dataset, measure="x_density"))
 
 def queue(text):
     filter = workspace.review.filter_of(dataset, from_text(text))
@@ -80,8 +81,9 @@ def queue(text):
 def ids(text):
     return [row.external_id for row in queue(text).rows]
 
-first = queue("order=density").rows[0]
-state = PageState(dataset=dataset, pair=first.pair_id, filter={"order": "density", "review": "all"})
+first = queue("order=x_density").rows[0]
+shown = {"order": "x_density", "review": "all"}
+state = PageState(dataset=dataset, pair=first.pair_id, filter=shown)
 drawn = answer(OpenPage(workspace, state, None), Post(state=state, redraw=True))
 page = "".join(drawn["parts"].values())
 values = workspace.review.queue_values(workspace.review.filter_of(dataset, {}))
@@ -93,30 +95,31 @@ lines = (source / "metadata.jsonl").read_text().replace("A dog\\"", "Two dogs\\"
 (source / "metadata.jsonl").write_text(lines)
 with gr.Blocks() as blocks:
     datasets.build(workspace, gr.Dropdown())
+table = NotebookDataset(workspace, dataset).queue("order=x_density")
 queue_row = api_records.QueueRow.of(first)
 
 answers = {
     "report": report, "again": again,
-    "ascending": ids("order=density"), "descending": ids("order=-density"),
-    "range": ids("density_from=20"), "group": ids("where=density <= 20"),
-    "bars": sum(bar.count for bar in values.numbers["density"]),
-    "label": review_page.ORDERS["density"],
-    "row": review_page.by_order(first, "density"),
-    "table": 'data-cell="density"' in review_page.table([first], {}, {}),
+    "ascending": ids("order=x_density"), "descending": ids("order=-x_density"),
+    "range": ids("x_density_from=20"), "group": ids("where=x_density <= 20"),
+    "bars": sum(bar.count for bar in values.numbers["x_density"]),
+    "label": review_page.ORDERS["x_density"],
+    "row": review_page.by_order(first, "x_density"),
+    "table": 'data-cell="x_density"' in review_page.table([first], {}, {}),
     "page": ["Word density" in page, "Density" in page],
     "bar": [list(bar)[:3] for bar in review_page.bars(view) if bar.name == "Density"],
-    "api": queue_row.model_dump()["density"],
-    "pair": api_records.Pair.of(view).model_dump()["density"],
-    "schema": api_records.QueueRow.model_json_schema()["properties"]["density"]["description"],
-    "notebook": NotebookDataset(workspace, dataset).queue("order=density")["density"].tolist()[:2],
-    "scores": [json.loads(line)["density"] for line in out.with_suffix(".jsonl").open()],
-    "export": [json.loads(line)["density"] for line in (out / "data.jsonl").open()],
-    "documented": "| `density` | Word density |" in reference.measures(),
-    "buttons": [block.elem_id for block in blocks.blocks.values()].count("density-start"),
+    "api": queue_row.model_dump()["x_density"],
+    "pair": api_records.Pair.of(view).model_dump()["x_density"],
+    "schema": api_records.QueueRow.model_json_schema()["properties"]["x_density"]["description"],
+    "notebook": table["x_density"].tolist()[:2],
+    "scores": [json.loads(line)["x_density"] for line in out.with_suffix(".jsonl").open()],
+    "export": [json.loads(line)["x_density"] for line in (out / "data.jsonl").open()],
+    "documented": "| `x_density` | Word density |" in reference.measures(),
+    "buttons": [block.elem_id for block in blocks.blocks.values()].count("x_density-start"),
     "plugins": {plugin.name: plugin.problem for plugin in plugins.loaded()},
 }
 workspace.jobs.import_dataset(str(source), update="take")
-answers["after a new caption"] = ids("density_from=0")
+answers["after a new caption"] = ids("x_density_from=0")
 workspace.store.close()
 print(json.dumps(answers))
 """
@@ -163,15 +166,14 @@ def test_one_that_cannot_take_part_is_left_out_and_named(answers: dict[str, Any]
     assert answers["plugins"][NAME] == ""
 
 
-def test_no_measure_is_named_like_another_field() -> None:
+def test_no_field_of_ours_is_named_like_the_measures_of_plug_ins() -> None:
     records = (api_records.QueueRow, api_records.Pair)
     names = {
         *KEYS, *ORDERS, *COLUMNS, *COLUMNS_OF_SCORES, *notebook.COLUMNS,
         *(field.name for row in (PairRow, QueueRow) for field in fields(row)),
         *(name for each in records for name in each.model_fields),
     }  # fmt: skip
-    ranges = {f"{name}_{end}" for name in MEASURES for end in ("from", "to")}
-    assert names - MEASURES.keys() - ranges - {*ORDERS} <= RESERVED
+    assert not [name for name in names if name.startswith(PREFIX)]
 
 
 def test_a_name_that_files_and_addresses_cannot_hold_is_refused() -> None:

@@ -204,17 +204,6 @@ def queue(
     )
 
 
-#: Characters of a caption in the queue.
-LONGEST_IN_QUEUE = 160
-
-
-def shown_text(row: Any, leading: Mapping[int, tuple[int, int]] | None, longest: int) -> str:
-    """What a list shows of a pair's text. `leading`: as for `queue`."""
-    if row.corrected_caption:
-        return excerpt(row.corrected_caption, None, longest)[0]
-    return excerpt(row.caption, (leading or {}).get(row.pair_id), longest)[0]
-
-
 def _hint(order: str) -> str:
     """The explanation of an order; "" if it needs none.
 
@@ -230,6 +219,17 @@ def _hint(order: str) -> str:
     if not (measure.hint or where):
         return ""
     return " ".join(filter(None, (measure.explanation, measure.hint, where)))
+
+
+#: Characters of a caption in the queue.
+LONGEST_IN_QUEUE = 160
+
+
+def shown_text(row: Any, leading: Mapping[int, tuple[int, int]] | None, longest: int) -> str:
+    """What a list shows of a pair's text. `leading`: as for `queue`."""
+    if row.corrected_caption:
+        return excerpt(row.corrected_caption, None, longest)[0]
+    return excerpt(row.caption, (leading or {}).get(row.pair_id), longest)[0]
 
 
 def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:

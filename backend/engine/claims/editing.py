@@ -45,11 +45,7 @@ def place_in(text: str, caption: str, claim: Claim) -> Claim | None:
     longer there, or at several places.
 
     >>> moved = place_in("Two dogs. A ball.", "A dog. A ball.", Claim(7, 14))
-<<<<<<< HEAD
     >>> moved is not None and (moved.start, moved.end)
-=======
-    >>> moved.start, moved.end
->>>>>>> w-claims
     (10, 17)
     """
     words = claim.of(caption)

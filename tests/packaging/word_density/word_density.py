@@ -14,7 +14,7 @@ def density(caption: str, picture: Callable[[], Image.Image]) -> float:
 
 
 MEASURE = Measure(
-    name="density",
+    name="x_density",
     title="Word density",
     explanation="How many words the caption has for each thousand pixels of its picture.",
     unit="words",
