@@ -89,8 +89,7 @@ WITHOUT_FADING = "*, ::before, ::after { transition: none !important; animation:
 #: What axe examines: the document, or what is below the header, which is the same on every page.
 RUN_AXE = """([isWhole, isDark, rules]) => {
   document.body.classList.toggle("dark", isDark);  // as the toolbar's button does
-  const panels = [...document.querySelectorAll("#traced-try, [role=tabpanel]")];
-  const shown = panels.findLast((panel) => panel.checkVisibility());
+  const shown = document.querySelector("#traced-review, #traced-content");
   const options = { runOnly: rules, resultTypes: ["violations"] };
   return axe.run(isWhole ? document : shown, options).then((results) => results.violations
     .flatMap(({ id, help, nodes }) => nodes.map(({ target, html }) =>
@@ -100,7 +99,7 @@ RUN_AXE = """([isWhole, isDark, rules]) => {
 WATCH_HEADER = """() => {
   const header = document.querySelector("#traced-header"), places = window.headerPlaces = [];
   new ResizeObserver(() => {
-    const place = `${header.offsetHeight} ${document.querySelector("#traced-tabs").offsetTop}`;
+    const place = `${header.offsetHeight} ${document.querySelector("#traced-content").offsetTop}`;
     if (!places.includes(place)) places.push(place);
   }).observe(header);
 }"""
