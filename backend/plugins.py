@@ -5,6 +5,7 @@ the log and by `doctor`, and left out. LAVIS and the commands of `research` come
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from backend.bundled import IS_CHECKOUT
 
-GROUPS = ("scorers", "captioners", "readers", "proposers", "commands")
+GROUPS = ("scorers", "captioners", "measures", "readers", "proposers", "commands")
 _PREFIX = "traced_curator."
 _LAVIS = "backend.engine.scoring.lavis"
 _OWN = (
@@ -38,15 +39,15 @@ class Plugin:
     problem: str = ""
 
 
-def load(group: str, kind: type[T]) -> tuple[T, ...]:
-    """The objects of a group, ours first, then by name; those of another type than `kind` are left
-    out. A group is imported once."""
+def load(group: str, kind: type[T], join: Callable[[T], None] = lambda _: None) -> tuple[T, ...]:
+    """The objects of a group, ours first, then by name; those of another type than `kind`, and
+    those for which `join` raises, are left out. A group is imported once."""
     if group not in _LOADED:
         entries = [entry for entry in _OWN if entry.group == _PREFIX + group]
         if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
             entries.append(_RESEARCH)
         others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
-        _LOADED[group] = tuple(_imported(group, entry, kind) for entry in (*entries, *others))
+        _LOADED[group] = tuple(_imported(group, entry, kind, join) for entry in (*entries, *others))
     return tuple(plugin.value for plugin in _LOADED[group] if not plugin.problem)
 
 
@@ -60,17 +61,19 @@ def loaded() -> list[Plugin]:
     return [plugin for group in _LOADED.values() for plugin in group if plugin.package]
 
 
-def _imported(group: str, entry: EntryPoint, kind: type) -> Plugin:
+def _imported(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], None]) -> Plugin:
     package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
     plugin = Plugin(group, entry.name, package)
     try:
         value = entry.load()
+        if isinstance(value, kind):
+            join(value)
+            plugin = replace(plugin, value=value)
+        else:
+            problem = f"It is a {type(value).__name__}, not a {kind.__name__}."
+            plugin = replace(plugin, problem=problem)
     except Exception as error:  # of whatever its author wrote
         plugin = replace(plugin, problem=f"{type(error).__name__}: {error}")
-    else:
-        is_right = isinstance(value, kind)
-        problem = "" if is_right else f"It is a {type(value).__name__}, not a {kind.__name__}."
-        plugin = replace(plugin, value=value, problem=problem)
     if plugin.problem:
         log.warning(
             "the plug-in '%s' (%s) is left out: %s", entry.name, package or "ours", plugin.problem

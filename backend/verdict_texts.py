@@ -10,21 +10,19 @@ from db.decisions import (
     DECISIONS,
     ENRICHED,
     NOT_ABOUT_CAPTION,
-    ORDERS,
     PICTURE_ISSUES,
     REVIEWS,
     RIGHT_NOW,
     RIGHT_OR_WRONG,
     Decision,
-    Order,
     Review,
     is_wrong,
     judgement,
 )
 
 __all__ = [
-    "DECISIONS", "ENRICHED", "ENRICHMENT", "NOT_ABOUT_CAPTION", "ORDERS", "PICTURE_ISSUES",
-    "REVIEWS", "RIGHT_NOW", "RIGHT_OR_WRONG", "TEXTS", "UNDECIDED", "Decision", "Order", "Review",
+    "DECISIONS", "ENRICHED", "ENRICHMENT", "NOT_ABOUT_CAPTION", "PICTURE_ISSUES",
+    "REVIEWS", "RIGHT_NOW", "RIGHT_OR_WRONG", "TEXTS", "UNDECIDED", "Decision", "Review",
     "VerdictText", "about_caption", "is_wrong", "judgement", "saved_text",
 ]  # fmt: skip
 

@@ -7,20 +7,18 @@ from db.authors import is_duplicate_rule
 Decision = Literal["correct", "correction", "drop", "wrong", "abstract", "unsure"]
 #: Review states by which a queue can be filtered.
 Review = Literal["all", "unreviewed", "decided", "disputed"]
-#: 'position' is the order of import; 'random' is the same random order every time; 'picture' has
-#: the captions of a picture together. There is also one for each column of the source, see
-#: `db.queries.pair_queue`.
-Order = Literal[
-    "p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity",
+#: Orders of a queue beside those by a measure (`db/measures.py`) and by a column of the source
+#: (`db.queries.pair_queue`). 'position' is the order of import; 'random' is the same random order
+#: every time; 'picture' has the captions of a picture together.
+ORDERS = (
     "random", "uncertainty", "position", "picture",
     "external_id", "caption", "split", "decision", "note", "tag",
-]  # fmt: skip
+)  # fmt: skip
 
 #: The verdicts a curator can give, in the order in which they are shown. A new one needs a
 #: migration as well (`db/decision_check.py`) and its texts in `backend/verdict_texts.py`.
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 REVIEWS: tuple[Review, ...] = get_args(Review)
-ORDERS: tuple[Order, ...] = get_args(Order)
 
 #: How a pair came to be shown to whoever judged it: drawn at random from all undecided pairs; next
 #: in a queue of all of them; among those that a filter or a search found; "": in another way.

@@ -155,6 +155,8 @@ class Pair(Base):
     note: Mapped[str] = mapped_column(Text, server_default="")
     #: How the pair had come to be shown to whoever decided it; see `SAMPLINGS` in `decisions.py`.
     sampling: Mapped[str] = mapped_column(String(16), server_default="")
+    #: What people say about single claims of the caption: see `queries/claim_labels.py`.
+    claim_labels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
     #: Gone from the source, and therefore in no queue and no export; nothing of it is deleted.
     hidden: Mapped[bool] = mapped_column(Boolean, server_default=false())
 
@@ -202,6 +204,8 @@ Index(
     postgresql_ops={"caption": "gin_trgm_ops"},
 ).ddl_if(dialect="postgresql")  # SQLite's own: `caption_search.py`
 Index("ix_pairs_noted", Pair.dataset_id, Pair.id, **_only_where(Pair.note != ""))
+_LABELLED = _only_where(Pair.claim_labels.is_not(None))
+Index("ix_pairs_claim_labels", Pair.dataset_id, Pair.id, **_LABELLED)
 Index("ix_pairs_hidden", Pair.dataset_id, Pair.id, **_only_where(Pair.hidden))
 
 
@@ -344,7 +348,7 @@ class Detection(Base):
 
 class Claim(Base):
     """One claim of a caption that has several, with its newest numbers. The columns of its pair are
-    their aggregates. `start`, `end`: its characters; `kind`, `repeats`: see
+    their aggregates. `start`, `end`: its characters; `kind`, `repeats`, `subject`: see
     `engine.claims.claim.Claim`."""
 
     __tablename__ = "claims"
@@ -354,10 +358,21 @@ class Claim(Base):
     end: Mapped[int] = mapped_column(Integer)
     kind: Mapped[str] = mapped_column(String(16))
     repeats: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    subject: Mapped[str] = mapped_column(Text, server_default="")
     s_0: Mapped[float | None] = mapped_column(Double)
     gain: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
     p_error: Mapped[float | None] = mapped_column(Double)
+
+
+class PairNumber(Base):
+    """The number that a measure without a column of its own gives a pair (see `db/measures.py`)."""
+
+    __tablename__ = "pair_numbers"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    measure: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[float] = mapped_column(Double)
 
 
 class PhraseScore(Base):
@@ -538,6 +553,10 @@ class Verdict(Base):
     note: Mapped[str] = mapped_column(Text, server_default="")
     #: As in `Pair`, of the decision in effect after this act.
     sampling: Mapped[str] = mapped_column(String(16), server_default="")
+    #: As in `Pair`, after this act.
+    claim_labels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    #: Where the claim starts that the act is about; NULL: it is about the caption.
+    claim: Mapped[int | None] = mapped_column(Integer)
 
     __table_args__ = (
         UniqueConstraint("pair_id", "version"),

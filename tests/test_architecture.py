@@ -22,8 +22,8 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "errors", "learning_texts", "plugins", "progress", "settings", "store",
-    "templating", "verdict_texts", "version",
+    "bound", "bundled", "errors", "learning_texts", "measures", "plugins", "progress", "settings",
+    "store", "templating", "verdict_texts", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [
@@ -38,13 +38,13 @@ STORE_USERS = (
     "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
     "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
-#: Modules of `db` without SQL, which any module may import: authors, decisions, processes, texts.
-WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes", "db.texts")
+#: Modules of `db` without SQL, which any module may import.
+WITHOUT_SQL = ("db.authors", "db.decisions", "db.measures", "db.processes", "db.texts")
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "errors", "near_duplicates", "picture_map", "progress", "retrain", "specificity", "support",
-
+    "errors", "measures", "near_duplicates", "picture_map", "progress", "retrain", "specificity",
+    "support",
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1

@@ -1,6 +1,7 @@
 """The texts of verdicts are defined in one place, and the lists on the pages are complete."""
 
-from backend.verdict_texts import DECISIONS, ORDERS, REVIEWS, TEXTS
+from backend.measures import order_names
+from backend.verdict_texts import DECISIONS, REVIEWS, TEXTS
 from traced_ui import review_page
 from traced_ui.figures import VERDICT_LOOKS
 
@@ -12,5 +13,5 @@ def test_every_verdict_has_its_texts() -> None:
 
 
 def test_every_order_and_every_review_state_can_be_chosen_on_the_page() -> None:
-    assert {*review_page.ORDERS, *review_page.TABLE_ORDERS} == set(ORDERS)
+    assert {*review_page.ORDERS, *review_page.TABLE_ORDERS} == set(order_names())
     assert set(review_page.SHOWS) == set(REVIEWS)

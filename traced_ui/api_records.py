@@ -7,11 +7,20 @@ from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
+from backend.measures import MEASURES, Measure, filter_names
 from backend.review.views import PairView, fingerprint_of
 from backend.workspace import Cursor, QueuePage
 from backend.workspace import QueueRow as StoredRow
@@ -49,7 +58,17 @@ class Progress(Record):
     )
 
 
-class Scored(Record):
+def _number(measure: Measure) -> Any:
+    return (float | None, Field(None, description=measure.explanation))
+
+
+#: A field for each measure that people filter by.
+Numbers: Any = create_model(
+    "Numbers", __base__=Record, **{name: _number(MEASURES[name]) for name in filter_names()}
+)
+
+
+class Scored(Numbers):
     """A pair's identity, its scores and the verdict on it."""
 
     id: int = Field(validation_alias="pair_id")
@@ -60,22 +79,14 @@ class Scored(Record):
     corrected_caption: str | None
     enriches: bool = Field(description="Whether the verdict enriches a caption that was right.")
     note: str
-    p_error: float | None = Field(description="Probability that the caption is wrong.")
-    s_0: float | None = Field(description="Image-text score of the caption.")
-    gain: float | None
-    icc: float | None = Field(description="Concreteness, 0 to 1.")
-    support: float | None = Field(description="Of its phrases by the image; low is hollow.")
-    weakest: float | None
 
 
 class QueueRow(Scored):
-    specificity: float | None = Field(description="Log-probability, at most 0; low is generic.")
-
     @classmethod
     def of(cls, row: StoredRow) -> Self:
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         etag = etag_of(row.verdict_version, fingerprint)
-        return cls.model_validate(vars(row) | {"etag": etag})
+        return cls.model_validate({**vars(row), **row.numbers, "etag": etag})
 
 
 class Page(Record):
@@ -173,7 +184,9 @@ class Pair(Scored):
         caption, trajectory = view.caption, view.trajectory
         return cls.model_validate(
             vars(view)
+            | dict(view.numbers)
             | {
+                "specificity": view.specificity,
                 "etag": etag_of(view.version, view.fingerprint),
                 "picture": f"pictures/{view.pair_id}",
                 "suspects": suspects_of(caption, view.suspects),

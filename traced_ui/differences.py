@@ -6,12 +6,18 @@ from backend.engine.captions import Caption, aligned
 from traced_ui.templates import render
 
 
-def difference(before: str, after: str) -> Markup:
+def difference(before: str, after: str, around: int | None = None) -> Markup:
     """Inline HTML: deleted words in <del>, new ones in <ins>, all else as in `after`.
 
-    Without the parts in <del> the text is `after`, byte for byte.
+    Without the parts in <del> the text is `after`, byte for byte. `around`: characters before the
+    first change, at most; what is left out has an ellipsis.
     """
-    return render("difference.html", changes=changes(before, after))
+    differences = changes(before, after)
+    if around is not None and differences and differences[0][0] == "kept":
+        text = differences[0][1]
+        if len(text) > around:
+            differences[0] = ("kept", f"… {text[len(text) - around :].partition(' ')[2]}")
+    return render("difference.html", changes=differences)
 
 
 def readable(before: str, after: str) -> Markup:

@@ -14,7 +14,6 @@ A thin layer over `backend.workspace.Workspace`, which is `photos.workspace`.
 """
 
 import base64
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from backend.errors import TracedError
 from backend.jobs.export_scores import feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
 from backend.jobs.stored_rows import latest_batches
+from backend.measures import filter_names
 from backend.review.queue_form import from_text
 from backend.review.views import PairView
 from backend.settings import load_settings
@@ -89,7 +89,8 @@ class NotebookDataset:
             most = _PAGE if limit is None else min(_PAGE, limit - len(rows))
             page = self.workspace.review.queue_page(filter, after, most)
             rows += [
-                asdict(row) | {"image_path": split_proof(row.image_path)[0]} for row in page.rows
+                {**vars(row), **row.numbers, "image_path": split_proof(row.image_path)[0]}
+                for row in page.rows
             ]
             after = page.next_cursor
             if after is None:
@@ -193,7 +194,6 @@ def pair_html(view: PairView, jpeg: bytes) -> Markup:
 
 
 _COLUMNS = [
-    "pair_id", "external_id", "image_path", "caption", "split", "p_error", "s_0", "gain", "icc",
-    "disagreement", "support", "weakest", "specificity", "decision", "enriches",
-    "corrected_caption", "note", "verdict_version",
+    "pair_id", "external_id", "image_path", "caption", "split", *filter_names(), "decision",
+    "enriches", "corrected_caption", "note", "verdict_version",
 ]  # fmt: skip

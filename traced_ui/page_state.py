@@ -46,6 +46,13 @@ class Step(BaseModel):
     pair: int | None = None
 
 
+class ClaimPlace(NamedTuple):
+    """A claim of a pair's caption, by where it starts."""
+
+    pair: int
+    start: int
+
+
 class PageState(BaseModel):
     """What a page shows: a dataset, a queue (`filter`, as in its address) and a pair of it."""
 
@@ -53,6 +60,8 @@ class PageState(BaseModel):
     author: str = Field("", max_length=300)
     dataset: int | None = None
     pair: int | None = None
+    #: The selected claim; that of another pair, or None: the most suspicious one.
+    claim: ClaimPlace | None = None
     filter: dict[str, str] = Field(default_factory=lambda: dict(START))
     #: The listed pairs of the queue come after this position; None: the first ones.
     after: Cursor | None = None

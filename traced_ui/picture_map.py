@@ -20,6 +20,7 @@ from backend.review.queue_form import as_query, cleaned
 from backend.review.views import MapView
 from backend.workspace import MOST_COUNTED, Workspace
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout
+from traced_ui.highlighting import excerpt
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explained, note
@@ -112,7 +113,8 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
     view = workspace.review.open_pair(pair_id)
     if view.dataset_id != dataset_id:
         raise SettingsError("That pair belongs to another dataset.")
-    return render("map/card.html", pair=view)
+    span = (view.claim.start, view.claim.end) if view.claim is not None else None
+    return render("map/card.html", pair=view, text=excerpt(view.caption, span, 300)[0])
 
 
 def region_html(workspace: Workspace, dataset_id: int, run: int, line: object) -> str:

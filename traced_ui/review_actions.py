@@ -115,6 +115,8 @@ class Act(BaseModel):
     text: str | None = Field(None, max_length=MOST_CHARACTERS)
     note: str = Field("", max_length=MOST_CHARACTERS)
     meant: bool = False
+    #: The claim that the act is about: its characters.
+    claim: tuple[int, int] | None = None
     #: Of the other actions.
     dataset: int | None = None
     address: dict[str, str] = Field(default_factory=dict)
@@ -325,6 +327,8 @@ class OpenPage:
         """Write a verdict, whatever the page shows now; returns what the page reports about it.
         Raises TracedError, with nothing written."""
         self.check_author(act.author)
+        if act.action in review_page.CLAIM_ACTS:
+            return self._save_claim(act)
         is_accepted = is_verdict(act.action) and act.action not in DECISIONS
         if act.pair is None or (
             act.suggestion is None if is_accepted else act.action not in DECISIONS
@@ -341,6 +345,38 @@ class OpenPage:
         name = act.name or self.review.open_pair(act.pair).external_id[:60]
         return {"verdict": _now(verdict), "name": name}
 
+    def _save_claim(self, act: Act) -> dict[str, str]:
+        """Label a claim of the caption, or take it out; returns what the page reports about it."""
+        if act.pair is None or act.claim is None:
+            raise SettingsError(f"'{act.action}' names no claim.")
+        common: dict[str, Any] = {
+            "author": self.author, "fingerprint": act.fingerprint,
+            "sampling": self._sampling_of(act.pair),
+        }  # fmt: skip
+        if act.action == "claim-remove":
+            self.review.remove_claim(act.pair, act.version, act.claim, **common)
+        else:
+            is_right = {"claim-right": True, "claim-wrong": False, "claim-clear": None}[act.action]
+            self.review.label_claim(act.pair, act.version, act.claim, is_right, **common)
+        self.state.advance()
+        name = act.name or self.review.open_pair(act.pair).external_id[:60]
+        return {"verdict": review_page.CLAIM_ACTS[act.action], "name": name}
+
+    @on("claim")
+    def _select_claim(self, act: Act) -> Parts:
+        """Draw the pair with another claim selected."""
+        view = self.review.open_pair(self._pair_of(act), act.target)
+        scoring = self.workspace.jobs.last_scoring
+        return drawn_pair(view, scoring, view.pair_id in self.state.sampled)
+
+    def _opened(self, pair: int) -> PairView:
+        """The pair, with the claim that is selected on the page."""
+        claim = self.state.claim
+        is_selected = claim is not None and claim.pair == pair
+        return self.review.open_pair(
+            pair, claim.start if claim is not None and is_selected else None
+        )
+
     def _sampling_of(self, pair: int) -> str:
         """How the pair has come to be shown; "": by a link, or in another dataset."""
         if pair not in (self.state.pair, *self.state.visited, *self.state.sampled):
@@ -356,9 +392,8 @@ class OpenPage:
         if act.suggestion is not None or act.action in DECISIONS:
             return act.suggestion
         kind, _, number = act.action.rpartition("-")
-        suggestions = self.review.suggestions(
-            act.pair or 0, "boost" if kind == "enrich" else "correction"
-        )
+        view = self._opened(act.pair or 0)
+        suggestions = view.enrichments if kind == "enrich" else view.suggestions
         if not 0 < int(number or 0) <= len(suggestions):
             raise SettingsError(f"There is no suggestion {number} for this pair.")
         return suggestions[int(number) - 1].id
@@ -396,6 +431,8 @@ class OpenPage:
         view = self.review.open_pair(self.state.pair)
         if view.version != act.version:
             return ""  # decided by another curator meanwhile: reported as a conflict
+        if review_page.contradicts_labels(view, act.action):
+            return review_page.question(view, act.action)
         if view.decision is None or self._shows(view.pair_id):
             return ""
         return review_page.question(view, act.action)
@@ -444,7 +481,7 @@ class OpenPage:
                 note("That click was meant for the previous pair; nothing was written.")
             )
         is_marked = self.review.mark_word(self.state.pair, act.word, author=self.author)
-        view = self.review.open_pair(self.state.pair)
+        view = self._opened(self.state.pair)
         start, end = Caption.parse(view.caption).spans[act.word]
         message = "is marked as wrong" if is_marked else "is no longer marked"
         toast = note(f"“{view.caption[start:end][:60]}” {message}.", "good")
@@ -485,8 +522,8 @@ class OpenPage:
             if verdict is None:
                 return _message(note("There is nothing to redo."))
             state.pair = verdict.pair_id
-            before = last.pair
-            if before is None or before == verdict.pair_id:
+            before = verdict.pair_id if verdict.claim is not None else last.pair
+            if verdict.claim is None and before in (None, verdict.pair_id):
                 before = self._neighbour("next") or self._first()
             state.pair = before or verdict.pair_id
             name = self.review.open_pair(verdict.pair_id).external_id[:60]
@@ -511,7 +548,7 @@ class OpenPage:
     @on("replace")
     def _edit_form(self, act: Act) -> Parts:
         scope = "selected" if act.pairs else "queue"
-        return {"edit": review_page.bulk_edit({"scope": scope})}
+        return {"edit": review_page.bulk_edit({"scope": scope}, vague=self._vague_claims())}
 
     @on("edit-preview", "edit-apply")
     def _edit(self, act: Act) -> Parts:
@@ -535,11 +572,13 @@ class OpenPage:
             name: str(act.edit.get(name) or "") for name in ("find", "replace", "prefix", "suffix")
         }
         edit = BulkEdit(**texts, is_regex=bool(act.edit.get("regex")),
-                        ignore_case=bool(act.edit.get("case")))  # fmt: skip
+                        ignore_case=bool(act.edit.get("case")),
+                        remove_vague=bool(act.edit.get("vague")))  # fmt: skip
         author = self.author if act.action == "edit-apply" else None
         done = edit_captions(self.workspace.store, filter, edit, author)
         if author is None:
-            return {"toast": "", "edit": review_page.bulk_edit(act.edit, done)}
+            form = review_page.bulk_edit(act.edit, done, self._vague_claims())
+            return {"toast": "", "edit": form}
         self.state.after = None
         self.state.advance()
         self._say(
@@ -548,6 +587,9 @@ class OpenPage:
             "good",
         )
         return {**self.parts(), "edit": ""}
+
+    def _vague_claims(self) -> int:
+        return self.review.claim_counts(int(self.state.dataset or 0)).vague
 
     @on("rule", "rule-preview", "rule-apply")
     def _rule(self, act: Act) -> Parts:
@@ -801,7 +843,7 @@ class OpenPage:
     @on("suggest")
     def _suggest(self, act: Act) -> Parts:
         pair = self._pair_of(act)
-        if self.review.suggest(pair):
+        if self.review.suggest(pair, act.claim[0] if act.claim is not None else None):
             return _message("")
         if not self.review.open_pair(pair).caption:
             return _message(note(_IS_NOT_DESCRIBED))
@@ -908,7 +950,7 @@ class OpenPage:
                 part("page_link", "datasets", "Add data"),
             )
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
-        view = self.review.open_pair(state.pair) if state.pair is not None else None
+        view = self._opened(state.pair) if state.pair is not None else None
         if view is not None:
             if not self._hold(view.pair_id):
                 self._say(OPEN_ELSEWHERE)
@@ -934,10 +976,12 @@ class OpenPage:
                     page.rows, self.review.extras_of(ids), self.review.tags_of(ids),
                     state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
+                    leading=self.review.leading_claims(page.rows),
                 )  # fmt: skip
             else:
                 suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
-                parts["stage"] = review_page.grid(page.rows, suspects, tags)
+                leading = self.review.leading_claims(page.rows)
+                parts["stage"] = review_page.grid(page.rows, suspects, tags, leading)
             parts["steps"] = review_page.guidelines(view)
         else:
             is_sampled = view.pair_id in state.sampled
@@ -959,6 +1003,7 @@ class OpenPage:
             page.next_cursor is not None, state.after is None, self._views(), like,
             state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
             self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
+            self.review.leading_claims(page.rows[:PAGE]),
         )  # fmt: skip
         return left, page, counts
 
@@ -998,6 +1043,8 @@ def drawn_pair(
         middle = review_page.empty(
             "No caption yet", "There is nothing to compare with the picture."
         )
+    elif view.claim is not None and view.trajectory is None:
+        middle = review_page.empty("Judged already", "An earlier claim says the same.")
     elif view.trajectory is None:
         middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
     else:
@@ -1038,6 +1085,8 @@ def _decided_all(done: RuleReport | JobView) -> str:
 
 def _many(verdict: VerdictRow) -> str:
     text = f", {verdict.together:,} pairs at once" if verdict.together > 1 else ""
+    if verdict.claim is not None:
+        text = ": the label of a claim"
     return text + (f"; {verdict.left_alone:,} changed since stay" if verdict.left_alone else "")
 
 

@@ -1,7 +1,7 @@
 """The parts of the review page as HTML; their behaviour is defined in `review_actions`."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -12,6 +12,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs.reports import JobView
+from backend.measures import MEASURES, OF_THE_MODEL, filter_names
 from backend.review.pair_selection import LONGEST
 from backend.review.queue import MIXED_EVERY
 from backend.review.queue_form import (
@@ -37,7 +38,7 @@ from backend.review.views import (
 from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, judgement
 from backend.workspace import Group, ReviewCounts
 from traced_ui.differences import difference, readable
-from traced_ui.highlighting import highlighted_caption
+from traced_ui.highlighting import excerpt, highlighted_caption
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
 from traced_ui.reasons import expectations_by_word, reasons_section
@@ -56,14 +57,7 @@ SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()
 #: The same for judgements: an accepted enrichment is not a correction.
 LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
-    "p_error": "most likely wrong",
-    "s_0": "lowest match",
-    "gain": "better without some words",
-    "icc": "most vague",
-    "disagreement": "models disagree",
-    "support": "empty phrases first",
-    "weakest": "weakest phrase first",
-    "specificity": "generic first",
+    **{name: measure.order for name, measure in MEASURES.items() if measure.order},
     "uncertainty": "most uncertain",
     "random": "check a random sample",
     "position": "as imported",
@@ -79,29 +73,27 @@ _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
     "pairs decided in this order without a gap.",
     "picture": "The captions of one picture follow each other.",
-    "disagreement": "By how much the scorers' ranks of a pair differ; pairs that only one scorer "
-    "has scored come last.",
-    "support": "Captions whose phrases the picture backs least, according to this model. Empty "
-    "is not wrong. Measured under Add data.",
-    "weakest": "By the one phrase that the image supports least. Measured under Add data.",
-    "specificity": "Captions that fit similar pictures as well, where they are neither likely "
-    "wrong (chance to 0.5) nor vague; set the chance to 1 and ICC from 0 to see all. Measured "
-    "under Add data. Not comparable between datasets.",
+} | {
+    name: f"{measure.explanation} {measure.hint}"
+    for name, measure in MEASURES.items()
+    if measure.hint
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
-#: Display names of the columns with range filters.
-_PLAIN = {
-    "p_error": "Chance of error", "s_0": "Match (s)",
-    "gain": "Better without (gain)",
-    "icc": "Concrete–vague (ICC)", "disagreement": "Models disagree",
-    "support": "Backed by the picture",
-    "weakest": "Weakest phrase", "specificity": "Specificity",
-}  # fmt: skip
+#: Display names of the measures with range filters.
+_PLAIN = {name: MEASURES[name].title for name in filter_names()}
 #: Filters by topic, below those of numbers.
 _GROUPS = {
     "Verdicts and notes": ["decision", "decided_by", "note", "noted"],
-    "Picture and words": ["captioned", "picture", "duplicates", "suspect_kind", "truncated", "tag"],
+    "Picture and words": [
+        "captioned",
+        "vague",
+        "picture",
+        "duplicates",
+        "suspect_kind",
+        "truncated",
+        "tag",
+    ],
     "Where it comes from": ["split", "external_id", "extra"],
 }
 #: Field names shown on chips.
@@ -113,6 +105,7 @@ _CHIPS = {
     "captioned": "With a caption", "picture": "Picture is", "duplicates": "Near duplicates",
     "suspect_kind": "Suspect word is a", "truncated": "Truncated by the model",
     "external_id": "Id contains", "extra": "Source column", "tag": "Tag",
+    "vague": "Has vague sentences",
 }  # fmt: skip
 
 
@@ -169,14 +162,19 @@ def queue(
     is_mixed: bool = True,
     values: QueueValues | None = None,
     draft: str = "",
+    leading: Mapping[int, tuple[int, int]] | None = None,
 ) -> Markup:
     """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
     the pair that a similarity search started from. `limits`: known limitations of the dataset's
     scores. `left`: the errors that remain; `is_mixed`: whether random pairs are mixed in.
-    `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused."""
+    `values`: what the queue contains, if the drawer is open. `draft`: groups that were refused.
+    `leading`: the characters of the most suspicious claim of captions that have several."""
+    order = filter.get("order", "")
     return render(
         "review/queue.html",
-        rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
+        rows=[
+            (row, by_order(row, order), shown_text(row, leading, LONGEST_IN_QUEUE)) for row in rows
+        ],
         current=current,
         counts=counts,
         share=counts.reviewed / counts.total if counts.total else 0,
@@ -184,7 +182,7 @@ def queue(
         has_more=more,
         is_first_page=first_page,
         short=LISTED,
-        hint=_HINTS.get(filter.get("order", "").removeprefix(REVERSED)),
+        hint=_HINTS.get(order.removeprefix(REVERSED)),
         link=as_query(filter),
         filter=filter,
         draft=draft,
@@ -208,6 +206,17 @@ def queue(
         is_mixed=is_mixed,
         mixed_every=MIXED_EVERY,
     )
+
+
+#: Characters of a caption in the queue.
+LONGEST_IN_QUEUE = 160
+
+
+def shown_text(row: Any, leading: Mapping[int, tuple[int, int]] | None, longest: int) -> str:
+    """What a list shows of a pair's text. `leading`: as for `queue`."""
+    if row.corrected_caption:
+        return excerpt(row.corrected_caption, None, longest)[0]
+    return excerpt(row.caption, (leading or {}).get(row.pair_id), longest)[0]
 
 
 def _choices(values: QueueValues, filter: Mapping[str, str]) -> dict[str, list[Choice]]:
@@ -267,6 +276,8 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
     }.get(way, "")
 
 
+#: Characters of a long caption that are shown before its first change.
+BEFORE_CHANGE = 24
 #: Corrections on the page, one key each.
 SUGGESTIONS_SHOWN = 3
 #: Longer captions are set smaller, and their box is higher.
@@ -287,7 +298,7 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     correction = view.corrected_caption
     suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
     cards = [
-        (number, each, readable(view.caption, each.caption))
+        (number, each, readable(*_parts_that_differ(view, each)))
         for number, each in enumerate(suggestions, 1)
     ]
     named = _most_suspect(view)
@@ -302,11 +313,12 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
             view.caption, view.suspects, view.words_read, gains,
             removal, view.wrong_words,
             expectations_by_word(trajectory), named,
+            view.claims, view.selected if view.claims else None,
         ),
         decisions=DECISIONS,
-        correction=None if correction is None else difference(view.caption, correction),
-        strong=[card for card in cards if not _is_weak(card[1])],
-        weak=[card for card in cards if _is_weak(card[1])],
+        correction=None if correction is None else _correction(view, correction),
+        strong=[card for card in cards if not _is_weak(view, card[1])],
+        weak=[card for card in cards if _is_weak(view, card[1])],
         why=[view.caption[word.start : word.end] for word in named],
         because=_because(view),
         is_sampled=is_sampled,
@@ -324,18 +336,6 @@ def _opinions(view: PairView) -> list[tuple[str, str]]:
     return [(name, _after(act)) for name, act in judged]
 
 
-#: What a row of the queue shows of the column that orders it; p is always shown.
-_BY_ORDER: dict[str, Callable[[Any], str]] = {
-    "s_0": lambda row: f"match {row.s_0:.3f}",
-    "gain": lambda row: f"gain {row.gain:.3f}",
-    "icc": lambda row: f"concrete {row.icc:.2f}",
-    "disagreement": lambda row: f"disagree {row.disagreement:.2f}",
-    "support": lambda row: f"backed {row.support:+.2f}",
-    "weakest": lambda row: f"weakest {row.weakest:+.2f}",
-    "specificity": lambda row: f"share {percent(math.exp(row.specificity))}",
-}
-
-
 def _order_label(order: str) -> str:
     """
     >>> _order_label("-caption"), _order_label("extra:width"), _order_label("s_0")
@@ -350,34 +350,56 @@ def by_order(row: Any, order: str) -> str:
     """The number by which a queue in this order sorts a row; "" if it has none or p is the order.
 
     >>> from types import SimpleNamespace
-    >>> by_order(SimpleNamespace(support=-0.4321), "support")
+    >>> by_order(SimpleNamespace(numbers={"support": -0.4321}), "support")
     'backed -0.43'
-    >>> by_order(SimpleNamespace(support=None), "support"), by_order(None, "random")
+    >>> by_order(SimpleNamespace(numbers={"support": None}), "support"), by_order(None, "random")
     ('', '')
     """
-    name = order.removeprefix(REVERSED)
-    label = _BY_ORDER.get(name)
-    return label(row) if label is not None and getattr(row, name) is not None else ""
+    measure = MEASURES.get(order.removeprefix(REVERSED))
+    if measure is None or not measure.word:  # p is always shown
+        return ""
+    value = row.numbers.get(measure.name)
+    return "" if value is None else f"{measure.word} {measure.write(value)}"
 
 
 def _most_suspect(view: PairView) -> list[SuspectWord]:
     """The words that the page tints and names: the most suspect ones, at most three."""
-    visible = [word for word in view.suspects if word.score >= VISIBLE]
+    start, end = (view.claim.start, view.claim.end) if view.claim else (0, len(view.caption))
+    visible = [
+        word for word in view.suspects if word.score >= VISIBLE and start <= word.start < end
+    ]
     return sorted(visible, key=lambda word: -word.score)[:3] if view.trajectory else []
 
 
 def _because(view: PairView) -> str:
     """The beginning of the sentence that names the most suspect words."""
-    if view.p_error is not None and view.p_error < 0.5:
+    judged = view.claim or view
+    if judged.p_error is not None and judged.p_error < 0.5:
         return "Least sure of "
-    if (view.gain or 0.0) > 0:
+    if (judged.gain or 0.0) > 0:
         return "Picture and caption match better without "
     return "Least expected in this caption: "
 
 
-def _is_weak(suggestion: SuggestionView) -> bool:
+def _correction(view: PairView, text: str) -> Markup:
+    """What the pair's text is now; of a long one the part that has changed."""
+    return difference(view.caption, text, around=BEFORE_CHANGE if view.claims else None)
+
+
+def _parts_that_differ(view: PairView, suggestion: SuggestionView) -> tuple[str, str]:
+    """The selected claim and what a suggestion puts in its place, or both captions."""
+    before, after, claim = view.caption, suggestion.caption, view.claim
+    if claim is not None:
+        head, tail = before[: claim.start], before[claim.end :]
+        if after.startswith(head) and after.endswith(tail):
+            return before[claim.start : claim.end], after[len(head) : len(after) - len(tail)]
+    return before, after
+
+
+def _is_weak(view: PairView, suggestion: SuggestionView) -> bool:
     """Whether a suggestion is no sentence or hardly changes the chance of an error."""
-    if not is_sentence(suggestion.caption):
+    is_tag = view.claim is not None and view.claim.kind == "tag"
+    if not is_tag and not is_sentence(_parts_that_differ(view, suggestion)[1]):
         return True
     if suggestion.p_before is None or suggestion.p_after is None:
         return suggestion.s_after <= suggestion.s_before
@@ -392,16 +414,27 @@ def grid(
     rows: Sequence[Any],
     suspects: Mapping[int, Sequence[SuspectWord]] | None = None,
     tags: Mapping[int, Sequence[str]] | None = None,
+    leading: Mapping[int, tuple[int, int]] | None = None,
 ) -> Markup:
     """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
-    pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id."""
+    pair id, shaded as on the pair's own page; `tags`: the pairs' tags by pair id; `leading`: as for
+    `queue`."""
     suspects_by_pair = suspects or {}
     cards = []
     for row in rows:
         # Suspect words are places in the original caption.
         words = () if row.corrected_caption else suspects_by_pair.get(row.pair_id, ())
+        span = None if row.corrected_caption else (leading or {}).get(row.pair_id)
         whole = row.corrected_caption or row.caption
-        text = whole if len(whole) <= LONGEST_ON_CARD else f"{whole[:LONGEST_ON_CARD]} … more"
+        if span is None:
+            text = whole if len(whole) <= LONGEST_ON_CARD else f"{whole[:LONGEST_ON_CARD]} … more"
+        else:
+            text, offset = excerpt(whole, span, LONGEST_ON_CARD)
+            words = [
+                replace(word, start=word.start - offset, end=word.end - offset)
+                for word in words
+                if span[0] <= word.start < min(span[1], span[0] + LONGEST_ON_CARD)
+            ]
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         cards.append((row, highlighted_caption(text, words), fingerprint))
     return render(
@@ -429,10 +462,11 @@ def table(
     order: str = "",
     view: str = "",
     has_more: bool = False,
+    leading: Mapping[int, tuple[int, int]] | None = None,
 ) -> Markup:
     """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
     `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
-    whether rows follow on this page."""
+    whether rows follow on this page. `leading`: as for `queue`."""
     named = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
     columns = {**_TABLE, **_PLAIN, **{EXTRA + name: name for name in named[:MOST_COLUMNS]}}
     lines = []
@@ -445,9 +479,11 @@ def table(
             values[EXTRA + name] = f"{text[:LONGEST_CELL]} …" if is_long else text
         values |= {name: getattr(row, name) or "" for name in ("external_id", "split", "note")}
         values["tag"] = "; ".join(tags.get(row.pair_id, ()))
-        numbers = {name: getattr(row, name) for name in _PLAIN}
+        numbers = {name: row.numbers.get(name) for name in _PLAIN}
         values |= {name: "" if n is None else f"{n:.3f}" for name, n in numbers.items()}
         values["decision"] = LISTED[decision] if decision else ""
+        if row.pair_id in (leading or {}):
+            values["claim"] = shown_text(row, leading, LONGEST_ON_CARD)
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         lines.append((row, values, fingerprint))
     return render(
@@ -470,13 +506,38 @@ def beside(view: PairView) -> Markup:
         ]
         for verdict in view.history
     ]
-    phrases = phrases_section(view.caption, view.phrases, view.support, view.phrases_note)
+    support = view.numbers.get("support")
+    phrases = phrases_section(view.caption, view.phrases, support, view.phrases_note)
     reasons = reasons_section(view.reasons, view.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
         specificity=specificity_line(view), enrichments=enrichments(view),
-        short=LISTED, guidelines=guidelines(view),
+        short=LISTED, guidelines=guidelines(view), bars=bars(view),
     )  # fmt: skip
+
+
+class Bar(NamedTuple):
+    """A measure beside a pair. `share`: how full its bar is, None: no bar."""
+
+    name: str
+    value: str
+    share: float | None
+    hint: str
+
+
+def bars(view: PairView) -> list[Bar]:
+    """The measures with a bar that are known; of the selected claim where claims have them."""
+    numbers = {**view.numbers, **(view.claim.numbers if view.claim is not None else {})}
+    rows = []
+    for name, measure in MEASURES.items():
+        value = numbers.get(name)
+        if not measure.bar or value is None:
+            continue
+        hint = f"{measure.symbol}: {measure.explanation}" if measure.symbol else measure.explanation
+        if measure.unit == OF_THE_MODEL and view.scored_by:
+            hint += f" By {view.scored_by}."
+        rows.append(Bar(measure.bar, measure.write(value), measure.fullness(numbers), hint))
+    return rows
 
 
 #: Which captions a bulk edit applies to.
@@ -487,16 +548,18 @@ EDIT_SCOPES = {
 }
 
 
-def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None) -> Markup:
-    """The bulk edit form as filled in, with a preview of the edit if `plan` is given."""
+def bulk_edit(entries: Mapping[str, Any], plan: EditView | None = None, vague: int = 0) -> Markup:
+    """The bulk edit form as filled in, with a preview of the edit if `plan` is given. `vague`:
+    vague claims of captions that have several, in the dataset."""
     examples = (
         [(example, difference(example.before, example.after)) for example in plan.examples]
         if plan
         else []
     )
     return render(
-        "review/bulk_edit.html", given=entries, plan=plan, examples=examples, scopes=EDIT_SCOPES
-    )
+        "review/bulk_edit.html", given=entries, plan=plan, examples=examples, scopes=EDIT_SCOPES,
+        vague=vague,
+    )  # fmt: skip
 
 
 def queue_rule(
@@ -533,6 +596,9 @@ def guidelines(view: PairView) -> Markup:
 
 def _after(act: VerdictView) -> str:
     """The state of a pair after a verdict, in words."""
+    if act.claim:
+        label = {True: "right", False: "wrong", None: "taken back"}[act.is_right]
+        return f"claim {label}: “{act.claim}”"
     if act.decision:
         return LISTED[judgement(act.decision, act.enriches) or ""]
     return "edited, undecided" if act.corrected_caption else "undone: undecided"
@@ -552,6 +618,8 @@ def verdict_label(action: str) -> str:
     """
     if action.startswith("enrich-"):
         return LISTED[ENRICHED]
+    if action in CLAIM_ACTS:
+        return CLAIM_ACTS[action]
     return LISTED.get("correction" if action.startswith("suggestion-") else action, action)
 
 
@@ -561,7 +629,24 @@ def question(view: PairView, action: str) -> Markup:
     labels: dict[str, str] = {key: label for key, (_, label, _) in DECISIONS.items()}
     wanted = labels.get(action, TEXTS["correction"].button)
     verdict = LISTED[judgement(view.decision, view.enriches) or ""]
-    return render("review/question.html", view=view, verdict=verdict, wanted=wanted)
+    return render(
+        "review/question.html", view=view, verdict=verdict, wanted=wanted,
+        contradicts=contradicts_labels(view, action),
+    )  # fmt: skip
+
+
+def contradicts_labels(view: PairView, action: str) -> bool:
+    """Whether the verdict says that the caption is right, and a label that a claim is wrong."""
+    return action == "correct" and any(claim.is_right is False for claim in view.claims)
+
+
+#: What the page reports of an act on a claim.
+CLAIM_ACTS = {
+    "claim-right": "Claim right.",
+    "claim-wrong": "Claim wrong.",
+    "claim-clear": "Label taken back.",
+    "claim-remove": "Claim taken out.",
+}
 
 
 def not_scored(job: JobView | None) -> Markup:

@@ -32,6 +32,10 @@ def edit(
     suffix: Annotated[
         str, typer.Option(help="Added to the end of each caption that does not end with it yet.")
     ] = "",
+    remove_vague: Annotated[
+        bool, typer.Option("--remove-vague", help="Take out sentences and tags that describe "
+                           "nothing visible, of scored captions that have others.")
+    ] = False,
     queue: Annotated[
         str, typer.Option(help="Only these pairs, as in a queue's address after the ?: "
                           "'text=colour&review=all'. Default: the whole dataset.")
@@ -48,7 +52,7 @@ def edit(
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Edit many captions at once: find and replace, add a prefix or a suffix.
+    """Edit many captions at once: find and replace, a prefix or a suffix, no vague sentences.
 
     An edit is not a verdict: undecided pairs stay undecided, and verdicts are kept. The source
     files are never modified; exports contain the new text. All changes are one step: undo them
@@ -73,7 +77,7 @@ def edit(
             return
         fields = workspace.review.queue_fields(dataset_id, queue, view)
         everything = {"review": "all", "order": "position"}
-        change = BulkEdit(find, replace, regex, ignore_case, prefix, suffix)
+        change = BulkEdit(find, replace, regex, ignore_case, prefix, suffix, remove_vague)
         with progress("Editing") as update:
             done = edit_captions(
                 workspace.store,

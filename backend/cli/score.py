@@ -489,7 +489,7 @@ def specificity_summary(report: "SpecificityReport") -> str:
 
 def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
     """What the second opinion will take, at least and at most."""
-    fewest, most = plan.pairs, plan.pairs * plan.most_questions
+    fewest, most = plan.fewest, plan.most
     seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]
     text = (
         f"'{plan.model}' at {plan.server} will be asked about {plan.pairs:,} of {plan.total:,} "

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from backend.datasets.containers import ImageFile
+from backend.measures import Numbers, export_names
 
 #: Marks a folder as ours, so that --overwrite never deletes anything else.
 MARK = ".traced-export"
@@ -17,14 +18,12 @@ FIELDS = [
     ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
     ("caption_kind", pa.string()), ("split", pa.string()), ("verdict", pa.string()),
     ("note", pa.string()),
-    ("p_error", pa.float64()), ("s_0", pa.float64()), ("icc", pa.float64()),
-    ("support", pa.float64()), ("weakest", pa.float64()), ("specificity", pa.float64()),
+    *((name, pa.float64()) for name in export_names()),
     ("picture", pa.string()),
     ("tags", pa.list_(pa.string())), ("own_tags", pa.string()),
     ("extra", pa.string()),
 ]  # fmt: skip
 COLUMNS = tuple(name for name, _ in FIELDS if name != "extra")
-_NUMBERS = tuple(name for name, kind in FIELDS if kind == pa.float64())
 _TEXTS = tuple(name for name, kind in FIELDS if kind == pa.string() and name != "extra")
 #: Names that a source column cannot keep: our own, and those that a reader would interpret as the
 #: image's path or as our column of packed values.
@@ -36,7 +35,7 @@ _PREFIX = "source_"
 
 @dataclass(frozen=True)
 class ExportRow:
-    """One exported pair."""
+    """One exported pair. `numbers`: by the names of measures."""
 
     id: str
     image_path: ImageFile
@@ -44,14 +43,9 @@ class ExportRow:
     original_caption: str
     split: str | None = None
     verdict: str | None = None
-    p_error: float | None = None
-    s_0: float | None = None
-    icc: float | None = None
+    numbers: Numbers = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
-    specificity: float | None = None
-    support: float | None = None
-    weakest: float | None = None
     #: Origin of the caption: human, corrected, edited, or an enrichment: blend, visual, holistic.
     caption_kind: str = "human"
     #: The note of the current verdict.
@@ -89,8 +83,8 @@ def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESE
         if name != plain:
             changes.renamed[plain] = name
         extra[name] = _clean(value, plain, changes)
-    numbers = {name: _clean(getattr(row, name), name, changes) for name in _NUMBERS}
-    return replace(row, extra=extra, **numbers)
+    numbers = {name: _clean(value, name, changes) for name, value in row.numbers.items()}
+    return replace(row, extra=extra, numbers=numbers)
 
 
 def new_name(key: str, reserved: frozenset[str] = RESERVED) -> str:
@@ -109,7 +103,7 @@ def new_name(key: str, reserved: frozenset[str] = RESERVED) -> str:
 def arrow_values(row: ExportRow) -> dict[str, Any]:
     """A row of `FIELDS`."""
     return {
-        **{name: getattr(row, name) for name in COLUMNS},
+        **own_values(row),
         "tags": list(row.tags),
         "extra": json.dumps(row.extra, ensure_ascii=False) if row.extra else None,
     }
@@ -117,15 +111,21 @@ def arrow_values(row: ExportRow) -> dict[str, Any]:
 
 def json_values(row: ExportRow) -> dict[str, Any]:
     """All columns for a JSON line."""
-    return {**{name: getattr(row, name) for name in COLUMNS}, "tags": list(row.tags), **row.extra}
+    return {**own_values(row), "tags": list(row.tags), **row.extra}
 
 
 def typed_values(row: ExportRow) -> dict[str, Any]:
     """Our columns for loaders that infer types from the first rows: text is never null, and the
     list of tags is written as text, because it could be empty."""
-    fields = {name: getattr(row, name) for name in COLUMNS}
+    fields = own_values(row)
     texts = {name: fields[name] or "" for name in _TEXTS}
     return {**fields, **texts, "tags": " ".join(row.tags)}
+
+
+def own_values(row: ExportRow) -> dict[str, Any]:
+    """Our columns."""
+    values = {**vars(row), **dict.fromkeys(export_names()), **row.numbers}
+    return {name: values[name] for name in COLUMNS}
 
 
 def _clean(value: Any, column: str, changes: Changes) -> Any:

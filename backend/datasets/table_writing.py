@@ -26,6 +26,7 @@ from backend.datasets.export_row import (
     Target,
     arrow_values,
     json_values,
+    own_values,
 )
 
 _ROW_GROUP = 5_000
@@ -93,8 +94,7 @@ def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
         writer.writerow(["image_path", *COLUMNS, "extra"])
         for row in rows:
             cells: list[Any] = [paths.of(row.image_path)]
-            for name in COLUMNS:
-                value = getattr(row, name)
+            for name, value in own_values(row).items():
                 cells.append(" ".join(value) if name == "tags" else "" if value is None else value)
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
             writer.writerow([escaped(cell) for cell in (*cells, extra)])

@@ -1,4 +1,5 @@
-"""One edit applied to many captions: find and replace, a prefix, a suffix.
+"""One edit applied to many captions: find and replace, a prefix, a suffix; vague claims are taken
+out by the caller, who knows them.
 
 The edit runs in a process of its own (`bulk_edit_process.py`), with limits on time and memory: an
 expression such as a{100000000} takes all memory when it is compiled, (a+)+$ all time when it is
@@ -38,6 +39,13 @@ class BulkEdit:
     ignore_case: bool = False
     prefix: str = ""
     suffix: str = ""
+    #: Before that, claims that describe nothing visible are taken out of captions that have others.
+    remove_vague: bool = False
+
+    @property
+    def changes_text(self) -> bool:
+        """Whether it does more than to take claims out."""
+        return bool(self.find or self.replace or self.prefix or self.suffix)
 
 
 def edited(edit: BulkEdit, captions: Sequence[str], seconds: float) -> list[str]:
@@ -103,7 +111,7 @@ def _check(edit: BulkEdit) -> None:
     if edit.replace and not edit.find:
         raise SettingsError("There is a replacement but nothing to find.")
     if not (edit.find or edit.prefix or edit.suffix):
-        raise SettingsError("Give text to find, a prefix or a suffix.")
+        raise SettingsError("Give text to find, a prefix or a suffix, or remove vague sentences.")
     for name, text in (("find", edit.find), ("replacement", edit.replace),
                        ("prefix", edit.prefix), ("suffix", edit.suffix)):  # fmt: skip
         if len(text) > LONGEST_FIND:

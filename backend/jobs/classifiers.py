@@ -28,7 +28,7 @@ from PIL import Image
 
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.jobs.stored_rows import exploring_of, replaced_text, to_row
+from backend.jobs.stored_rows import exploring_of, question_of, to_row
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
@@ -162,7 +162,7 @@ def judge_suggestions(
     if classifier is None or not suggestions:
         return False
     trajectories = engine.trajectories(
-        [(state, replaced_text(pair.caption, suggestion)) for suggestion in suggestions],
+        [(state, question_of(suggestion)) for suggestion in suggestions],
         exploring=steps_needed_by(classifier, exploring_of(run)),
     )
     with engine.lock:

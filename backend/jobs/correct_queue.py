@@ -23,7 +23,7 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
-from backend.errors import BudgetSpent, SettingsError
+from backend.errors import BudgetSpent, ModelUnavailable, SettingsError
 from backend.jobs.classifiers import (
     classifier_captioner,
     classifier_in_use,
@@ -54,6 +54,8 @@ from db.queries.suggestions import Attempt
 
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"
+#: A server that refuses so many questions in a row refuses all.
+_REFUSED_IN_A_ROW = 5
 #: Rough estimates for dry runs: characters of English per token, tokens per picture.
 _CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
@@ -188,6 +190,7 @@ class PairCorrector:
         with store.reading() as session:
             self.root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         self.proposer = corrector.proposer if corrector is not None else MODEL_FREE
+        self.refused_in_a_row = 0
 
     def page(self, rows: Sequence[QueueRow], at_once: int) -> Iterator[tuple[QueueRow, str]]:
         """(pair, outcome) of a page, each as soon as it is committed."""
@@ -253,6 +256,7 @@ class PairCorrector:
 
     def _suggest(self, row: QueueRow, context: CorrectionContext, proposal: Proposal | None) -> str:
         """Judge and commit the proposals; returns the outcome."""
+        part = Part(row.caption, context.claim) if context.claim else None
         if proposal is None:
             with self.engine.lock:
                 proposals = judge.proposals_of([context], self.engine.captioner)[0]
@@ -260,6 +264,8 @@ class PairCorrector:
             outcome = "offered" if suggestions else "no better"
         elif proposal.caption is None:
             suggestions, outcome = [], proposal.outcome
+            if outcome == "refused by the server":
+                self.refused_in_a_row += 1
         else:
             suggestions = self.judged(context, {proposal.caption: self.proposer})
             better = (
@@ -268,6 +274,11 @@ class PairCorrector:
             )
             outcome = "offered" if better else "no better"
         detail = proposal.reason if proposal is not None else ""
+        suggestions = [each for each in suggestions if part is None or part.takes(each)]
+        if outcome != "refused by the server":
+            self.refused_in_a_row = 0
+        if not suggestions and outcome == "offered":
+            outcome = "no better"
         with self.store.writing() as session:
             suggestion_queries.save_suggestions(
                 session,
@@ -277,7 +288,7 @@ class PairCorrector:
                         suggestion,
                         self.run.id,
                         self._from(proposal),
-                        part=Part(row.caption, context.claim) if context.claim else None,
+                        part=part,
                     )
                     for suggestion in suggestions
                 ],
@@ -285,6 +296,8 @@ class PairCorrector:
             suggestion_queries.save_attempt(
                 session, Attempt(row.pair_id, self.proposer, self.run.id, outcome, detail)
             )
+        if self.refused_in_a_row >= _REFUSED_IN_A_ROW:
+            raise ModelUnavailable(detail)
         return outcome
 
     def judged(

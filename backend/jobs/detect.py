@@ -413,7 +413,7 @@ def _detections(
 ) -> list[Detected]:
     """What is stored of each pair. Suspect words take longer to compute than to write: call it
     before a transaction begins."""
-    with_opinion = [pair.id for pair in pairs if pair.second_opinion is not None]
+    with_opinion = [pair.id for pair in pairs if pair.numbers["second_opinion"] is not None]
     with store.reading() as session:
         opinions = signal_queries.latest_opinions(session, with_opinion) if with_opinion else {}
     detections: list[Detected] = []
@@ -424,11 +424,9 @@ def _detections(
         for index in caption.deciding:
             scored = caption.claims[index]
             p_claim = p_error if caption.is_single else float(of_claims[index])
-            start = scored.claim.start
-            words += [
-                replace(word, start=start + word.start, end=start + word.end)
-                for word in suspects_by(classifier, scored.trajectory, p_claim)
-            ]
+            for word in suspects_by(classifier, scored.trajectory, p_claim):
+                start, end = scored.claim.in_caption(pair.caption, word.start, word.end)
+                words.append(replace(word, start=start, end=end))
         if (opinion := opinions.get(pair.id)) is not None:
             words = list(with_deletions(words, opinion.p_yes, opinion.deletions))
         suspects = tuple((word.start, word.end, word.score) for word in words)

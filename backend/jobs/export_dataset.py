@@ -24,6 +24,7 @@ from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
 from backend.jobs.two_stage_selection import check_two_stage, choose
 from backend.learning_texts import level_caveat
+from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import ENRICHED
@@ -256,7 +257,7 @@ def _decisions(
             pair,
             decide_export(
                 choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
-                pair.specificity, reason, enrichment, edited,
+                pair.numbers["specificity"], reason, enrichment, edited,
             ),
         )  # fmt: skip
 
@@ -415,12 +416,7 @@ def _row(
         verdict=pair.judgement,
         note=pair.note or None,
         picture=" ".join(issues) or None,
-        p_error=pair.p_error,
-        s_0=pair.s_0,
-        icc=pair.icc,
-        support=pair.support,
-        weakest=pair.weakest,
-        specificity=pair.specificity,
+        numbers={name: pair.numbers[name] for name in export_names()},
         tags=decided.tags,
         own_tags="; ".join(own_tags) or None,
         extra=pair.extra,

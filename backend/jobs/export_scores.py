@@ -7,12 +7,10 @@ whose null is an empty cell.
 read; steps beyond the end of a trajectory are null. A caption of several claims has a row for each;
 pairs without a trajectory are left out.
 
-Columns of `--out`: `id` (the dataset's own), `s_0` (higher is a better match), `p_error` (higher is
-worse), `icc` (higher is more concrete), `specificity` (log-probability, at most 0; higher is more
-specific), `suspects` (a list of [start, end, score] in characters of the caption; higher is more
-suspect), `support` (how strongly the image supports its phrases; low is hollow), `weakest` (the
-lowest support of a phrase), `phrases` (a list of start, end, kind and pas: the drop in s if the
-phrase is replaced by nonsense). Unknown values are null.
+Columns of `--out`: `id` (the dataset's own), the measures that are exported (`backend.measures`),
+`suspects` (a list of [start, end, score] in characters of the caption; higher is more suspect),
+`phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense).
+Unknown values are null.
 
 The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects` as
 above; `picture`: where the pair's picture is, relative to the shard's folder (see `containers`);
@@ -40,6 +38,7 @@ from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
 from backend.jobs.stored_rows import latest_batches
+from backend.measures import export_names
 from backend.store import Store
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
@@ -50,13 +49,8 @@ from db.queries.phrase_scores import PhraseRow
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()),
-        ("s_0", pa.float32()),
-        ("p_error", pa.float32()),
-        ("icc", pa.float32()),
-        ("specificity", pa.float32()),
+        *((name, pa.float32()) for name in export_names()),
         ("suspects", pa.list_(pa.list_(pa.float32()))),
-        ("support", pa.float32()),
-        ("weakest", pa.float32()),
         (
             "phrases",
             pa.list_(
@@ -124,13 +118,8 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
                 detection = detections.get(pair.id)
                 yield {
                     "id": pair.external_id,
-                    "s_0": pair.s_0,
-                    "p_error": pair.p_error,
-                    "icc": pair.icc,
-                    "specificity": pair.specificity,
+                    **{name: pair.numbers[name] for name in export_names()},
                     "suspects": suspect_cells(detection),
-                    "support": pair.support,
-                    "weakest": pair.weakest,
                     "phrases": _phrases(phrases.get(pair.id)),
                 }
             after = pairs[-1].id

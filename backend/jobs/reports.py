@@ -192,15 +192,16 @@ class SpecificityReport:
 
 @dataclass(frozen=True)
 class SecondOpinionPlan:
-    """What a second opinion will take: `model` at `server` about `pairs` of `total`, each with one
-    to `most_questions` questions of `tokens_each` input tokens, measured on one pair of the
-    dataset, which took `seconds_each`."""
+    """What a second opinion will take: `model` at `server` about `pairs` of `total`: `fewest` to
+    `most` questions of `tokens_each` input tokens, measured on one pair of the dataset, which took
+    `seconds_each`."""
 
     model: str
     server: str
     pairs: int
     total: int
-    most_questions: int
+    fewest: int
+    most: int
     tokens_each: int
     seconds_each: float
 

@@ -4,12 +4,14 @@ A newly trained classifier is a *candidate*: stored, with its metrics next to th
 use, and not used until a curator adopts it. Earlier ones are kept and can be adopted again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
@@ -46,11 +48,12 @@ from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
 from db.column_types import now
 from db.decisions import AT_RANDOM
-from db.queries import classifier_queries, dataset_queries
+from db.queries import claim_labels, classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
+from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 from db.queries.statements import lock_dataset
 
@@ -77,7 +80,7 @@ def train_candidate(
     progress: Progress = no_progress,
     seed: int = 0,
 ) -> TrainReport:
-    """Learn from all verdicts of people that say right or wrong.
+    """Learn from all verdicts of people, on captions and on claims, that say right or wrong.
 
     `seed`: of the folds of the comparison; the same pairs, verdicts and seed give the same
     classifier. Raises NotScored if the dataset is not scored with this session's model, and
@@ -87,11 +90,13 @@ def train_candidate(
     with store.reading() as session:
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
-    check_verdicts(len(decided))
+        claims = claim_labels.claim_labels(session, dataset_id)
+    check_verdicts(len(decided) + sum(claims.values()))
     prior = _prior(store, engine, run, drawn, progress)
     progress(0, 0, "Learning from verdicts")
     at = now()
-    pairs, in_use = _judged(store, run, prior, sorted({*drawn, *decided}), set(drawn))
+    ids = sorted({*drawn, *decided, *(pair_id for pair_id, _ in claims)})
+    pairs, in_use = _judged(store, run, prior, ids, set(drawn), claims)
     learnt = learn(prior.classifier, in_use, pairs, seed)
     is_order = learnt.report["learnt"] == "order"
     inherited = prior.report if is_order else prior.active.report
@@ -186,35 +191,73 @@ def _prior(
 
 
 def _judged(
-    store: Store, run: RunRow, prior: _Prior, ids: list[int], drawn: set[int]
+    store: Store,
+    run: RunRow,
+    prior: _Prior,
+    ids: list[int],
+    drawn: set[int],
+    claims: Mapping[tuple[int, int], bool],
 ) -> tuple[JudgedPairs, InUse]:
     """What is learnt from. Pairs decided by a rule are left out: a detector must not learn from
-    decisions based on its own output, and these pairs are not open either."""
-    rows = [
-        (pair, caption)
-        for pair, caption in zip(*scored_pairs(store, run, ids), strict=True)
-        if not is_rule(pair.decided_by)
-    ]
-    captions = [caption for _, caption in rows]
+    decisions based on its own output, and these pairs are not open either.
+
+    `claims`: whether claims are right, by pair and start. A claim that is right is learnt from like
+    a pair; one that is wrong is what makes its caption wrong.
+    """
+    pairs, captions = [], []
+    for pair, caption in zip(*scored_pairs(store, run, ids), strict=True):
+        if not is_rule(pair.decided_by):
+            pairs.append(pair)
+            captions.append(caption)
     by_prior = judge_captions(replace(prior.classifier, opinion_weight=0.0), captions)
     in_use = judge_captions(replace(prior.in_use, opinion_weight=0.0), captions)
-    labels = np.array([LABELS.get(pair.judgement or "", -1) for pair, _ in rows])
-    check_verdicts(int((labels >= 0).sum()))
     until = prior.order_until
-    is_seen = [
-        until is not None and pair.decided_at is not None and pair.decided_at <= until
-        for pair, _ in rows
-    ]
+    rows: list[_Row] = []
+    for row, (pair, caption) in enumerate(zip(pairs, captions, strict=True)):
+        is_seen = until is not None and pair.decided_at is not None and pair.decided_at <= until
+        features = by_prior.features[row]
+        for index, scored in enumerate(caption.claims):
+            is_right = claims.get((pair.id, scored.claim.start))
+            if is_right is False:
+                features = by_prior.claim_features[row][index]
+            elif is_right:
+                rows.append(
+                    _Row(pair, by_prior.claim_features[row][index], by_prior.of_claims[row][index],
+                         in_use.of_claims[row][index], 0, is_seen)
+                )  # fmt: skip
+        label = LABELS.get(pair.judgement or "", -1)
+        rows.append(
+            _Row(pair, features, by_prior.p_error[row], in_use.p_error[row], label, is_seen,
+                 pair.sampling == AT_RANDOM, pair.id in drawn, caption.second_opinion)
+        )  # fmt: skip
+    labels = np.array([row.label for row in rows])
+    check_verdicts(int((labels >= 0).sum()))
     judged_pairs = JudgedPairs(
-        by_prior.features,
-        by_prior.p_error,
+        np.array([row.features for row in rows]),
+        np.array([row.p_prior for row in rows]),
         labels,
-        np.array([pair.sampling == AT_RANDOM for pair, _ in rows]),
-        [pair.image_path for pair, _ in rows],
-        np.array([caption.second_opinion for caption in captions]),
-        np.array([pair.id in drawn for pair, _ in rows]),
+        np.array([row.at_random for row in rows]),
+        [row.pair.image_path for row in rows],
+        np.array([row.opinion for row in rows]),
+        np.array([row.is_sampled for row in rows]),
     )
-    return judged_pairs, InUse(prior.in_use, in_use.p_error, np.array(is_seen))
+    p_in_use = np.array([row.p_in_use for row in rows])
+    return judged_pairs, InUse(prior.in_use, p_in_use, np.array([row.is_seen for row in rows]))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A pair, or one of its claims, as `JudgedPairs` and `InUse` have it."""
+
+    pair: PairRow
+    features: NDArray[np.float64]
+    p_prior: float
+    p_in_use: float
+    label: int
+    is_seen: bool
+    at_random: bool = False
+    is_sampled: bool = False
+    opinion: float = 0.0
 
 
 def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from backend.engine.claims.claim import without_repetitions
 from backend.engine.claims.division import Division
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.captioner_stages import Descriptions, Expectations
@@ -35,6 +34,7 @@ from backend.jobs.trajectory_stages import UNREADABLE, Completion, Trajectories,
 from backend.jobs.vectors import Meanings
 from backend.jobs.workers import Devices, Opened, Task, Workers, decided
 from backend.loaded_models import Engine
+from backend.measures import ABSTRACT_THRESHOLD
 from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store
 from backend.version import VERSION

@@ -8,6 +8,7 @@ no number changes.
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -16,6 +17,8 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.daemon_pool import DaemonPool
+from backend.engine.claims.claim import Claim, whole
+from backend.engine.claims.scored_caption import says_something
 from backend.engine.correction.prompting import LONGEST_CAPTION, encoded
 from backend.engine.detection.opinion_signs import (
     WORDS,
@@ -41,10 +44,11 @@ from backend.jobs.detect import measure_disagreement, renew_suspects
 from backend.jobs.image_batches import open_picture
 from backend.jobs.replace_ranking import use_ranking
 from backend.jobs.reports import SecondOpinionPlan, SecondOpinionReport
+from backend.jobs.stored_rows import to_claim
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import classifier_queries, dataset_queries
+from db.queries import claim_queries, classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
@@ -137,9 +141,14 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
         answered = len(queries.opinions_of_run(session, run.id))
+        counts = claim_queries.count_claims(session, dataset_id)
+    pairs = max(0, math.ceil(share * total) - answered)
+    # One question about each claim, and one without each of the most suspect words of a doubtful
+    # one.
+    fewest = round(pairs * max(1.0, counts.claims / max(1, total)))
     return SecondOpinionPlan(
-        endpoint.name, endpoint.base_url, max(0, math.ceil(share * total) - answered), total,
-        1 + WORDS, answer.tokens_in, seconds,
+        endpoint.name, endpoint.base_url, pairs, total, fewest, fewest + WORDS * pairs,
+        answer.tokens_in, seconds,
     )  # fmt: skip
 
 
@@ -236,16 +245,33 @@ class _Asking:
         image = open_picture(self.root, pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
-        opinion = self._p_yes(image, pair.caption)
-        if opinion is None or opinion >= 0.5:  # a deletion explains doubts only
+        answers = [
+            (p, claim)
+            for claim in self._claims(pair)
+            if (p := self._p_yes(image, claim.question(pair.caption))) is not None
+        ]
+        opinion, claim = min(answers, key=lambda answer: answer[0], default=(None, None))
+        if opinion is None or claim is None or opinion >= 0.5:  # a deletion explains doubts only
             return OpinionRow(pair.pair_id, opinion)
         detection = self.store.read(detection_queries.get_detection, pair.pair_id)
+        suspects = [
+            (*place, score)
+            for start, end, score in (detection.suspects if detection else ())
+            if (place := claim.in_question(pair.caption, start, end)) is not None
+        ]
         deletions = []
-        for start, end, caption in shortened(pair.caption, detection.suspects if detection else ()):
-            without = self._p_yes(image, caption)
+        for start, end, text in shortened(claim.question(pair.caption), suspects):
+            without = self._p_yes(image, text)
             if without is not None:
-                deletions.append((start, end, without))
+                deletions.append((*claim.in_caption(pair.caption, start, end), without))
         return OpinionRow(pair.pair_id, opinion, tuple(deletions))
+
+    def _claims(self, pair: PairCaption) -> Sequence[Claim]:
+        """The claims that are asked about, each by its own words: a caption is as doubtful as the
+        most doubtful of them."""
+        rows = self.store.read(claim_queries.claims_of, [pair.pair_id]).get(pair.pair_id, [])
+        claims = [claim for row in rows if says_something(claim := to_claim(row), row.icc)]
+        return claims or whole(pair.caption)
 
     def _p_yes(self, image: Image.Image, caption: str) -> float | None:
         return p_yes(self.endpoint.ask(question_about(image, caption)).likeliest)
@@ -276,7 +302,9 @@ def _take_effect(
             after_id = page[-1].id
             ids += [pair.id for pair in page]
             p_errors += [math.nan if pair.p_error is None else pair.p_error for pair in page]
-            before |= {p.id: p.second_opinion for p in page if p.second_opinion is not None}
+            before |= {
+                p.id: sign for p in page if (sign := p.numbers["second_opinion"]) is not None
+            }
     signs = signs_of({id: row.p_yes for id, row in opinions.items() if row.p_yes is not None})
     classifier = classifier_in_use(store, dataset_id)
     if signs != before and classifier is not None:

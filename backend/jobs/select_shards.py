@@ -173,6 +173,6 @@ def _row(pair: SourcePair, caption: str, numbers: dict[str, Any]) -> ExportRow:
     kind = "human" if caption == pair.caption else "corrected"
     row = ExportRow(
         pair.id, pair.image_path, caption, pair.caption, pair.split, extra=pair.extra,
-        caption_kind=kind, **numbers,
+        caption_kind=kind, numbers=numbers,
     )  # fmt: skip
     return exportable(row, Changes())

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind, whole
-from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
+from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, says_something
 from backend.engine.correction.suggestion import Suggestion, ranked
 from backend.engine.detection.types import SuspectWord
 from backend.engine.expectation import Expectation
@@ -67,7 +67,9 @@ def _with_trajectories(
     divided = [pair.id for pair in scored if rows[pair.id][0].end is not None]
     claims = claim_queries.claims_of(session, divided) if divided else {}
     return scored, [
-        to_scored_caption(pair.caption, rows[pair.id], claims.get(pair.id, ()), pair.second_opinion)
+        to_scored_caption(
+            pair.caption, rows[pair.id], claims.get(pair.id, ()), pair.numbers["second_opinion"]
+        )
         for pair in scored
     ]
 
@@ -114,7 +116,7 @@ def _undescribed(row: TrajectoryRow) -> ClaimRow:
 def claim_rows(pair_id: int, claims: Sequence[Claim]) -> list[ClaimRow]:
     """The rows of a caption's claims; none for a caption that is one claim."""
     return [
-        ClaimRow(pair_id, claim.start, claim.end, claim.kind, claim.repeats)
+        ClaimRow(pair_id, claim.start, claim.end, claim.kind, claim.repeats, claim.subject)
         for claim in claims
         if claim.kind != "whole"
     ]
@@ -143,7 +145,13 @@ def save_scored(
 
 
 def to_claim(row: ClaimRow) -> Claim:
-    return Claim(row.start, row.end, cast(Kind, row.kind), row.repeats)
+    return Claim(row.start, row.end, cast(Kind, row.kind), row.repeats, row.subject)
+
+
+def leading_claim(claims: Sequence[ClaimRow]) -> ClaimRow:
+    """As `ScoredCaption.leading`, of what is stored of a caption's claims."""
+    deciding = [row for row in claims if says_something(to_claim(row), row.icc)] or claims
+    return max(deciding, key=lambda row: (row.p_error or 0.0, row.gain or 0.0))
 
 
 def scored_batches(
@@ -220,8 +228,8 @@ def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
 
 
 #: Keys in a correction's provenance: its rank among the captions of its proposer, and the
-#: characters of the claim that it replaces.
-_PLACE, _CLAIM = "place", "claim"
+#: characters of the claim that it replaces, and what the models read in place of that.
+_PLACE, _CLAIM, _QUESTION = "place", "claim", "question"
 
 
 class Part(NamedTuple):
@@ -229,6 +237,10 @@ class Part(NamedTuple):
 
     caption: str
     claim: Claim
+
+    def takes(self, suggestion: Suggestion) -> bool:
+        """Whether the suggestion can be put in the claim's place."""
+        return self.claim.answer(self.caption, suggestion.caption) is not None
 
 
 def to_save(
@@ -240,13 +252,13 @@ def to_save(
     part: Part | None = None,
 ) -> NewSuggestion:
     """`provenance`: what a proposer reports about its caption; default: the caption's rank; `part`:
-    the claim that the suggestion replaces, None: the whole caption."""
+    the claim that the suggestion replaces (`Part.takes`), None: the whole caption."""
     if provenance is None:
         provenance = {_PLACE: suggestion.place}
     text = suggestion.caption
     if part is not None and part.claim.kind != "whole":
-        provenance[_CLAIM] = [part.claim.start, part.claim.end]
-        text = part.claim.replaced_in(part.caption, text)
+        provenance |= {_CLAIM: [part.claim.start, part.claim.end], _QUESTION: text}
+        text = part.claim.replaced_in(part.caption, part.claim.answer(part.caption, text) or "")
     return NewSuggestion(
         pair_id, suggestion.proposer, text, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
@@ -254,14 +266,25 @@ def to_save(
     )  # fmt: skip
 
 
+def question_of(suggestion: SuggestionRow) -> str:
+    """What models read of a suggestion: what it says in place of a claim, or all of it."""
+    return str((suggestion.provenance or {}).get(_QUESTION, suggestion.caption))
+
+
 def replaced_text(caption: str, suggestion: SuggestionRow) -> str:
     """What a suggestion says in place of the claim that it replaces: all of it, if that is the
     whole caption."""
-    place = (suggestion.provenance or {}).get(_CLAIM)
+    place = claim_replaced(suggestion)
     if place is None:
         return suggestion.caption
     start, end = place
     return suggestion.caption[start : len(suggestion.caption) - (len(caption) - end)]
+
+
+def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
+    """The characters of the claim that a suggestion replaces; None: it replaces the caption."""
+    place = (suggestion.provenance or {}).get(_CLAIM)
+    return None if place is None else (int(place[0]), int(place[1]))
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:

@@ -182,10 +182,12 @@ def _suspected(
 
 
 def _suspected_claim(
-    pair: PairRow, scored: ScoredCaption, classifier: Classifier | None
+    pair: PairRow, scored: ScoredCaption, classifier: Classifier | None, start: int | None = None
 ) -> _Suspected:
-    claim, trajectory = scored.leading.claim, scored.leading.trajectory
-    p_error = pair.p_error if scored.is_single else scored.leading.p_error
+    """`start`: where the claim starts; None: the most suspicious one."""
+    of_claim = next((each for each in scored.claims if each.claim.start == start), scored.leading)
+    claim, trajectory = of_claim.claim, of_claim.trajectory
+    p_error = pair.p_error if scored.is_single else of_claim.p_error
     return _Suspected(
         pair.id,
         pair.image_path,
@@ -219,7 +221,12 @@ def _suggest_together(
             )
             for (pair, image), state in zip(pairs, states, strict=True)
         }
-        return _suggest(engine, contexts, classifier, exploring, judged)
+        suggested = _suggest(engine, contexts, classifier, exploring, judged)
+    parts = {pair.pair_id: pair.part for pair, _ in pairs}
+    return {
+        pair_id: [suggestion for suggestion in each if parts[pair_id].takes(suggestion)]
+        for pair_id, each in suggested.items()
+    }
 
 
 def judged_ahead(engine: Engine) -> int:
@@ -234,10 +241,12 @@ def suggest_for(
     pair_id: int,
     image: Image.Image,
     classifier: Classifier | None,
+    start: int | None = None,
 ) -> int:
-    """Compute and store the suggestions of one scored pair; returns how many."""
+    """Compute and store the suggestions of one scored pair, for the claim that starts at `start`,
+    by default the most suspicious one; returns how many."""
     (pair,), (scored,) = scored_pairs(store, run, [pair_id])
-    suspected = _suspected_claim(pair, scored, classifier)
+    suspected = _suspected_claim(pair, scored, classifier, start)
     opened: Opened = {pair.image_path: image}
     suggested = _suggest_together(engine, [suspected], opened, classifier, exploring_of(run), None)
     return _save(store, run.id, suggested, {pair_id: suspected.part})

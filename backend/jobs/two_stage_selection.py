@@ -30,6 +30,7 @@ from backend.engine.phrases.pair_support import (
 from backend.errors import SettingsError
 from backend.jobs.reports import Lost, SelectionReport, TwoStage
 from backend.jobs.support import KIND, normalisation_over, phrase_counts, support_of
+from backend.measures import MEASURES
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import dataset_queries
@@ -233,8 +234,9 @@ def _queues(
     stage: both thresholds are ranges of a queue. Decided pairs stay or leave by their verdict."""
     column = COLUMN_OF[choice.by]
     where = {"split": choice.splits[0]} if len(choice.splits) == 1 else {}
-    # The order of specificity has bounds of its own (`queue_form.GENERIC_BOUNDS`).
-    order = {} if column == "specificity" else {"order": column}
+    measure = MEASURES.get(column)
+    # An order with bounds of its own (`queue_form.bounds_of`) would show other pairs.
+    order = {} if measure is not None and measure.sound_in else {"order": column}
     stays = {"review": "unreviewed", **where}
     goes: dict[str, dict[str, str]] = {}
     if align_line is not None:

@@ -51,11 +51,14 @@ from db.queries.pair_queue import QueueFilter
 PATIENCE = 5.0
 
 
-def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView, ...]:
-    """Corrections for one pair: read from the store, or computed now and stored; including
-    those of a vision-language model, if this session has one. Raises UnknownPictures for a picture
+def suggest(
+    store: Store, engine: Engine, pair_id: int, claim: int | None = None
+) -> tuple[SuggestionView, ...]:
+    """Corrections for one pair, or in place of one claim of it: read from the store, or computed
+    now and stored; including those of a vision-language model, if this session has one. `claim`:
+    where it starts, by default the most suspicious one. Raises UnknownPictures for a picture
     without a caption that the model does not know."""
-    view = view_of(store, pair_id)
+    view = view_of(store, pair_id, claim=claim)
     run = store.read(run_queries.latest_run, view.dataset_id, "score")
     if not view.caption and not view.suggestions:
         pair = store.read(pair_queries.get_pair, pair_id)
@@ -66,14 +69,16 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
         complete(store, engine, pair_id)
     else:
         if not view.trajectory.whole and complete(store, engine, pair_id):
-            view = view_of(store, pair_id)
+            view = view_of(store, pair_id, claim=claim)
         assert view.trajectory is not None
         prepare_scorer(store, engine, view.dataset_id)
         classifier = classifier_in_use(store, view.dataset_id)
-        suggest_for(store, engine, run, pair_id, _opened(store, pair_id), classifier)
+        image = _opened(store, pair_id)
+        start = view.claim.start if view.claim is not None else None
+        suggest_for(store, engine, run, pair_id, image, classifier, start)
     if engine.corrector is not None:
         correct_queue.correct(store, engine, QueueFilter(view.dataset_id, among=(pair_id,)))
-    return view_of(store, pair_id).suggestions
+    return view_of(store, pair_id, claim=claim).suggestions
 
 
 def complete(store: Store, engine: Engine, pair_id: int) -> bool:

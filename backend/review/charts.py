@@ -12,7 +12,6 @@ from statistics import median
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.picture_map import Point, drawn_region, parse_region, region_text
 from backend.engine.statistics.calibration import (
     Decided,
@@ -25,6 +24,7 @@ from backend.engine.statistics.calibration import (
 from backend.engine.statistics.stopping import Remaining, remaining_errors
 from backend.errors import SettingsError
 from backend.jobs.reports import SAMPLED
+from backend.measures import ABSTRACT_THRESHOLD
 from backend.review.queue_form import from_fields
 from backend.review.views import (
     ErrorsLeft,

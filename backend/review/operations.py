@@ -10,7 +10,7 @@ from backend.datasets.containers import ImageFile
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.stored_rows import in_order, to_suspects
+from backend.jobs.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates
@@ -27,11 +27,14 @@ from backend.review.views import (
 )
 from backend.settings import Settings
 from backend.store import Store
+from db.queries import claim_queries
 from db.queries import detections as detection_queries
 from db.queries import pair_tags as tag_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
+from db.queries.claim_queries import ClaimCounts
+from db.queries.pair_queue import QueueRow
 from db.queries.suggestions import SuggestionRow
 from db.texts import is_blank
 
@@ -51,9 +54,9 @@ class Review(Queue, Verdicts, NearDuplicates):
 
     # ---------------------------------------------------------------- with the dataset's models
 
-    def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
+    def suggest(self, pair_id: int, claim: int | None = None) -> tuple[SuggestionView, ...]:
         """See `ask_models.suggest`."""
-        return ask_models.suggest(self._store, self._engines.of_pair(pair_id), pair_id)
+        return ask_models.suggest(self._store, self._engines.of_pair(pair_id), pair_id, claim)
 
     def complete(self, pair_id: int) -> bool:
         """See `ask_models.complete`."""
@@ -136,9 +139,24 @@ class Review(Queue, Verdicts, NearDuplicates):
         store = self._store.seen_by(reader)
         return Review(store, self._engines, self._settings, self._caches)
 
-    def open_pair(self, pair_id: int) -> PairView:
-        """Everything about one pair, from the store alone: fast, no model is queried."""
-        return view_of(self._store, pair_id, self._settings.corrector)
+    def open_pair(self, pair_id: int, claim: int | None = None) -> PairView:
+        """Everything about one pair, from the store alone: fast, no model is queried. `claim`:
+        where the selected one starts, by default the most suspicious."""
+        return view_of(self._store, pair_id, self._settings.corrector, claim)
+
+    def leading_claims(self, rows: Sequence[QueueRow]) -> dict[int, tuple[int, int]]:
+        """The characters of the most suspicious claim of each of these pairs whose caption has
+        several."""
+        several = [row.pair_id for row in rows if (row.numbers["claims"] or 1) > 1]
+        if not several:
+            return {}
+        claims = self._store.read(claim_queries.claims_of, several)
+        leading = {pair_id: leading_claim(rows) for pair_id, rows in claims.items()}
+        return {pair_id: (row.start, row.end) for pair_id, row in leading.items()}
+
+    def claim_counts(self, dataset_id: int) -> ClaimCounts:
+        """How many captions have several claims, and how many of these are vague."""
+        return self._store.read(claim_queries.count_claims, dataset_id)
 
     def image_path(self, pair_id: int) -> ImageFile:
         """The pair's image, checked to lie inside its dataset's root."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from backend.datasets import images
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
-from backend.engine import concreteness
+from backend.engine.claims.editing import place_in
+from backend.engine.claims.scored_caption import is_vague, says_something
 from backend.engine.correction.anchoring import Unanchored, conflicts
 from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
@@ -15,10 +16,26 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.stored_rows import in_order, to_scored_caption, to_suspects
-from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView, shown
+from backend.jobs.stored_rows import (
+    claim_replaced,
+    in_order,
+    to_claim,
+    to_scored_caption,
+    to_suspects,
+)
+from backend.measures import ABSTRACT_THRESHOLD, MEASURES
+from backend.review.views import (
+    ClaimView,
+    Likeness,
+    PairView,
+    PhraseView,
+    SpecificityView,
+    VerdictView,
+    shown,
+)
 from backend.store import Store
 from db.queries import (
+    claim_labels,
     claim_queries,
     classifier_queries,
     dataset_queries,
@@ -33,6 +50,8 @@ from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.claim_labels import ClaimLabel, labels_in
+from db.queries.claim_queries import ClaimRow
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pairs import CaptionRow
@@ -40,19 +59,31 @@ from db.queries.phrase_scores import PhraseRow
 from db.queries.runs import RunRow
 from db.queries.specificity_queries import RetrievalRow
 from db.queries.suggestions import SuggestionRow
+from db.queries.trajectories import TrajectoryRow
+from db.queries.verdict_queries import VerdictRow
 
+#: Characters of a claim whose label was taken back, for the history.
+_ABOUT = 60
 #: Words at least this suspect that the picture supports nevertheless are pointed out.
 _LIKELY = 0.5
 
 
-def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairView:
+def view_of(
+    store: Store, pair_id: int, corrector: str | None = None, claim: int | None = None
+) -> PairView:
     """Everything about one pair, from the store alone: fast, no model is queried. `corrector`: the
-    vision-language model that may be queried, if there is one."""
+    vision-language model that may be queried, if there is one. `claim`: where the claim starts that
+    is selected; None: the most suspicious one."""
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
         rows_of_claims = trajectory_queries.get_trajectories(session, pair_id)
         is_divided = bool(rows_of_claims) and rows_of_claims[0].end is not None
-        claims = claim_queries.claims_of(session, [pair_id])[pair_id] if is_divided else []
+        claims = claim_queries.claims_of(session, [pair_id]).get(pair_id, []) if is_divided else []
+        # Not while another division is being scored.
+        is_divided = is_divided and {row.start for row in rows_of_claims} <= {
+            row.start for row in claims
+        }
+        labels = claim_labels.labels_of(session, [pair_id]).get(pair_id, []) if is_divided else []
         detection = detection_queries.get_detection(session, pair_id)
         history = verdict_queries.history(session, pair_id) if pair.verdict_version else []
         latest = run_queries.latest_runs(session, pair.dataset_id, ("score", "support"))
@@ -70,14 +101,32 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         marks, issues, tags = quality_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
-        has_retrieval = pair.specificity is not None
+        has_retrieval = pair.numbers["specificity"] is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
         captions = pair_queries.captions_of_picture(session, pair.dataset_id, pair.image_path)
     trajectory = None
+    corrected_text = pair.corrected_caption or edited.get(pair_id)
+    claim_views: tuple[ClaimView, ...] = ()
+    selected = 0
     if rows_of_claims:
-        scored = to_scored_caption(pair.caption, rows_of_claims, claims, pair.second_opinion)
-        trajectory = scored.leading.trajectory
+        opinion = pair.numbers["second_opinion"]
+        scored = to_scored_caption(pair.caption, rows_of_claims, claims, opinion)
+        leading = scored.leading
+        if is_divided:
+            starts = [row.start for row in claims]
+            selected = starts.index(claim if claim in starts else leading.claim.start)
+            claim_views = _claims(pair.caption, claims, rows_of_claims, labels, corrected_text)
+            start = starts[selected]
+            corrections = [
+                row
+                for row in corrections
+                if (place := claim_replaced(row)) is None or place[0] == start
+            ]
+            of_start = {scored_claim.claim.start: scored_claim for scored_claim in scored.claims}
+            trajectory = of_start[start].trajectory if start in of_start else None
+        else:
+            trajectory = leading.trajectory
     suspects = to_suspects(detection) if detection is not None else ()
     image_size, picture_problem = _image_size(dataset, pair.image_path)
     return PairView(
@@ -94,11 +143,8 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         contradictions=_contradictions(pair_id, captions),
         version=pair.verdict_version,
         decision=pair.decision,
-        corrected_caption=pair.corrected_caption or edited.get(pair_id),
-        s_0=pair.s_0,
-        gain=pair.gain,
-        p_error=pair.p_error,
-        icc=pair.icc,
+        corrected_caption=corrected_text,
+        numbers=pair.numbers,
         looks_abstract=looks_abstract(pair.icc),
         truncated=bool(pair.truncated),
         words_read=pair.words_read,
@@ -106,9 +152,6 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         trajectory=trajectory,
         wrong_words=tuple(marks),
         likeness=Likeness(word, kind, *alike),
-        disagreement=pair.disagreement,
-        support=pair.support,
-        weakest=pair.weakest,
         phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
         phrases_note=_phrases_note(pair.caption, phrases_run),
         specificity=_specificity(retrieval, measured),
@@ -128,11 +171,45 @@ def view_of(store: Store, pair_id: int, corrector: str | None = None) -> PairVie
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
-        history=tuple(
-            VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note, v.enriches)
-            for v in history
-        ),
+        history=tuple(_verdict(pair.caption, act) for act in history),
+        claims=claim_views,
+        selected=selected,
     )
+
+
+def _claims(
+    caption: str,
+    rows: Sequence[ClaimRow],
+    trajectories: Sequence[TrajectoryRow],
+    labels: Sequence[ClaimLabel],
+    text: str | None,
+) -> tuple[ClaimView, ...]:
+    """`text`: what the caption has become; None: it is as it was."""
+    words_read = {row.start: len(row.first_step_scores) for row in trajectories}
+    is_right = {(label.start, label.end): label.is_right for label in labels}
+    return tuple(
+        ClaimView(
+            row.start, row.end, row.kind, row.repeats,
+            is_vague(row.icc),
+            says_something(to_claim(row), row.icc),
+            words_read.get(row.start),
+            is_right.get((row.start, row.end)),
+            text is not None and place_in(text, caption, to_claim(row)) is None,
+            numbers={name: getattr(row, name) for name, m in MEASURES.items() if m.of_claims},
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _verdict(caption: str, act: VerdictRow) -> VerdictView:
+    label = next((row for row in labels_in(act.claim_labels) if row.start == act.claim), None)
+    claim = ""
+    if act.claim is not None:
+        claim = label.text if label is not None else caption[act.claim : act.claim + _ABOUT]
+    return VerdictView(
+        act.decision, act.corrected_caption, act.author, act.created_at, act.note, act.enriches,
+        claim, label.is_right if label is not None else None,
+    )  # fmt: skip
 
 
 def _contradictions(pair_id: int, captions: Sequence[CaptionRow]) -> tuple[Unanchored, ...]:
@@ -221,7 +298,7 @@ def _image_size(dataset: DatasetRow, relative: str) -> tuple[tuple[int, int] | N
 
 
 def looks_abstract(icc: float | None) -> bool:
-    return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
+    return icc is not None and icc < ABSTRACT_THRESHOLD
 
 
 def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:

@@ -10,28 +10,24 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from backend.datasets.cells import text_problem
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.english.word_kinds import WORD_KINDS
 from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
+from backend.measures import MEASURES, filter_names, order_names
 from backend.review.queue_groups import Condition, parse, text_of
-from backend.verdict_texts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
+from backend.verdict_texts import DECISIONS, PICTURE_ISSUES, REVIEWS
 from db.queries.pair_queue import EXTRA, Group, QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}
-#: Columns that can be filtered by range, with their labels.
-RANGES = {
-    "p_error": "p", "s_0": "s", "gain": "gain", "icc": "ICC", "disagreement": "disagreement",
-    "support": "support", "weakest": "weakest phrase",
-    "specificity": "specificity",
-}  # fmt: skip
+#: Orders but those by a column of the source, and what can be filtered by range.
+ORDERS, RANGES = order_names(), tuple(filter_names())
 #: Ways in which pairs can resemble a given pair.
 LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
 KEYS = (
     "review", "order", "text", "split", "decision", "decided_by",
     "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates", "tag",
-    "captioned", *LIKENESS,
+    "captioned", "vague", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")), "where",
 )  # fmt: skip
 #: Fields of the queue as a whole, which no group can have.
@@ -41,7 +37,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "review": REVIEWS, "order": (*ORDERS, f"{EXTRA}COLUMN"), "decision": DECISIONS,
     "picture": PICTURE_ISSUES,
     "suspect_kind": tuple(WORD_KINDS), "truncated": ("yes", "no"), "noted": ("yes", "no"),
-    "duplicates": ("yes", "no"), "captioned": ("yes", "no"),
+    "duplicates": ("yes", "no"), "captioned": ("yes", "no"), "vague": ("yes", "no"),
 }  # fmt: skip
 #: Before the name of an order: the other way round.
 REVERSED = "-"
@@ -55,17 +51,7 @@ _TEXTS = (
     "decision", "split", "decided_by", "text", "picture", "tag", "note", "external_id",
     "suspect_word", "suspect_kind",
 )  # fmt: skip
-_FLAGS = ("truncated", "duplicates", "noted", "captioned")
-#: Columns that lie between 0 and 1.
-_SHARES = ("p_error", "icc", "disagreement")
-#: Only captions that are neither wrong nor abstract can be generic: in the order *generic first*
-#: these bounds apply to each column without explicit bounds.
-GENERIC_BOUNDS = {
-    "p_error": Range("p_error", None, 0.5),
-    "icc": Range("icc", ABSTRACT_THRESHOLD, None),
-}
-#: Orders whose largest value comes first.
-_LARGEST_FIRST = ("p_error", "gain", "disagreement")
+_FLAGS = ("truncated", "duplicates", "noted", "captioned", "vague")
 #: Orders that have no other way round.
 _NOT_REVERSED = ("random", "uncertainty")
 
@@ -82,13 +68,11 @@ def from_fields(
     ranges = {
         column: Range(column, minimum, maximum)
         for column in RANGES
-        for minimum, maximum in [
-            (_number(fields, f"{column}_from"), _number(fields, f"{column}_to"))
-        ]
+        for minimum, maximum in [(_number(fields, column, "from"), _number(fields, column, "to"))]
         if (minimum, maximum) != (None, None)
     }
-    if order == "specificity" and among is None:
-        ranges = GENERIC_BOUNDS | ranges
+    if order in MEASURES and among is None:
+        ranges = bounds_of(order) | ranges
     name = order.removeprefix(REVERSED)
     if fields.get("captioned") == "no" and name in (*RANGES, "uncertainty"):
         order = name = "position"  # they have no numbers, and their own index is in this order
@@ -120,7 +104,13 @@ def is_descending(order: str) -> bool:
     (True, False, True)
     """
     name = order.removeprefix(REVERSED)
-    return (name in _LARGEST_FIRST) != (name != order)
+    return (name in MEASURES and MEASURES[name].worst == "high") != (name != order)
+
+
+def bounds_of(order: str) -> dict[str, Range]:
+    """The ranges in which the order by a measure means something; they apply to each measure
+    without explicit bounds."""
+    return {name: Range(name, *MEASURES[name].sound_side) for name in MEASURES[order].sound_in}
 
 
 def other_way(order: str) -> str:
@@ -280,8 +270,9 @@ def as_query(fields: Mapping[str, str]) -> str:
     return urlencode({k: v for k in KEYS if (v := fields.get(k, "")) and v != START.get(k)})
 
 
-def _number(fields: Mapping[str, str], key: str) -> float | None:
-    text = fields.get(key, "").strip().replace(",", ".")
+def _number(fields: Mapping[str, str], name: str, end: str) -> float | None:
+    """The bound of a measure's range. Raises SettingsError."""
+    text = fields.get(f"{name}_{end}", "").strip().replace(",", ".")
     if not text:
         return None
     try:
@@ -290,6 +281,7 @@ def _number(fields: Mapping[str, str], key: str) -> float | None:
         raise SettingsError(f"'{text}' is not a number.") from None
     if value != value or value in (float("inf"), float("-inf")):
         raise SettingsError(f"'{text}' is not a number.")
-    if key.startswith(_SHARES) and not 0 <= value <= 1:
-        raise SettingsError(f"{value:g} is not between 0 and 1.")
+    low, high = MEASURES[name].low, MEASURES[name].high
+    if low is not None and high is not None and not low <= value <= high:
+        raise SettingsError(f"{value:g} is not between {low:g} and {high:g}.")
     return value

@@ -14,7 +14,10 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from backend.errors import SettingsError
-from db.queries.pair_queue import RANGES, Group
+from backend.measures import filter_names
+from db.queries.pair_queue import Group
+
+RANGES = frozenset(filter_names())
 
 MOST_CHARACTERS, DEEPEST = 2000, 20
 _TOKEN = re.compile(

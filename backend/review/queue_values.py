@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sqlalchemy.orm import Session
 
+from backend.measures import filter_names
 from db.queries import queue_values
-from db.queries.pair_queue import RANGES, QueueFilter
+from db.queries.pair_queue import QueueFilter
 from db.queries.queue_values import WORDS
 
 #: And at most so many for the words outside of the groups.
@@ -66,7 +67,9 @@ def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
     pairs = len(ids)
     rows = queue_values.values_of(session, filter.dataset_id, ids)
     names = queue_values.names_of(session, ids)
-    columns = dict(zip((*RANGES, *WORDS, "captioned"), zip(*rows, strict=True), strict=False))
+    columns = dict(
+        zip((*filter_names(), *WORDS, "captioned"), zip(*rows, strict=True), strict=False)
+    )
     counts = {name: Counter(columns.get(name, ())) for name in (*WORDS, "captioned")}
     counts |= {"tag": Counter(), "picture": Counter(), "duplicates": Counter()}
     for field, name, count in names:
@@ -74,12 +77,14 @@ def _count(session: Session, filter: QueueFilter, most: int) -> QueueValues:
     duplicates = counts["duplicates"]["yes"]
     counts["duplicates"] = Counter(yes=duplicates, no=pairs - duplicates)
     counts["noted"] = Counter(no=counts["note"].pop("", 0), yes=counts.pop("note").total())
+    vague = sum(n for claims, n in counts.pop("vague_claims").items() if claims)
+    counts["vague"] = Counter(yes=vague, no=pairs - vague) if vague else Counter()
     for name in ("truncated", "captioned"):
         counts[name] = Counter(yes=counts[name][True], no=counts[name][False])
     return QueueValues(
         pairs,
         is_sample,
-        {name: histogram(columns.get(name, ())) for name in RANGES},
+        {name: histogram(columns.get(name, ())) for name in filter_names()},
         {
             name: tuple((word, n) for word, n in count.most_common(LISTED) if word and n)
             for name, count in counts.items()

@@ -10,21 +10,26 @@ from sqlalchemy.orm import Session
 
 from backend.engine.bulk_edit import BulkEdit, edited
 from backend.engine.captions import Caption
+from backend.engine.claims.claim import Claim
+from backend.engine.claims.editing import place_in, without, without_all
+from backend.engine.claims.scored_caption import is_vague
 from backend.errors import PairChanged, SettingsError
+from backend.jobs.stored_rows import claim_replaced, replaced_text, to_claim
 from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
 from backend.verdict_texts import DECISIONS
 from db.decisions import SAMPLINGS
-from db.queries import blind_review, curator_queries, verdict_queries
+from db.queries import blind_review, claim_queries, curator_queries, verdict_queries
 from db.queries import detections as word_mark_queries
 from db.queries import opinions as opinion_queries
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.pair_queue import QueueFilter
+from db.queries.claim_queries import ClaimRow
+from db.queries.pair_queue import QueueFilter, QueueRow
 from db.queries.pairs import PairRow
 from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
 from db.texts import is_blank
@@ -62,11 +67,17 @@ def edit_captions(
         with store.reading() as session:
             page = queue_queries.page(session, filter, after, _PAGE)
             secret = hidden_pairs(session, [row.pair_id for row in page.rows])
+            vague = _vague_claims(session, page.rows) if edit.remove_vague else {}
         rows = [row for row in page.rows if row.decision in _EDITABLE and row.pair_id not in secret]
         before = [row.corrected_caption or row.caption for row in rows]
         began = monotonic()
+        plain = [
+            without_all(row.caption, vague.get(row.pair_id, ()), text)
+            for row, text in zip(rows, before, strict=True)
+        ]
         try:
-            after_edit = edited(edit, before, limit - spent)
+            is_plain = edit.remove_vague and not edit.changes_text
+            after_edit = plain if is_plain else edited(edit, plain, limit - spent)
         except TimeoutError:
             raise _too_slow(store, filter, looked_at, limit) from None
         spent += monotonic() - began
@@ -95,6 +106,15 @@ def edit_captions(
         dataset_id, looked_at, len(rewrites) - passed_over, unchanged, left_alone, refused,
         passed_over, tuple(examples),
     )  # fmt: skip
+
+
+def _vague_claims(session: Session, rows: Sequence[QueueRow]) -> dict[int, list[Claim]]:
+    """The claims that describe nothing visible of captions that have several, by pair."""
+    several = [row.pair_id for row in rows if (row.numbers["claims"] or 1) > 1]
+    return {
+        pair_id: [to_claim(row) for row in claims if is_vague(row.icc)]
+        for pair_id, claims in claim_queries.claims_of(session, several).items()
+    }
 
 
 def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> SettingsError:
@@ -162,7 +182,9 @@ class Verdicts:
             if decision in ABOUT_CAPTION and _without_caption(rows):
                 raise SettingsError("There is no caption to judge yet. Accept or write one.")
             if decision == "correction":
-                corrected_caption = _corrected(session, pair_id, corrected_caption, suggestion_id)
+                corrected_caption = _corrected(
+                    session, pair_id, expected_version, corrected_caption, suggestion_id
+                )
             else:
                 corrected_caption = suggestion_id = None
             return verdict_queries.add_verdict(
@@ -177,6 +199,64 @@ class Verdicts:
                 note=note,
                 sampling=sampling,
             )
+
+    def label_claim(
+        self,
+        pair_id: int,
+        expected_version: int,
+        claim: tuple[int, int],
+        is_right: bool | None,
+        author: str | None = None,
+        fingerprint: str | None = None,
+        sampling: str = "",
+    ) -> VerdictRow:
+        """Say of one claim of a caption, its characters, that it is right or wrong; None takes that
+        back. Otherwise like `decide`, with the same exceptions."""
+        with self._store.writing() as session:
+            self._check_claim(session, pair_id, claim, fingerprint)
+            return verdict_queries.add_claim_label(
+                session, pair_id, expected_version, claim, is_right,
+                author=author or self._settings.author, sampling=sampling,
+            )  # fmt: skip
+
+    def remove_claim(
+        self,
+        pair_id: int,
+        expected_version: int,
+        claim: tuple[int, int],
+        author: str | None = None,
+        fingerprint: str | None = None,
+        sampling: str = "",
+    ) -> VerdictRow:
+        """Correct a caption by taking one claim out of it, with its separator; what has been
+        corrected already stays. Otherwise like `decide`, with the same exceptions."""
+        who = author or self._settings.author
+        with self._store.writing() as session:
+            row = self._check_claim(session, pair_id, claim, fingerprint)
+            caption = pair_queries.get_pair(session, pair_id).caption
+            before = _text_at(session, pair_id, expected_version) or caption
+            place = place_in(before, caption, to_claim(row))
+            if place is None:
+                raise SettingsError("The corrected caption no longer has this claim: edit it (E).")
+            text = without(before, place)
+            if is_blank(text):
+                raise SettingsError("Nothing would be left: remove the pair instead (D).")
+            return verdict_queries.add_verdict(
+                session, pair_id, expected_version, "correction", text, author=who,
+                settles=_settles(session, pair_id, expected_version, who), sampling=sampling,
+            )  # fmt: skip
+
+    def _check_claim(
+        self, session: Session, pair_id: int, claim: tuple[int, int], fingerprint: str | None
+    ) -> ClaimRow:
+        """The claim as it is stored. Raises SettingsError and PairChanged."""
+        rows = pair_queries.pairs_of(session, [pair_id])
+        if fingerprint is not None and _changed(rows, {pair_id: fingerprint}):
+            raise PairChanged("The pair that you saw is no longer in the database.")
+        for row in claim_queries.claims_of(session, [pair_id]).get(pair_id, ()):
+            if (row.start, row.end) == tuple(claim):
+                return row
+        raise PairChanged("The caption is divided into other claims than you saw. Look again.")
 
     def annotate(
         self, pair_id: int, expected_version: int, note: str, author: str | None = None
@@ -325,12 +405,39 @@ def _note(text: str) -> str:
     return text
 
 
-def _corrected(session: Session, pair_id: int, text: str | None, suggestion_id: int | None) -> str:
-    """The corrected caption of a verdict: the edit's text, or the suggestion's."""
+def _text_at(session: Session, pair_id: int, version: int) -> str | None:
+    """What the caption had become at a version: by a correction, or by a bulk edit; None: nothing
+    else."""
+    acts = verdict_queries.history(session, pair_id)
+    act = acts[version - 1] if 0 < version <= len(acts) else None
+    if act is not None and act.corrected_caption is not None:
+        return act.corrected_caption
+    return verdict_queries.edited_texts(session, [pair_id]).get(pair_id)
+
+
+def _suggested(session: Session, pair_id: int, version: int, suggestion_id: int) -> str | None:
+    """The caption that a suggestion makes. One that replaces a claim leaves what has been corrected
+    elsewhere."""
+    suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
+    row = next((row for row in suggestions if row.id == suggestion_id), None)
+    span = claim_replaced(row) if row is not None else None
+    if row is None or span is None:
+        return row.caption if row is not None else None
+    caption = pair_queries.get_pair(session, pair_id).caption
+    before = _text_at(session, pair_id, version)
+    place = place_in(before, caption, Claim(*span)) if before is not None else None
+    if before is None or place is None:
+        return row.caption
+    return place.replaced_in(before, replaced_text(caption, row))
+
+
+def _corrected(
+    session: Session, pair_id: int, version: int, text: str | None, suggestion_id: int | None
+) -> str:
+    """The corrected caption of a verdict on this version: the edit's text, or the suggestion's."""
     caption = pair_queries.get_pair(session, pair_id).caption
     if text is None and suggestion_id is not None:
-        suggestions = suggestion_queries.list_suggestions(session, pair_id, kind=None)
-        text = next((row.caption for row in suggestions if row.id == suggestion_id), None)
+        text = _suggested(session, pair_id, version, suggestion_id)
     text = (text or "").strip()
     if is_blank(text):
         raise SettingsError("The corrected caption is empty. Type one.")

@@ -17,6 +17,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
+from db.measures import Measured
 from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from db.queries.plots import Cell
@@ -86,6 +87,9 @@ class VerdictView:
     note: str = ""
     #: A richer caption was accepted: not a correction.
     enriches: bool = False
+    #: The claim that it is about, and what it says of it; "": it is about the caption.
+    claim: str = ""
+    is_right: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,28 @@ class SpecificityView:
 
 
 @dataclass(frozen=True)
-class PairView:
-    """Everything about one pair that a curator sees."""
+class ClaimView(Measured):
+    """One claim of a caption that has several: the characters `start` to `end`. `numbers`: of the
+    measures that claims have. `words_read`: as many of its words have
+    been read by the model, None: nothing has been scored. `can_be_wrong`: it is not vague, opens no
+    list and repeats no other."""
+
+    start: int
+    end: int
+    kind: str
+    repeats: bool
+    is_vague: bool
+    can_be_wrong: bool
+    words_read: int | None = None
+    #: What a curator says of it; None: nothing.
+    is_right: bool | None = None
+    #: It is not in the text that the pair has now.
+    is_gone: bool = False
+
+
+@dataclass(frozen=True)
+class PairView(Measured):
+    """Everything about one pair that a curator sees. `numbers`: by the names of `MEASURES`."""
 
     pair_id: int
     dataset_id: int
@@ -146,10 +170,6 @@ class PairView:
     version: int
     decision: str | None
     corrected_caption: str | None
-    s_0: float | None
-    gain: float | None
-    p_error: float | None
-    icc: float | None
     looks_abstract: bool
     truncated: bool
     words_read: int | None
@@ -166,11 +186,7 @@ class PairView:
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
     likeness: Likeness | None = None
-    disagreement: float | None = None
-    #: How strongly the image supports the caption's phrases (z-scores; low: hollow), and each
-    #: phrase in caption order; None if not measured.
-    support: float | None = None
-    weakest: float | None = None
+    #: In caption order, with the support of the image for each; None if not measured.
     phrases: tuple[PhraseView, ...] | None = None
     #: A caveat about these numbers, empty if there is none.
     phrases_note: str = ""
@@ -201,6 +217,16 @@ class PairView:
     captions_of_picture: tuple[CaptionRow, ...] = ()
     #: Words that contradict the other ones.
     contradictions: tuple[Unanchored, ...] = ()
+    #: The claims of a caption that has several, in order. `trajectory`, `reasons` and `suggestions`
+    #: belong to the selected one, `suspects` to all.
+    claims: tuple[ClaimView, ...] = ()
+    #: Which of them is selected.
+    selected: int = 0
+
+    @property
+    def claim(self) -> ClaimView | None:
+        """The selected claim; None: the caption is one claim."""
+        return self.claims[self.selected] if self.claims else None
 
     @property
     def fingerprint(self) -> str:

@@ -28,8 +28,9 @@ from sqlalchemy.orm import Session, aliased
 
 from db.authors import DUPLICATE, RULE
 from db.decisions import DUPLICATE_DROPPED, ENRICHED, NEW_CAPTION
+from db.measures import MEASURES
 from db.models import Dataset, Opinion, Pair
-from db.queries.rankings import P_ERROR
+from db.queries.number_columns import number_column
 from db.queries.statements import chunks
 
 #: A reader who has judged nothing: sees only what everybody may.
@@ -85,12 +86,19 @@ def verdict_seen(session: Session, dataset_id: int | None = None) -> VerdictSeen
 def pair_columns(
     session: Session, fields: Iterable[str], dataset_id: int | None = None
 ) -> tuple[ColumnElement[Any], ...]:
-    """The columns of pairs with these names, `p_error` among them, and the verdict's as the reader
-    sees it."""
+    """The columns of pairs with these names, measures among them, and the verdict's as the reader
+    sees it. "numbers" stands for all measures."""
     verdict = verdict_seen(session, dataset_id)
-    special = {"pair_id": Pair.id.label("pair_id"), "p_error": P_ERROR}
+    special = {"pair_id": Pair.id.label("pair_id")}
     special |= {name: getattr(verdict, name).label(name) for name in VERDICT}
-    return tuple(special[name] if name in special else getattr(Pair, name) for name in fields)
+
+    def column(name: str) -> ColumnElement[Any]:
+        if name in MEASURES:
+            return number_column(name)
+        return special[name] if name in special else getattr(Pair, name)
+
+    each = (name for field in fields for name in (MEASURES if field == "numbers" else (field,)))
+    return tuple(column(name) for name in each)
 
 
 def may_know(session: Session, dataset_id: int | None = None) -> ColumnElement[bool]:

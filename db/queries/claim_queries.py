@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
+from db.measures import MEASURES
 from db.models import Claim, Pair
 from db.queries.rankings import check_probability
 from db.queries.statements import (
@@ -25,7 +26,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """The characters `start` to `end` of a caption; `kind`, `repeats`: see
+    """The characters `start` to `end` of a caption; `kind`, `repeats`, `subject`: see
     `engine.claims.claim.Claim`; numbers as those of a pair, None until known."""
 
     pair_id: int
@@ -33,6 +34,7 @@ class ClaimRow:
     end: int
     kind: str
     repeats: bool = False
+    subject: str = ""
     s_0: float | None = None
     gain: float | None = None
     icc: float | None = None
@@ -40,7 +42,7 @@ class ClaimRow:
 
 
 _COLUMNS = columns_of(Claim, ClaimRow)
-_NUMBERS = ("s_0", "gain", "icc", "p_error")
+_NUMBERS = tuple(name for name, measure in MEASURES.items() if measure.of_claims)
 
 
 def save_claims(session: Session, claims: Mapping[int, Sequence[ClaimRow]]) -> None:

@@ -22,6 +22,7 @@ from db.queries.statements import (
     find_record,
     insert_for,
     read_records,
+    record_of,
     save_rows,
 )
 
@@ -154,7 +155,8 @@ def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRo
     row: Sequence[Any] | None = session.execute(query).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
-    return PairRow(*row[: len(of_pair)]), DatasetRow(*row[len(of_pair) :])
+    values = {str(column.key): value for column, value in zip(of_pair, row, strict=False)}
+    return record_of(PairRow, values), DatasetRow(*row[len(of_pair) :])
 
 
 def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]) -> None:

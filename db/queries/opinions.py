@@ -15,13 +15,14 @@ from sqlalchemy.orm import Session
 from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.blind_review import may_know
+from db.queries.claim_labels import has_wrong
 from db.queries.statements import columns_of, in_dataset, read_records, record, save_rows
 
 #: What is kept of a verdict, an undo or a redo when its dataset is deleted, in this order.
 _OF_ACT = (
     Pair.external_id, Pair.image_path, Pair.caption, Verdict.version, Verdict.decision,
     Verdict.corrected_caption, Verdict.author, Verdict.created_at, Verdict.undoes, Verdict.redoes,
-    Verdict.batch, Verdict.note,
+    Verdict.batch, Verdict.note, Verdict.claim, Verdict.claim_labels,
 )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
     acts = session.execute(
         select(
             Verdict.version, Verdict.decision, Verdict.corrected_caption, Verdict.created_at,
-            Verdict.undoes, Verdict.redoes, Verdict.enriches,
+            Verdict.undoes, Verdict.redoes, Verdict.enriches, Verdict.claim, Verdict.claim_labels,
         )
         .where(Verdict.pair_id == pair_id, Verdict.author == author)
         .order_by(Verdict.version)
@@ -107,6 +108,14 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
         elif act.redoes is not None:
             taken_back.discard(act.redoes)
     standing = [act for version, act in act_of.items() if version not in taken_back]
+    # A label is an opinion on the caption if the author says that a claim is wrong.
+    newest = len(standing) - 1
+    standing = [
+        act
+        for place, act in enumerate(standing)
+        if act.claim is None
+        or (place == newest and act.decision == "wrong" and has_wrong(act.claim_labels, author))
+    ]
     key = (Opinion.pair_id == pair_id, Opinion.author == author)
     if not standing:
         session.execute(delete(Opinion).where(*key))

@@ -50,44 +50,39 @@ from db.caption_search import SHORTEST
 from db.column_types import now
 from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
+from db.measures import MEASURES, Measured
 from db.models import CAPTION_START, PICTURE, Hold, Pair, PictureIssue
 from db.queries.blind_review import VerdictSeen, pair_columns, verdict_seen
+from db.queries.number_columns import number_column
 from db.queries.opinions import disputed_ids
 from db.queries.pair_tags import first_tag, has_tag
 from db.queries.pictures import is_duplicate
 from db.queries.plots import Corners, is_inside
 from db.queries.rankings import P_ERROR, RANKING, column_of, ranking_of
-from db.queries.statements import check_text
-
-#: Columns that a filter may restrict to a range.
-RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
-
+from db.queries.statements import check_text, record_of
 
 #: What the order by a column of the source begins with. Its values need not all be of one kind.
 EXTRA = "extra:"
 #: Orders by the probability of error, by text, and by text that every pair has. All others are by
-#: numbers.
+#: numbers: of measures, or the fixed random one.
 _BY_PROBABILITY = ("p_error", "uncertainty")
 _BY_TEXT = ("picture", "external_id", "caption", "split", "decision", "note", "tag")
 _COMPLETE = ("picture", "external_id", "caption")
-#: Orders in which ids ascend where the values descend, as in their indexes (`models.py`).
-_TIES_ASCEND = ("p_error", "gain", "disagreement")
-
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
 class Range:
-    """A closed interval, None: unbounded. Pairs without a value are excluded."""
+    """A closed interval of a measure, None: unbounded. Pairs without a value are excluded."""
 
     column: str
     minimum: float | None = None
     maximum: float | None = None
 
     def __post_init__(self) -> None:
-        if self.column not in RANGES:
-            raise ValueError(f"a range must be one of {', '.join(RANGES)}, not '{self.column}'")
+        if self.column not in MEASURES:
+            raise ValueError(f"a range must be one of {', '.join(MEASURES)}, not '{self.column}'")
 
 
 Leaf = TypeVar("Leaf")
@@ -131,11 +126,11 @@ class QueueFilter:
     one of people's own words. `duplicates`: whether it belongs to a group of near duplicates.
     `region`: corners of a polygon on the map that contains it. `where`: a group of filters, whose
     own dataset, order, reader and `among` do not count. `among`: only these pairs, in exactly this
-    order, regardless of `order` (results of a search by meaning or by image). Worst first: p_error,
-    gain, disagreement descending; s_0, icc, support, weakest, specificity ascending. `random` is a
-    random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
-    whatever the direction; "extra:" and a name is the order by that column of the source. Orders by
-    split, verdict, note, tag and columns of the source have no index.
+    order, regardless of `order` (results of a search by meaning or by image). `descending`: see
+    `Measure.worst`. `random` is a random order, the same every time; `uncertainty` has the
+    probabilities nearest to 0.5 first, whatever the direction; "extra:" and a name is the order by
+    that column of the source. Orders by split, verdict, note, tag, columns of the source and
+    measures of plug-ins have no index.
 
     `reader`: the curator who gets the pairs of the queue; those that others hold are left out.
     Verdicts are selected by as far as the session's reader sees them (`blind_review`).
@@ -149,6 +144,7 @@ class QueueFilter:
     decided_by: str | None = None
     text: str | None = None
     truncated: bool | None = None
+    vague: bool | None = None
     external_id: str | None = None
     extra: tuple[str, str] | None = None
     suspect_word: str | None = None
@@ -169,8 +165,9 @@ class QueueFilter:
     def __post_init__(self) -> None:
         if self.review not in REVIEWS:
             raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
-        if self.order not in ORDERS and not self.order.startswith(EXTRA):
-            raise ValueError(f"order must be one of {', '.join(ORDERS)}, not '{self.order}'")
+        if self.order not in (*MEASURES, *ORDERS) and not self.order.startswith(EXTRA):
+            orders = ", ".join((*MEASURES, *ORDERS))
+            raise ValueError(f"order must be one of {orders}, not '{self.order}'")
         if self.picture is not None and self.picture not in PICTURE_ISSUES:
             raise ValueError(f"picture must be one of {', '.join(PICTURE_ISSUES)}")
         if self.decision is not None and self.decision not in DECISIONS:
@@ -194,27 +191,19 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class QueueRow:
-    """What the queue shows of a pair; see `PairRow` for the directions of scores."""
+class QueueRow(Measured):
+    """What the queue shows of a pair. `numbers`: by the names of `db.measures.MEASURES`."""
 
     pair_id: int
     external_id: str
     image_path: str
     caption: str
-    p_error: float | None
-    s_0: float | None
-    gain: float | None
-    icc: float | None
     decision: str | None
     corrected_caption: str | None
     split: str | None
     truncated: bool
     verdict_version: int
     random_key: float
-    disagreement: float | None
-    support: float | None
-    weakest: float | None
-    specificity: float | None
     enriches: bool = False
     note: str = ""
 
@@ -259,7 +248,7 @@ def page(
 def _queue_row(row: Row[Any]) -> QueueRow:
     values = row._asdict()
     del values["place"], values["ranking"]
-    return QueueRow(**values)
+    return record_of(QueueRow, values)
 
 
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
@@ -305,10 +294,8 @@ class _Segment:
 
 def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
     """The column of the filter's order; None for the order of import."""
-    if filter.order in _BY_PROBABILITY:
-        return _p_error(session, filter.dataset_id).expression
-    if filter.order in RANGES:
-        return getattr(Pair, filter.order).expression
+    if filter.order in MEASURES or filter.order in _BY_PROBABILITY:
+        return _number(session, filter.dataset_id, filter.order)
     if filter.order.startswith(EXTRA):
         return _extra(session, filter.order.removeprefix(EXTRA))
     match filter.order:
@@ -342,6 +329,13 @@ def _extra(session: Session, name: str) -> ColumnElement[Any]:
     )
 
 
+def _number(session: Session, dataset_id: int, name: str) -> ColumnElement[float | None]:
+    """The numbers of a measure; the column itself where they have one, for its index."""
+    if name in _BY_PROBABILITY:
+        return _p_error(session, dataset_id).expression
+    return number_column(name)
+
+
 def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
     """The column of the probability of error, queried once per session."""
     key = ("ranking", dataset_id)
@@ -359,7 +353,9 @@ def _segments(
         yield _by_id((), (not filter.descending) != backwards, place)
         return
     values_descend = filter.descending != backwards
-    ties_ascend = values_descend == (filter.order in _TIES_ASCEND)
+    # As in the indexes (`models.py`): ids ascend from the worst value on.
+    measure = MEASURES.get(filter.order)
+    ties_ascend = values_descend == (measure is not None and measure.worst == "high")
     unknown_ascend = not backwards
     limits = tuple(_limits(filter.where, filter.order, column)) if filter.where else ()
     has_value = (column.is_not(None), *limits)
@@ -472,12 +468,11 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         )
         if value is not None
     ]
+    if filter.vague is not None:
+        has_vague = func.coalesce(Pair.vague_claims, 0) > 0
+        conditions.append(has_vague if filter.vague else ~has_vague)
     for range in filter.ranges:
-        bounded = (
-            _p_error(session, filter.dataset_id)
-            if range.column == "p_error"
-            else getattr(Pair, range.column)
-        )
+        bounded = _number(session, filter.dataset_id, range.column)
         if range.minimum is not None:
             conditions.append(bounded >= range.minimum)
         if range.maximum is not None:

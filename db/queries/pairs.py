@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_,
 from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
+from db.measures import Measured
 from db.models import (
     CAPTION_START,
     PICTURE,
@@ -53,11 +54,8 @@ class NewPair:
 
 
 @dataclass(frozen=True)
-class PairRow:
-    """The current state of a pair. `s_0`: higher is a better match; `gain` (max s_t - s_0),
-    `p_error`: higher is worse; `icc`: higher is more concrete; `support`, `weakest`: higher is
-    better supported by the image; `specificity`: higher is more specific; `second_opinion`: higher
-    is more agreement of a second model. Each is None until known."""
+class PairRow(Measured):
+    """The current state of a pair. `numbers`: by the names of `db.measures.MEASURES`."""
 
     id: int
     dataset_id: int
@@ -69,10 +67,6 @@ class PairRow:
     source_row: int | None
     extra: dict[str, Any]
     words_read: int | None
-    s_0: float | None
-    gain: float | None
-    p_error: float | None
-    icc: float | None
     truncated: bool
     verdict_version: int
     decision: str | None
@@ -81,11 +75,6 @@ class PairRow:
     decided_by: str | None
     suspect_word: str | None
     suspect_kind: str | None
-    disagreement: float | None
-    support: float | None
-    weakest: float | None
-    specificity: float | None
-    second_opinion: float | None = None
     enriches: bool = False
     #: The note of the verdict in effect; "": none.
     note: str = ""

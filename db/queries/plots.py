@@ -254,8 +254,10 @@ def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
         .scalar_subquery()
         for act in (later.undoes, later.redoes)
     )
+    # All labels of a pair's claims count once.
+    counted = case((Verdict.claim.is_(None), Verdict.id), else_=-Verdict.pair_id)
     rows = session.execute(
-        select(Verdict.author, day.label("day"), func.count(Verdict.id))
+        select(Verdict.author, day.label("day"), func.count(counted.distinct()))
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(
             Pair.dataset_id == dataset_id,

@@ -9,12 +9,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, func, literal_column, select
 from sqlalchemy.orm import Session
 
+from db.measures import filter_names
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue
 from db.queries.blind_review import pair_columns, verdict_seen
-from db.queries.pair_queue import RANGES, QueueFilter, conditions_of, has_caption
+from db.queries.pair_queue import QueueFilter, conditions_of, has_caption
 
 #: What `values_of` reads: numbers, and words or flags (a note: whether there is one).
-WORDS = ("decision", "decided_by", "split", "suspect_kind", "truncated", "note")
+WORDS = (
+    "decision", "decided_by", "split", "suspect_kind", "truncated", "note", "vague_claims",
+)  # fmt: skip
 #: A queue of at most so many pairs is read as a whole to draw from it.
 _SHORT = 10_000
 
@@ -33,8 +36,8 @@ def sample_of(session: Session, filter: QueueFilter, limit: int) -> tuple[list[i
 
 
 def values_of(session: Session, dataset_id: int, pair_ids: Sequence[int]) -> list[Row[Any]]:
-    """RANGES, WORDS and `captioned` of these pairs, verdicts as the reader sees them."""
-    columns = pair_columns(session, (*RANGES, *WORDS), dataset_id)
+    """`filter_names`, WORDS and `captioned` of these pairs, verdicts as the reader sees them."""
+    columns = pair_columns(session, (*filter_names(), *WORDS), dataset_id)
     captioned = has_caption(verdict_seen(session, dataset_id))
     query: Any = select(*columns, captioned).where(_is_among(Pair.id, pair_ids))
     return list(session.execute(query))

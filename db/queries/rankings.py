@@ -22,7 +22,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from db.models import Dataset, Pair, Suggestion
 from db.queries.statements import lock_dataset, lock_pairs, set_columns
 
-_COLUMNS = (Pair.p_error_even, Pair.p_error_odd)
+#: Two columns, of which each dataset uses one.
+PROBABILITIES = (Pair.p_error_even, Pair.p_error_odd)
 #: The number of the ranking in use, for pairs of any datasets.
 RANKING = (
     select(Dataset.ranking).where(Dataset.id == Pair.dataset_id).correlate(Pair).scalar_subquery()
@@ -33,7 +34,7 @@ P_ERROR = case((RANKING % 2 == 1, Pair.p_error_odd), else_=Pair.p_error_even).la
 
 def column_of(ranking: int) -> InstrumentedAttribute[float | None]:
     """The column that holds the ranking of this number."""
-    return _COLUMNS[ranking % 2]
+    return PROBABILITIES[ranking % 2]
 
 
 def ranking_of(session: Session, dataset_id: int) -> int:

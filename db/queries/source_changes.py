@@ -8,6 +8,7 @@ from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.models import Base, Pair, Suggestion, Verdict
+from db.queries.number_columns import columns_with_numbers
 from db.queries.pairs import NewPair
 from db.queries.statements import chunks, columns_of, lock_pairs, read_records
 from db.queries.suggestions import OUTDATED
@@ -18,14 +19,9 @@ _HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}
 #: What was measured on the picture alone; a new caption leaves it valid.
 _OF_PICTURE = {"picture_signals", "picture_issues", "near_duplicates", "map_places"}
 #: What was computed from picture and caption, with its value before that.
-_NUMBERS: dict[str, Any] = dict.fromkeys(
-    (
-        "words_read", "s_0", "gain", "p_error_even", "p_error_odd", "icc", "claims", "vague_claims",
-        "suspect_word",
-        "suspect_kind", "disagreement", "support", "weakest", "specificity",
-        "second_opinion",
-    )
-) | {"truncated": False}  # fmt: skip
+_COMPUTED: dict[str, Any] = dict.fromkeys(
+    ("words_read", "suspect_word", "suspect_kind", *columns_with_numbers())
+) | {"truncated": False}
 _AT_ONCE = 1000
 
 
@@ -118,4 +114,4 @@ def _forget(session: Session, pair_ids: Sequence[int], except_tables: set[str]) 
                 continue
             stale = delete(table).where(table.c.pair_id.in_(part))
             session.execute(stale.where(~is_judged) if table.name == "suggestions" else stale)
-        session.execute(update(Pair).where(Pair.id.in_(part)).values(**_NUMBERS))
+        session.execute(update(Pair).where(Pair.id.in_(part)).values(**_COMPUTED))

@@ -24,6 +24,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from db.errors import MissingRow, UnstorableText
+from db.measures import MEASURES, Measured
 from db.models import Dataset, Pair
 from db.texts import has_controls, is_blank
 
@@ -136,7 +137,14 @@ def columns_of(model: type[DeclarativeBase], kind: type[Any]) -> tuple[Any, ...]
 
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
     """An instance of `kind` from a row whose columns are named like its fields."""
-    return kind(**row._asdict())
+    return record_of(kind, row._asdict())
+
+
+def record_of(kind: type[Record], values: dict[str, Any]) -> Record:
+    """The same from the values by name. The numbers of a `Measured` are named like measures."""
+    if issubclass(kind, Measured):
+        values["numbers"] = {name: values.pop(name) for name in MEASURES}
+    return kind(**values)
 
 
 def read_records(

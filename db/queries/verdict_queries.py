@@ -25,24 +25,37 @@ A bulk edit (`rewrite`) says nothing about the picture, so it is not a verdict: 
 stays undecided, with the edited text in `corrected_caption`; a pair that a person has judged
 correct, or corrected, keeps that decision and its author. Nor does a verdict without a text of its
 own (*unsure*, *abstract*, *drop*) take an edit back: `edited_texts` finds it below such a verdict.
+
+A label of a claim (`add_claim_label`) is an act as well. The first one that says wrong decides the
+caption, as *wrong*; if it is taken back, the decision before it is in effect again. Labels of right
+claims decide nothing, however many there are. All labels in effect are in each act, so that undo
+and redo, conflicts and history are those of verdicts.
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CursorResult, Select, bindparam, func, insert, select, update
+from sqlalchemy import CursorResult, Select, bindparam, exists, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from db.authors import EDIT, NEW_PICTURE, authors_of, edit_author, is_edit, is_label_file, is_rule
 from db.column_types import now
-from db.decisions import DECISIONS, SAMPLINGS
+from db.decisions import DECISIONS, SAMPLINGS, is_wrong, judgement
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
 from db.queries.blind_review import may_know_pair, pair_columns
+from db.queries.claim_labels import (
+    ClaimLabel,
+    LabelRecords,
+    has_wrong,
+    labels_in,
+    to_store,
+    without_wrong,
+)
 from db.queries.statements import (
     check_text,
     chunks,
@@ -78,6 +91,10 @@ class Act:
     note: str = ""
     #: How the pair had come to be shown; see `db.decisions.SAMPLINGS`.
     sampling: str = ""
+    #: The labels of claims after this act, and where the claim starts that it is about; None: it is
+    #: about the caption.
+    claim_labels: LabelRecords = None
+    claim: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +174,7 @@ def add_verdict(
     _check(decision, corrected_caption, author, note, sampling)
     if pair_id not in (versions := _versions(session, [pair_id])):
         raise _missing(pair_id)
-    current, standing = versions[pair_id]
+    current, standing, labels = versions[pair_id]
     requested, origin = (decision, corrected_caption), (author, note, suggestion_id)
     edited = edited_texts(session, [pair_id]).get(pair_id) if decision == "correct" else None
     if edited is not None:
@@ -186,6 +203,7 @@ def add_verdict(
                 enriches=edited is not None or (decision == "correction" and is_boost),
                 note=note,
                 sampling=sampling,
+                claim_labels=_kept_labels(labels, requested[0]),
             ),
             settles,
         )
@@ -202,13 +220,114 @@ def _is_answer(
 ) -> bool:
     """Whether the act is the requested verdict: an earlier request may have written it and lost its
     response. `requested`: decision and caption; `origin`: author, note and suggestion."""
-    is_original = act.undoes is None and act.redoes is None
+    is_original = act.undoes is None and act.redoes is None and act.claim is None
     if not is_original or (act.author, act.note, act.suggestion_id) != origin:
         return False
     if requested[0] == "correct" and act.decision == "correction":
         # The caption had been edited in bulk, and was accepted with the edit.
         return act.enriches and act.batch is None
     return (act.decision, act.corrected_caption) == requested
+
+
+def _kept_labels(labels: LabelRecords, decision: str) -> LabelRecords:
+    """The labels of claims after a verdict on their caption."""
+    return without_wrong(labels) if decision == "correct" else labels
+
+
+def add_claim_label(
+    session: Session,
+    pair_id: int,
+    expected_version: int,
+    claim: tuple[int, int],
+    is_right: bool | None,
+    *,
+    author: str,
+    sampling: str = "",
+) -> VerdictRow:
+    """Label one claim of a pair as seen at `expected_version`, or take its label back (None).
+    `claim`: its characters in the caption. Commits; needs a `writing()` session.
+
+    Idempotent and guarded like `add_verdict`, with the same exceptions; ValueError for characters
+    that the caption does not have.
+    """
+    if is_blank(author) or sampling not in SAMPLINGS:
+        raise ValueError("a label needs an author, and a known way in which its pair was sampled")
+    check_text(author, "The author's name", 255)
+    pair = session.execute(select(*_LABELLED).where(Pair.id == pair_id)).one_or_none()
+    if pair is None:
+        raise _missing(pair_id)
+    start, end = claim
+    if not 0 <= start < end <= len(pair.caption):
+        raise ValueError(f"pair {pair_id} has no characters {start} to {end}")
+    if pair.verdict_version == expected_version:
+        others = [label for label in labels_in(pair.claim_labels) if label.start != start]
+        text = pair.caption[start:end]
+        new = [] if is_right is None else [ClaimLabel(start, end, text, is_right, author)]
+        act = _labelled(session, pair, to_store([*others, *new]), start, author, sampling)
+        if (row := _write_change(session, act, settles=False)) is not None:
+            return row
+    earlier = _version(session, pair_id, expected_version + 1)
+    if earlier is not None and (earlier.author, earlier.claim) == (author, start):
+        labels = {label.start: label.is_right for label in labels_in(earlier.claim_labels)}
+        if earlier.undoes is None and earlier.redoes is None and labels.get(start) == is_right:
+            return earlier
+    raise VersionConflict(expected_version, pair_state(session, pair_id))
+
+
+_LABELLED = (
+    Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
+    Pair.corrected_caption, Pair.enriches, Pair.note, Pair.sampling, Pair.decided_by,
+    Pair.decided_at, Pair.claim_labels,
+)  # fmt: skip
+
+
+def _labelled(
+    session: Session, pair: Any, labels: LabelRecords, claim: int, author: str, sampling: str
+) -> _Change:
+    """The act after which the pair has these labels."""
+    standing = _version(session, pair.id, pair.standing_version)
+    act = Act(
+        pair_id=pair.id,
+        version=pair.verdict_version + 1,
+        decision=pair.decision,
+        corrected_caption=pair.corrected_caption,
+        suggestion_id=standing.suggestion_id if standing is not None else None,
+        author=author,
+        created_at=now(),
+        replaces=pair.standing_version,
+        standing_version=pair.verdict_version + 1,
+        enriches=pair.enriches,
+        note=pair.note,
+        sampling=pair.sampling,
+        claim_labels=labels,
+        claim=claim,
+    )
+    if has_wrong(labels) and not is_wrong(judgement(pair.decision, pair.enriches)):
+        wrong = replace(
+            act, decision="wrong", corrected_caption=None, suggestion_id=None, enriches=False,
+            sampling=sampling,
+        )  # fmt: skip
+        return _Change(wrong, author, act.created_at)
+    if has_wrong(pair.claim_labels) and not has_wrong(labels) and pair.decision == "wrong":
+        return _before_labels(session, standing, act)
+    return _Change(act, pair.decided_by, pair.decided_at)
+
+
+def _before_labels(session: Session, standing: VerdictRow | None, act: Act) -> _Change:
+    """The act with the decision that was in effect before the first claim was labelled wrong."""
+    before = standing
+    while before is not None and has_wrong(before.claim_labels):
+        before = _version(session, before.pair_id, before.replaces)
+    if before is None:
+        return _Change(
+            replace(act, decision=None, corrected_caption=None, note="", sampling=""), None, None
+        )
+    act = replace(
+        act, decision=before.decision, corrected_caption=before.corrected_caption,
+        suggestion_id=before.suggestion_id, enriches=before.enriches, sampling=before.sampling,
+    )  # fmt: skip
+    states = _states(session, [act.pair_id])
+    return _Change(act, *_decider(states, before))
 
 
 @dataclass(frozen=True)
@@ -258,7 +377,7 @@ def add_all(
         raise _missing(min(missing_ids))
     changes = []
     for pair_id, request in wanted.items():
-        version, standing = versions[pair_id]
+        version, standing, labels = versions[pair_id]
         if version != request.version:
             continue
         act = Act(
@@ -275,6 +394,7 @@ def add_all(
             enriches=pair_id in edited,
             note=request.note,
             sampling=request.sampling,
+            claim_labels=_kept_labels(labels, request.decision),
         )
         changes.append(_Change(act, author, when))
     _write_all(session, changes)
@@ -282,13 +402,15 @@ def add_all(
     return _decided(changes, wanted)
 
 
-def _versions(session: Session, pair_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """The current and the standing version of each of these pairs."""
-    states = select(Pair.id, Pair.verdict_version, Pair.standing_version)
+def _versions(
+    session: Session, pair_ids: Sequence[int]
+) -> dict[int, tuple[int, int, LabelRecords]]:
+    """The current and the standing version of each of these pairs, and the labels of its claims."""
+    states = select(Pair.id, Pair.verdict_version, Pair.standing_version, Pair.claim_labels)
     return {
-        pair_id: (version, standing)
+        row.id: (row.verdict_version, row.standing_version, row.claim_labels)
         for part in chunks(pair_ids, _AT_ONCE)
-        for pair_id, version, standing in session.execute(states.where(Pair.id.in_(part))).tuples()
+        for row in session.execute(states.where(Pair.id.in_(part)))
     }
 
 
@@ -326,6 +448,7 @@ def _state_after(act: Act) -> dict[str, Any]:
         "enriches": act.enriches,
         "note": act.note,
         "sampling": act.sampling,
+        "claim_labels": act.claim_labels,
     }
 
 
@@ -386,13 +509,9 @@ def _rewritten(
     states = {
         row.id: row
         for row in session.execute(
-            select(
-                Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
-                Pair.corrected_caption, Pair.enriches, Pair.note, Pair.sampling, Pair.decided_by,
-                Pair.decided_at,
-            ).where(Pair.id.in_([edit.pair_id for edit in edits]))
+            select(*_LABELLED).where(Pair.id.in_([edit.pair_id for edit in edits]))
         )
-    }  # fmt: skip
+    }
     changes = []
     for edit in edits:
         pair = states.get(edit.pair_id)
@@ -419,6 +538,7 @@ def _rewritten(
             enriches=decision == "correction" and was_right,
             note=pair.note,
             sampling=pair.sampling,
+            claim_labels=pair.claim_labels,
         )
         changes.append(_Change(act, pair.decided_by, pair.decided_at))
     return changes
@@ -539,9 +659,16 @@ def redo_last(
     session: Session, dataset_id: int, author: str, rest_of: VerdictRow | None = None
 ) -> VerdictRow | None:
     """Redo what `author` undid last, unless they have decided something new since then or someone
-    else has changed the pair. Returns None if there is nothing to redo. Commits. `rest_of`: as for
-    `undo_last`."""
+    else has changed the pair; repeated calls redo all that they undid of a pair. Returns None if
+    there is nothing to redo. Commits. `rest_of`: as for `undo_last`."""
     later = aliased(Verdict)
+    since = aliased(Verdict)
+    # By somebody else, or another undo of the same act.
+    is_outdated = exists().where(
+        since.pair_id == Verdict.pair_id,
+        since.version > Verdict.version,
+        since.author.not_in(authors_of(author)) | (since.undoes == Verdict.undoes),
+    )
     decided_pair = aliased(Pair)
     newest_decision = (
         select(func.coalesce(func.max(later.id), 0))
@@ -560,7 +687,8 @@ def redo_last(
         .where(
             Verdict.author.in_(authors_of(author)),
             Verdict.undoes.is_not(None),
-            Verdict.version == Pair.verdict_version,
+            Verdict.standing_version == Pair.standing_version,
+            ~is_outdated,
             Verdict.id > newest_decision,
             Pair.dataset_id == dataset_id,
         )
@@ -602,13 +730,14 @@ def _together(
         lock_pairs(session, [act.pair_id for act in acts])
         oldest = min(act.id for act in acts)
         versions = _versions(session, [act.pair_id for act in acts])
-        acts = [act for act in acts if versions.get(act.pair_id, (0, 0))[0] == act.current_version]
+        acts = [
+            act
+            for act in acts
+            if act.pair_id in versions and versions[act.pair_id][0] == act.current_version
+        ]
         if not acts:
             continue
-        of_pairs = select(*_COLUMNS).where(Verdict.pair_id.in_([act.pair_id for act in acts]))
-        states = {
-            (row.pair_id, row.version): row for row in read_records(session, VerdictRow, of_pairs)
-        }
+        states = _states(session, [act.pair_id for act in acts])
         when = now()
         _write_all(session, [_reverted(states, act, when) for act in acts])
         session.commit()
@@ -617,6 +746,26 @@ def _together(
         return replace(first, together=len(acts), rest_before=oldest if is_full else None)
     assert newest is not None
     raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
+
+
+def _states(session: Session, pair_ids: Sequence[int]) -> dict[tuple[int, int], VerdictRow]:
+    """All acts on these pairs, by pair and version."""
+    of_pairs = select(*_COLUMNS).where(Verdict.pair_id.in_(pair_ids))
+    return {(row.pair_id, row.version): row for row in read_records(session, VerdictRow, of_pairs)}
+
+
+def _decider(
+    states: Mapping[tuple[int, int], VerdictRow], act: VerdictRow | None
+) -> tuple[str | None, datetime | None]:
+    """Who took the decision that an act left in effect, and when. Bulk edits decide nothing, nor do
+    labels of claims that leave the decision as it was."""
+    while act is not None:
+        before = states.get((act.pair_id, act.replaces))
+        was_decided = before is not None and act.decision == before.decision
+        if not is_edit(act.author) and not (act.claim is not None and was_decided):
+            break
+        act = before
+    return (None, None) if act is None or act.decision is None else (act.author, act.created_at)
 
 
 def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetime) -> _Change:
@@ -641,14 +790,11 @@ def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetim
         enriches=state.enriches if state else False,
         note=state.note if state else "",
         sampling=state.sampling if state else "",
+        claim_labels=state.claim_labels if state else None,
+        claim=act.claim,
         **versions,
     )
-    decider = state
-    while decider is not None and is_edit(decider.author):  # which decides nothing
-        decider = states.get((act.pair_id, decider.replaces))
-    if decider is None or decider.decision is None:
-        return _Change(reverting, None, None)
-    return _Change(reverting, decider.author, decider.created_at)
+    return _Change(reverting, *_decider(states, state))
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
@@ -672,12 +818,18 @@ def pair_state(session: Session, pair_id: int) -> PairState:
 
 
 def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
-    """Write the verdict and the pair's new state, commit, return the row. Returns None, with
-    nothing written, if the pair is no longer at the version before the act."""
+    """`_write_change`, of an act that decides."""
+    return _write_change(session, _Change(act, act.author, act.created_at), settles)
+
+
+def _write_change(session: Session, change: _Change, settles: bool) -> VerdictRow | None:
+    """Write the act and the pair's new state, commit, return the row. Returns None, with nothing
+    written, if the pair is no longer at the version before the act."""
+    act = change.act
     updated = session.execute(
         update(Pair)
         .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
-        .values(**_state_after(act), decided_by=act.author, decided_at=act.created_at),
+        .values(**_state_after(act), decided_by=change.decided_by, decided_at=change.decided_at),
         execution_options={"synchronize_session": False},
     )
     assert isinstance(updated, CursorResult)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Evaluated = tuple[Any, str]
 #: The evaluations, the default first.
 EVALUATIONS = (
-    "detection", "steps", "specificity", "support", "selection", "composition", "boosting", "icc",
+    "detection", "steps", "specificity", "support", "selection", "composition", "boosting",
+    "long-captions", "icc",
 )  # fmt: skip
 
 
@@ -51,7 +52,8 @@ def evaluate(
                        "phrases and how much each matters; selection: what two-stage selection "
                        "keeps of a synthetic mixture; composition: true captions against "
                        "minimally false ones; boosting: richer captions and their guard, with "
-                       "answers by rule."),
+                       "answers by rule; long-captions: paragraphs and lists of tags, claim by "
+                       "claim."),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
@@ -243,6 +245,14 @@ def evaluate(
                     pairs, seeds, first_seed, folders, device=device, progress=update
                 )
                 tables = boosted_captions.markdown(report)
+            elif what == "long-captions":
+                from research.evaluation import several_claims
+
+                report = several_claims.evaluate_long_captions(
+                    pairs, seeds, first_seed, folders, *(scorer or ())[:1], device=device,
+                    progress=update,
+                )  # fmt: skip
+                tables = several_claims.markdown(report)
             elif what == "specificity":
                 report, tables = _specificity(
                     dataset, image_root, scorer, model, folders, pairs, seeds, first_seed,

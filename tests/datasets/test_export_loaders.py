@@ -67,8 +67,9 @@ def rows(source: Path) -> list[ExportRow]:
         ExportRow(
             id=f"id {n}/{n}", image_path=files[n % len(files)], caption=text,
             original_caption="before", split=splits[n % 4],
-            verdict="correct" if n % 4 == 0 else None, p_error=0.25 if n % 4 == 0 else None,
-            s_0=0.5, icc=None, tags=("abstract",) if n % 4 == 0 else (),
+            verdict="correct" if n % 4 == 0 else None,
+            numbers={"s_0": 0.5, "p_error": 0.25 if n % 4 == 0 else None},
+            tags=("abstract",) if n % 4 == 0 else (),
             extra={**ODD, "only_some": n} if n % 4 == 1 else dict(ODD),
         )
         for n, text in enumerate(CAPTIONS)
@@ -117,7 +118,7 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
         assert table["size"][:] == [3] * len(wanted)
         packed = [json.loads(text) for text in table["extra"]]
         assert [row["mask_file_name"] for row in packed] == ["m.png"] * len(wanted)
-        assert [row["p_error"] for row in packed] == [row.p_error for row in wanted]
+        assert [row["p_error"] for row in packed] == [row.numbers["p_error"] for row in wanted]
 
 
 Loader = Callable[[Path], Any]
@@ -354,7 +355,8 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
         assert (pair.extra["verdict"] or None) == row.verdict
         assert pair.extra["original_caption"] == "before"
         assert float(pair.extra["s_0"]) == 0.5
-        assert (pair.extra.get("p_error") or None) in (row.p_error, str(row.p_error))
+        p_error = row.numbers["p_error"]
+        assert (pair.extra.get("p_error") or None) in (p_error, str(p_error))
     text = (out / "README.md").read_text("utf-8")
     assert "The source's column `verdict` is called `source_verdict`." in text
     assert "NaN" in text
@@ -383,7 +385,7 @@ def check_json(out: Path) -> None:
 def test_conversations_are_one_question_and_the_caption(tmp_path: Path) -> None:
     """As LLaVA's trainer reads them: a list of turns, of which the first names the image."""
     image, caption = picture(tmp_path / "source" / "a.png"), 'A dog.\n"Hi"'
-    row = ExportRow("1", image, caption, "before", "train", "correction", None, None, None, (), {})
+    row = ExportRow("1", image, caption, "before", "train", "correction")
     out = write(image.parent, tmp_path / "o", "conversations", [row])
     (line,) = (out / "data.jsonl").read_text(encoding="utf-8").splitlines()
     entry = json.loads(line)

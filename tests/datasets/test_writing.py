@@ -37,7 +37,8 @@ def rows(source: Path) -> list[ExportRow]:
     return [
         ExportRow(
             f"id {i}", source / f"deep {i % 3}" / "same.png", text, "before", "train", "correct",
-            0.25, 0.5, 0.75, ("abstract",), {"caption": "taken", "width": i},
+            {"p_error": 0.25, "s_0": 0.5, "icc": 0.75}, ("abstract",),
+            {"caption": "taken", "width": i},
         )
         for i, text in enumerate(HOSTILE)
     ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The queue: the right pairs, in the right order, each exactly once, read from an index."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby, product
 from typing import Any
 
@@ -11,8 +11,10 @@ import pytest
 from db import Store
 from db.decisions import ORDERS
 from db.errors import MissingRow, UnstorableText
+from db.measures import MEASURES, Measure
 from db.queries import (
     dataset_queries,
+    measure_queries,
     pair_queue,
     pair_tags,
     pairs,
@@ -44,9 +46,20 @@ WIDTHS = (None, 3, 20, 3.5, "wide", None, 20)
 TEXT_ORDERS = ("picture", "external_id", "caption", "split", "decision", "note", "tag")
 
 
+#: A measure without a column of its own, as plug-ins have.
+LENGTH = Measure(name="length", title="Length", explanation="How long it is.", order="longest")
+
+
 @pytest.fixture(scope="module")
-def dataset_id(module_store: Store) -> int:
-    return reviewed_pairs(module_store)
+def dataset_id(module_store: Store) -> Iterator[int]:
+    MEASURES["length"] = LENGTH
+    yield reviewed_pairs(module_store)
+    del MEASURES["length"]
+
+
+def orders() -> list[str]:
+    measures = [name for name, measure in MEASURES.items() if measure.order]
+    return [*measures, *ORDERS, "extra:width"]
 
 
 def reviewed_pairs(store: Store) -> int:
@@ -85,6 +98,8 @@ def reviewed_pairs(store: Store) -> int:
             for i in some()
         ]
         specificity_queries.save_retrievals(session, retrievals)
+        lengths = {i: choose.choice([2.0, 7.0]) for i in some()}
+        measure_queries.save_numbers(session, "length", lengths)
     for i in some(0.4):
         note = choose.choice(["", "blurred", "see above"])
         decide(store, i, choose.choice(["correct", "drop", "unsure"]), note=note)
@@ -137,7 +152,7 @@ def sort_values(store: Store, rows: list[QueueRow], order: str) -> list[Any]:
                 return extras[row.pair_id].get("width")
             case "note":
                 return row.note or None
-        return getattr(row, order)
+        return row.numbers[order] if order in MEASURES else getattr(row, order)
 
     return [value(row) for row in rows]
 
@@ -159,7 +174,7 @@ def is_sorted(values: list[Any], order: str, descending: bool) -> bool:
 def test_pages_are_complete_sorted_and_without_duplicates(
     module_store: Store, dataset_id: int
 ) -> None:
-    for order, descending in product((*ORDERS, "extra:width"), (True, False)):
+    for order, descending in product(orders(), (True, False)):
         filter = QueueFilter(dataset_id, order=order, descending=descending)
         walked = walk(module_store, filter, 3)
         assert sorted(row.pair_id for row in walked) == [
@@ -177,7 +192,7 @@ def test_pages_are_complete_sorted_and_without_duplicates(
 
 
 def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id: int) -> None:
-    for order, descending in product((*ORDERS, "extra:width"), (True, False)):
+    for order, descending in product(orders(), (True, False)):
         filter = QueueFilter(dataset_id, review="unreviewed", order=order, descending=descending)
         ids = [row.pair_id for row in walk(module_store, filter, 1000)]
         with module_store.reading() as session:
@@ -188,7 +203,9 @@ def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id:
             assert previous == before[::3]
 
 
-FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
+#: Criteria, and which pairs meet them.
+Filter = tuple[dict[str, Any], Callable[[PairRow], bool]]
+FILTERS: list[Filter] = [
     ({}, lambda p: True),
     ({"review": "unreviewed"}, lambda p: p.decision is None),
     ({"review": "decided"}, lambda p: p.decision is not None),
@@ -222,7 +239,8 @@ FILTERS: list[tuple[dict[str, Any], Callable[[PairRow], bool]]] = [
 def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, dataset_id: int) -> None:
     every = all_pairs(module_store, dataset_id)
     orders = ("p_error", "s_0", "position", "uncertainty", "random")
-    for criteria, keeps in FILTERS:
+    long: Filter = ({"ranges": (Range("length", 5.0),)}, lambda p: (p.numbers["length"] or 0) >= 5)
+    for criteria, keeps in (*FILTERS, long):
         expected = [pair.id for pair in every if keeps(pair)]
         for order in orders:
             query = QueueFilter(dataset_id, order=order, **criteria)

@@ -32,8 +32,8 @@ def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> No
         specificity_queries.keep_only(session, dataset, second)
     with store.reading() as session:
         assert specificity_queries.get_retrieval(session, ids[1]) is None
-        assert pairs.get_pair(session, ids[1]).specificity is None
-        assert pairs.get_pair(session, ids[0]).specificity == -2.0
+        assert pairs.get_pair(session, ids[1]).numbers["specificity"] is None
+        assert pairs.get_pair(session, ids[0]).numbers["specificity"] == -2.0
         assert specificity_queries.get_retrieval(session, others[0]) is not None
     with store.writing() as session:
         dataset_queries.delete_dataset(session, other)

@@ -3,13 +3,30 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from backend.jobs.stored_rows import latest_batches
+from backend.engine.detection.features import feature_matrix
+from backend.jobs import retrain, second_opinion
+from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.stored_rows import latest_batches, scored_pairs
 from backend.workspace import Workspace
-from db.queries import claim_queries, detections, pairs, suggestions
+from db.decisions import AT_RANDOM
+from db.queries import (
+    claim_labels,
+    claim_queries,
+    classifier_queries,
+    detections,
+    pairs,
+    runs,
+    signals,
+    suggestions,
+    verdict_queries,
+)
 from db.queries.pairs import PairRow
+from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
 from tests.jobs.opening import OpenWorkspace
@@ -24,7 +41,7 @@ def drawn(tmp_path: Path) -> list[LongCaption]:
     folder = tmp_path / "long"
     (folder / "images").mkdir(parents=True)
     captions = list(
-        paragraphs(COUNT, seed=5, sentences=(2, 3), errors=(0, 1), pronouns=0.0, vague=0.0)
+        paragraphs(COUNT, seed=5, sentences=(2, 3), errors=(0, 1), pronouns=0.5, vague=0.0)
     )
     rows = []
     for number, caption in enumerate(captions):
@@ -98,3 +115,92 @@ def test_another_division_is_scored_anew_and_remembered(
     assert min(numbers(divided)) > 1
     assert all(row.p_error is not None for row in of(divided, dataset))
     assert open_workspace().jobs.score(dataset, suggestions=False).scored == 0
+
+
+def test_a_second_opinion_is_asked_for_each_claim(
+    workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(tmp_path / "long"))
+    workspace.jobs.score(dataset, suggestions=False)
+    texts = {c.text[k.start : k.end]: k.is_wrong for c in drawn for k in c.claims if not k.subject}
+
+    def respond(body: dict[str, Any]) -> tuple[int, Any]:
+        text = str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
+        return 200, {"No": 0.8, "Yes": 0.2} if texts.get(text) else {"Yes": 0.9, "No": 0.1}
+
+    with chat_server(respond) as served:
+        server = second_opinion.open_server(served.url, None)
+        plan = second_opinion.plan(workspace.store, dataset, server, 1.0)
+        report = second_opinion.ask(workspace.store, dataset, server, 1.0)
+        texts_sent = {
+            str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
+            for body in served.requests
+        }
+    wrong = [any(k.is_wrong and not k.subject for k in caption.claims) for caption in drawn]
+    assert (report.agrees, report.doubts) == (wrong.count(False), wrong.count(True))
+    assert set(texts) <= texts_sent
+    assert VAGUE not in texts_sent
+    assert plan.fewest > COUNT
+    rows = of(workspace, dataset)
+    with workspace.store.reading() as session:
+        opinions = signals.latest_opinions(session, [row.id for row in rows])
+    for row, caption, is_wrong in zip(rows, drawn, wrong, strict=True):
+        assert ((row.numbers["second_opinion"] or 0) < 0) == is_wrong
+        places = [(k.start, k.end) for k in caption.claims if k.is_wrong]
+        for start, end, _ in opinions[row.id].deletions:
+            assert any(first <= start and end <= last for first, last in places)
+
+
+def test_verdicts_on_claims_teach_beside_those_on_captions(
+    workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(tmp_path / "long"))
+    workspace.jobs.score(dataset, suggestions=False)
+    rows = of(workspace, dataset)
+    labelled = wrong = 0
+    for number, (row, caption) in enumerate(zip(rows, drawn, strict=True)):
+        if number < 6:
+            decision = "wrong" if any(k.is_wrong for k in caption.claims) else "correct"
+            workspace.review.decide(row.id, 0, decision, sampling=AT_RANDOM)
+            continue
+        with workspace.store.writing() as session:
+            for version, claim in enumerate(caption.claims):
+                verdict_queries.add_claim_label(
+                    session, row.id, version, (claim.start, claim.end), not claim.is_wrong,
+                    author="Ann",
+                )  # fmt: skip
+        labelled += sum(not claim.is_wrong for claim in caption.claims)
+        wrong += any(claim.is_wrong for claim in caption.claims)
+    report = retrain.train_candidate(workspace.store, workspace.engine, dataset)
+    assert report.verdicts == 6 + labelled + wrong
+    assert workspace.jobs.adopt(report.classifier_id) == COUNT
+
+
+def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
+    workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
+) -> None:
+    dataset = workspace.find_or_import(str(tmp_path / "long"))
+    workspace.jobs.score(dataset, suggestions=False)
+    (row, *_) = of(workspace, dataset)
+    run = workspace.store.read(runs.latest_run, dataset, "score")
+    assert run is not None
+    (_, (caption,)) = scored_pairs(workspace.store, run, [row.id])
+    calmest = min((caption.claims[i] for i in caption.deciding), key=lambda c: c.p_error or 0)
+    with workspace.store.writing() as session:
+        place = (calmest.claim.start, calmest.claim.end)
+        verdict_queries.add_claim_label(session, row.id, 0, place, False, author="Ann")
+    classifier = classifier_in_use(workspace.store, dataset)
+    assert classifier is not None
+    active = workspace.store.read(classifier_queries.active, dataset)
+    assert active is not None
+    prior = retrain._Prior(classifier, {}, active, classifier)
+    with workspace.store.reading() as session:
+        claims = claim_labels.claim_labels(session, dataset)
+    ids = [pair.id for pair in of(workspace, dataset)]
+    others = ids[1:6]
+    for other in others:
+        workspace.review.decide(other, 0, "correct")
+    judged, _ = retrain._judged(workspace.store, run, prior, ids, set(ids), claims)
+    wanted = feature_matrix([classifier.read(calmest.trajectory)])
+    assert judged.labels[0] == 1
+    np.testing.assert_allclose(judged.features[0], wanted[0])

@@ -111,6 +111,41 @@ def test_a_server_that_goes_away_loses_nothing(opened: OpenWorkspace) -> None:
         assert correct(later).outcomes["asked before"] == 2
 
 
+def test_one_refused_question_costs_its_pair_and_is_not_sent_again(opened: OpenWorkspace) -> None:
+    refused: list[str] = []
+
+    def picky(body: dict[str, Any]) -> tuple[int, str]:
+        text = str(body["messages"][1]["content"][1]["text"])
+        if len(served.requests) == 2:
+            refused.append(text)
+        return (400, "This picture is too large.") if text in refused else rewriting(body)
+
+    with chat_server(picky) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        report = correct(workspace)
+        sent = len(served.requests)
+        again = correct(workspace)
+    assert report.outcomes["refused by the server"] == 1
+    assert sum(report.outcomes.values()) == PAIRS
+    assert again.outcomes == {"asked before": PAIRS}
+    assert len(served.requests) == sent
+
+
+def test_a_server_that_refuses_everything_ends_the_run(opened: OpenWorkspace) -> None:
+    with chat_server(lambda body: (400, "No.")) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        with pytest.raises(ModelUnavailable, match="No"):
+            correct(workspace)
+
+    def soon(body: dict[str, Any]) -> tuple[int, str]:
+        return (400, "No.") if len(served.requests) > 1 else rewriting(body)
+
+    with chat_server(soon) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        with pytest.raises(ModelUnavailable, match="No"):
+            correct(workspace)
+
+
 def test_ctrl_c_waits_for_no_answer(opened: OpenWorkspace, hanging: Hanging) -> None:
     def silent(body: dict[str, Any]) -> tuple[int, str]:
         hanging()

@@ -76,7 +76,7 @@ def test_later_commands_and_pages_use_the_remembered_models(
     again.jobs.score(dataset, suggestions=False, model="embedded")  # a second scorer
     assert model_of_run(again, dataset) == EMBEDDED_SCORER.name
     assert again.engines.of_dataset(dataset).settings.model == str(EMBEDDED_SCORER)
-    assert first_row(again, dataset).disagreement is not None
+    assert first_row(again, dataset).numbers["disagreement"] is not None
 
 
 def test_datasets_in_one_workspace_have_separate_models(

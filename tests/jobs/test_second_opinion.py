@@ -88,8 +88,8 @@ def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -
         assert old.p_error is not None
         assert new.p_error is not None
         assert (new.p_error > old.p_error) == bool(number % 2)
-        assert new.second_opinion == pytest.approx(-1 if number % 2 else 1, abs=1e-3)
-        assert new.disagreement is not None
+        assert new.numbers["second_opinion"] == pytest.approx(-1 if number % 2 else 1, abs=1e-3)
+        assert new.numbers["disagreement"] is not None
     # One question a pair, three more about each that it doubts: without a suspect word it agrees.
     assert report.requests == len(served.requests) == PAIRS + 3 * 6
     assert served.requests[0]["max_tokens"] == 1
@@ -117,7 +117,7 @@ def test_only_the_most_suspicious_share_is_asked_about_and_nothing_twice(
         numbers = pairs_of(workspace)
         again = ask(workspace, served, share=0.25)
         more = ask(workspace, served, share=0.5)
-    ids = {pair.id for pair in numbers if pair.second_opinion is not None}
+    ids = {pair.id for pair in numbers if pair.numbers["second_opinion"] is not None}
     assert ids == {pair.id for pair in first}
     assert [r.new_answers for r in (report, again, more)] == [3, 0, 3]
     assert again.earlier_answers == 3
@@ -169,7 +169,7 @@ def test_a_server_that_fails_halfway_leaves_every_number_and_is_resumed(
     assert report.earlier_answers > 0
     # Only questions that belong to pairs without a stored answer are sent.
     assert report.requests <= 4 * report.new_answers
-    assert all(pair.second_opinion is not None for pair in pairs_of(workspace))
+    assert all(pair.numbers["second_opinion"] is not None for pair in pairs_of(workspace))
 
 
 def plan(workspace: Workspace, respond: Respond, timeout: float = 5) -> Any:
@@ -184,9 +184,10 @@ def plan(workspace: Workspace, respond: Respond, timeout: float = 5) -> Any:
 def test_the_plan_tells_what_the_rest_takes(workspace: Workspace) -> None:
     planned = plan(workspace, lambda body: (200, YES))
     assert (planned.pairs, planned.total) == (6, PAIRS)
-    assert (planned.most_questions, planned.tokens_each) == (4, 7)
+    assert (planned.fewest, planned.most) == (planned.pairs, 4 * planned.pairs)
+    assert planned.tokens_each == 7
     assert planned.model == "small"
-    assert all(pair.second_opinion is None for pair in pairs_of(workspace))
+    assert all(pair.numbers["second_opinion"] is None for pair in pairs_of(workspace))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_neither_yes_nor_no_is_no_opinion_and_not_asked_again(workspace: Workspa
         again = ask(workspace, served)
     assert (report.unanswered, report.agrees) == (1, PAIRS - 1)
     assert (again.new_answers, again.unanswered) == (0, 1)
-    assert pairs_of(workspace)[0].second_opinion is None
+    assert pairs_of(workspace)[0].numbers["second_opinion"] is None
 
 
 def test_one_refused_question_is_left_out_and_asked_again_next_time(workspace: Workspace) -> None:
@@ -293,7 +294,7 @@ def test_a_spent_budget_ends_the_questions_and_the_answers_count(workspace: Work
         assert "budget" in report.stopped
         assert (report.new_answers, report.requests) == (4, 4)
         assert report.cost == pytest.approx(4 * 10 / 1e6)
-        assert sum(p.second_opinion is not None for p in pairs_of(workspace)) == 4
+        assert sum(p.numbers["second_opinion"] is not None for p in pairs_of(workspace)) == 4
         assert ask(workspace, served).earlier_answers == 4
 
 

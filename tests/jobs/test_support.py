@@ -82,7 +82,8 @@ def workspace(measured: tuple[Workspace, SupportReport]) -> Workspace:
 
 def stored(workspace: Workspace) -> list[tuple[float | None, float | None]]:
     with workspace.store.reading() as session:
-        return [(row.support, row.weakest) for row in pair_queries.iterate_pairs(session, 1)]
+        rows = pair_queries.iterate_pairs(session, 1)
+        return [(row.numbers["support"], row.numbers["weakest"]) for row in rows]
 
 
 def pairs_and_phrases(
@@ -119,12 +120,12 @@ def test_support_is_the_mean_normalised_over_the_pool(
             if score.basis is not None
         ]
         if not tested:
-            assert row.support is None
-            assert row.weakest is None
+            assert row.numbers["support"] is None
+            assert row.numbers["weakest"] is None
             continue
-        assert row.support == pytest.approx(np.mean(tested), abs=1e-4)
-        assert row.weakest == pytest.approx(min(tested), abs=1e-4)
-    untested = [row.caption for row in rows if row.support is None]
+        assert row.numbers["support"] == pytest.approx(np.mean(tested), abs=1e-4)
+        assert row.numbers["weakest"] == pytest.approx(min(tested), abs=1e-4)
+    untested = [row.caption for row in rows if row.numbers["support"] is None]
     assert {"!?", "Simply forever", "犬が走っている"} <= set(untested)
     assert report.untested == len(untested)
 
@@ -293,11 +294,11 @@ def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_pat
     views = {row.caption: bare.review.open_pair(row.pair_id) for row in rows}
     for text in ("Simply forever", "!?"):
         view = views[text]
-        assert (view.support, view.weakest) == (None, None)
+        assert (view.numbers["support"], view.numbers["weakest"]) == (None, None)
         assert not [phrase for phrase in view.phrases or () if phrase.pas is not None]
         assert view.phrases is not None, "the section is there"
     tested = views["A red dog beside a box."]
-    assert tested.support is not None
+    assert tested.numbers["support"] is not None
     assert [phrase.kind for phrase in tested.phrases or ()] == [
         "attribute", "object", "relation", "object",
     ]  # fmt: skip

@@ -4,8 +4,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.errors import SettingsError
+from backend.measures import ABSTRACT_THRESHOLD
 from backend.review.queue_form import START, as_query, cleaned, from_fields, from_text, id_in, typed
 from backend.workspace import Range
 

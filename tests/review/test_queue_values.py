@@ -8,8 +8,9 @@ from backend.review import queue_values
 from backend.review.queue_form import from_fields
 from backend.review.queue_values import QueueValues, histogram, read_values
 from db import Store
+from db.measures import filter_names
 from db.queries import pair_tags
-from db.queries.pair_queue import RANGES, QueueFilter
+from db.queries.pair_queue import QueueFilter
 from db.queries.pairs import iterate_pairs
 from tests.db.building import watching
 from tests.db.test_queue import reviewed_pairs
@@ -44,8 +45,8 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
     assert dict(values.words["tag"])["todo"] == sum(row.id in ids[::3] for row in selection)
     assert dict(values.words["duplicates"]) == {"no": len(selection)}
     assert {name for name, _ in values.words["split"]} == {"train", "test"}
-    for name in RANGES:
-        numbers = [getattr(row, name) for row in selection if getattr(row, name) is not None]
+    for name in filter_names():
+        numbers = [n for row in selection if (n := row.numbers[name]) is not None]
         bars = values.numbers[name]
         assert sum(bar.count for bar in bars) == len(numbers)
         for bar in bars[:-1]:

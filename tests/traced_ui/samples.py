@@ -125,7 +125,8 @@ def pair(text: str, **changed: Any) -> PairView:
     pair_view = PairView(
         pair_id=7, dataset_id=3, external_id=text, caption=text, split=text, image_name=text,
         image_size=(640, 480), version=2, decision="correction", corrected_caption=f"{text} better",
-        s_0=0.3, gain=0.2, p_error=0.8, icc=0.4, looks_abstract=True, truncated=True, words_read=2,
+        numbers={"s_0": 0.3, "gain": 0.2, "p_error": 0.8, "icc": 0.4, "disagreement": 0.5},
+        looks_abstract=True, truncated=True, words_read=2,
         suspects=suspects(text), trajectory=trajectory(text), suggestions=(suggestion(text),),
         basis=text, scored_by=text, limits=text,
         history=(
@@ -133,7 +134,7 @@ def pair(text: str, **changed: Any) -> PairView:
         ),
         note=text, guidelines=text, picture_issues=(text,),
         wrong_words=Caption.parse(text).spans[:1], likeness=Likeness(text, text, 1000, 3),
-        disagreement=0.5, may_ask=text,
+        may_ask=text,
         specificity=SpecificityView(-0.5, 2, 21, (8, 9), True, 10, 20, text),
         enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),
         reasons=reasons(text),
@@ -152,8 +153,7 @@ def row(text: str, number: int, decision: str | None, enriches: bool = False) ->
         corrected_caption=None,
         pair_id=number, external_id=text, caption=text, split=text, p_error=0.7,
         decision=decision, enriches=enriches, verdict_version=1, note=text, image_path=text,
-        s_0=0.5, gain=0.1, icc=None, disagreement=None, support=-0.2, weakest=None,
-        specificity=None,
+        s_0=0.5, numbers={"p_error": 0.7, "s_0": 0.5, "gain": 0.1, "support": -0.2},
     )  # fmt: skip
 
 
@@ -317,7 +317,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "plane/regions.html": regions,
     "map/hint.html": lambda text: render("map/hint.html", pairs=7, dataset_id=3, run_id=1),
     "map/tiles.html": lambda text: render("map/tiles.html", tiles=[(7, 12.5, 40.0)], frame=text),
-    "map/card.html": lambda text: render("map/card.html", pair=pair(text)),
+    "map/card.html": lambda text: render("map/card.html", pair=pair(text), text=text),
     "map/region.html": lambda text: render(
         "map/region.html",
         address=f"?text={text}",

@@ -20,6 +20,8 @@ let isPainted = true;  // the stage has been painted on the screen
 let waiting = [];
 /** @type {any} the verdict that the server asks about */
 let asked = null;
+/** @type {number | null} the pair on whose claims something was said since it is on the screen */
+let judged = null;
 /** @type {((acts: any[]) => void)[]} called with the verdicts that have been saved */
 const whenSaved = [];
 export const onSaved = (tell) => whenSaved.push(tell);
@@ -52,6 +54,8 @@ addEventListener("pagehide", () => {
   fetch("review/acts", { method: "POST", headers: { "Content-Type": "application/json" }, body, keepalive: true }).catch(() => {});
 });
 addEventListener("beforeunload", (event) => { if (outbox.isOffline && outbox.verdicts.length) event.preventDefault(); });
+/** Whether something about the pair on the screen waits to be saved: a drawing of it would be outdated. */
+export const hasUnsent = () => outbox.verdicts.some(({ pair }) => pair === state.pair);
 let fromBefore = outbox.verdicts.length;
 let drawing = 0;  // what was drawn under a lower number may be outdated
 
@@ -79,6 +83,7 @@ function take(answer, request) {
   const saved = [...request.verdicts, act].filter((one) => one && answer.saved.includes(one.pair));
   whenSaved.forEach((tell) => tell(saved));
   if (answer.returned) showReturned(answer.returned);
+  if (answer.returned && judged === state.pair && request.verdicts.some(({ pair }) => pair === judged)) redraw();
   const parts = answer.parts;
   if (state.dataset === null) recall(answer.state);
   const { is_mixed } = state;  // may have been switched meanwhile
@@ -87,6 +92,7 @@ function take(answer, request) {
     state = { ...answer.state, is_mixed, pair: state.pair, visited: state.visited, sampled: state.sampled };
     for (const part of ["stage", "chart", "steps"]) delete parts[part];
   }
+  if (hasUnsent()) for (const part of ["stage", "chart", "steps"]) delete parts[part];
   if (act) { isAdvancing = false; ahead.unlink(); }
   // A choice that is on its way is not undone by an older drawing.
   if (!act && outbox.isBusy) delete parts.queue;
@@ -168,9 +174,12 @@ export function decide(action, text = null) {
   if (outbox.isBusy) { waiting.push({ action, text, pair: state.pair }); return; }
   const s = stage();
   if (s && !isSeen({ isWritten: text !== null })) return;
+  if (s && "drawing" in s.dataset && action.startsWith("suggestion-")) { say("too-soon"); return; }  // those of another claim
   const button = one(`#traced-review :is(#traced-stage, #traced-steps) [data-action="${action}"]`);
   const isKnown = action === "correction" || (button && !button.disabled && isVerdict(action));
-  if (!s || !isKnown || one("#traced-toast [data-question]") || "decided" in s.dataset || (text !== null && !isCorrection(text))) {
+  const isAgain = "decided" in (s?.dataset ?? {}) && judged !== state.pair;
+  const contradicts = action === "correct" && one("#traced-stage .claim[data-label=wrong]");
+  if (!s || !isKnown || one("#traced-toast [data-question]") || isAgain || contradicts || (text !== null && !isCorrection(text))) {
     askFirst(action, text, button);
   } else if (outbox.isOffline) say("offline");
   else if (isAdvancing || !isPainted) { say("too-soon"); }
@@ -184,8 +193,24 @@ export function decide(action, text = null) {
 }
 
 function verdictOf(action, text, button) {
-  return { action, ...seen(), text, suggestion: button?.dataset.suggestion ? Number(button.dataset.suggestion) : null };
+  return { action, ...seen(), text, suggestion: button?.dataset.suggestion ? Number(button.dataset.suggestion) : null, meant: judged === state.pair && action !== "correct" };
 }
+
+/** Say something about a claim of the pair on the screen, which stays there; returns whether it is accepted.
+ * @type {(action: string, claim: number[]) => boolean} */
+export function judgeClaim(action, claim) {
+  if (outbox.isOffline) { say("offline"); return false; }
+  if (!stage() || isAdvancing || !isPainted || outbox.isBusy) { say("too-soon"); return false; }
+  if (!isSeen({ isWritten: true })) return false;
+  outbox.push({ action, ...seen(), claim });
+  judged = state.pair;
+  stage().dataset.version = String(Number(stage().dataset.version) + 1);  // as the server counts
+  outbox.want();
+  return true;
+}
+
+/** Remember which claim of the pair is selected, by where it starts. @type {(start: number) => void} */
+export function selectClaim(start) { state.claim = [state.pair, start]; }
 
 /** The server decides: it asks for confirmation, reports what is wrong, or has the next pair. */
 function askFirst(action, text, button) {
@@ -225,7 +250,8 @@ function show(next) {
   isAdvancing = isPainted = false;
   board().dataset.painted = "false";
   const sampled = next.sampled ? [...state.sampled, next.pair].slice(-200) : state.sampled;
-  state = { ...state, pair: next.pair, visited: [...state.visited, state.pair].slice(-200), sampled };
+  judged = null;
+  state = { ...state, claim: null, pair: next.pair, visited: [...state.visited, state.pair].slice(-200), sampled };
   paint({ stage: next.stage, chart: next.chart, steps: next.steps });
   markCurrent();
   requestAnimationFrame(() => setTimeout(() => { isPainted = true; board().dataset.painted = "true"; }));

@@ -1,5 +1,6 @@
 // Keys and buttons of the page, and own key bindings, which are kept in this browser.
 import { ask, confirm, decide, go, leaveIt, redraw, send } from "./acts.js";
+import { labelClaim, moveClaim, removeClaim, selectAt, selectedSpan } from "./claims.js";
 import { closeNote, edit, isEditing, openBox, save, stopEditing, writeNote } from "./editor.js";
 import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
@@ -9,7 +10,7 @@ import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
 
 const WAYS = { next: 1, previous: -1 };
-const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back"];
+const KEPT = "traced-keys", REPEATED = ["next", "previous", "step-forward", "step-back", "claim-next", "claim-previous"];
 const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
@@ -39,6 +40,11 @@ const LOCAL = {
     all(WORD).reduce((most, word) => (most && suspicion(most) >= suspicion(word) ? most : word), null)?.focus();
   },
   search: () => { const field = one("#traced-queue [data-filter=text]"); field?.focus(); field?.select(); },
+  "claim-next": () => moveClaim(1),
+  "claim-previous": () => moveClaim(-1),
+  "claim-right": () => labelClaim("right"),
+  "claim-wrong": () => labelClaim("wrong"),
+  "claim-remove": removeClaim,
   "step-forward": () => goBy(1),
   "step-back": () => goBy(-1),
 };
@@ -77,7 +83,7 @@ function act(action, more = {}) {
 }
 
 async function askModel(action) {
-  const parts = await ask(action);
+  const parts = await ask(action, { claim: selectedSpan() });
   if (!parts) return;
   paint(parts);
   redraw();
@@ -86,7 +92,8 @@ async function askModel(action) {
 listen("keydown", (event) => {
   const { target, key } = event;
   const isWriting = target.closest?.(FIELD);
-  const withControl = event.ctrlKey || event.metaKey;
+  const isAltGraph = event.getModifierState?.("AltGraph");  // writes [ and ] on many keyboards; Windows calls it Ctrl and Alt
+  const withControl = !isAltGraph && (event.ctrlKey || event.metaKey);
   if (key === "Escape") { wasTyping = false; escape(isWriting); return; }
   if (isWriting) {
     if (key !== "Enter") return;
@@ -100,7 +107,7 @@ listen("keydown", (event) => {
   if (wasTyping && key.length === 1) { if (!withControl) say("was-typing"); return; }
   if (!withControl && !event.altKey && typeAhead(key)) { event.preventDefault(); return; }
   if (withControl && key === "a" && isGrid()) { event.preventDefault(); selectAll(); return; }
-  if (withControl || event.altKey) return;
+  if (withControl || (event.altKey && !isAltGraph)) return;
   if (one(COVERS) && keys[key] !== "help") return;
   const word = target.closest?.(WORD);
   if (word && onWord(word, event)) return;
@@ -165,6 +172,7 @@ listen("click", (event) => {
   const here = target.closest("[data-local]");
   if (here?.matches(".picture") && event.detail) return;  // a mouse: see zoom.js
   if (here) { if (here.matches("a")) event.preventDefault(); act(here.dataset.local); return; }
+  if (selectAt(target)) return;
   const word = target.closest(WORD);
   if (word) { mark(word); return; }
   const tag = target.closest("[data-fill]");

@@ -79,9 +79,10 @@ function subjectIn(html) {
 }
 
 /** Scroll the item into view within its list; the page itself must not jump. */
-export function reveal(item) {
-  const list = item?.closest("ol, ul");
-  if (!list) return;
+export const reveal = (item) => revealIn(item?.closest("ol, ul"), item);
+/** @type {(list: any, item: any) => void} */
+export function revealIn(list, item) {
+  if (!list || !item) return;
   const inner = item.getBoundingClientRect(), outer = list.getBoundingClientRect();
   if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
   else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;

@@ -7,6 +7,8 @@ const CAPTION = "#traced-stage .words .traced-caption", LINE = 28;  // px
 const BY_ACCIDENT = 500;  // ms after the message, a key cannot answer it yet
 const WITHOUT = "traced-without-pictures";  // the dataset that may be judged so, in this session
 let isRead = false, toldAt = 0;
+/** @type {number[]} what of the caption has been shown, from where to where, px */
+let range = [Infinity, 0];
 
 const isBroken = (image) => image.complete && !image.naturalWidth;
 
@@ -14,12 +16,19 @@ function look() {
   const image = one("#traced-stage .picture img"), box = one(CAPTION);
   stage()?.classList.toggle("no-picture", !image || isBroken(image));
   if (!box?.clientHeight) return;  // behind the editor, which shows all of it
-  const isCut = box.scrollHeight - box.scrollTop - box.clientHeight > LINE / 2;
-  isRead ||= !isCut;
+  const end = box.scrollTop + box.clientHeight, isCut = box.scrollHeight - end > LINE / 2;
+  range = [Math.min(range[0], box.scrollTop), Math.max(range[1], end)];
+  isRead ||= range[0] <= LINE / 2 && box.scrollHeight - range[1] <= LINE / 2;
   box.closest(".words").classList.toggle("goes-on", isCut);
+  box.closest(".words").classList.toggle("goes-up", box.scrollTop > LINE / 2);
 }
 
-function readOn() { const box = one(CAPTION); box.scrollTop += box.clientHeight - LINE; }
+/** Scroll on; from the end to what was passed by at the beginning. */
+function readOn() {
+  const box = one(CAPTION), isAtEnd = box.scrollHeight - range[1] <= LINE / 2;
+  box.scrollTop = isAtEnd && !isRead ? Math.max(0, Math.min(range[0], box.scrollTop) - box.clientHeight + LINE) : box.scrollTop + box.clientHeight - LINE;
+}
+function readUp() { const box = one(CAPTION); box.scrollTop -= box.clientHeight - LINE; }
 
 function hasPictures(cards) {
   const isShown = cards ? !cards.some((card) => isBroken(one("img", card))) : !stage()?.classList.contains("no-picture");
@@ -42,12 +51,13 @@ listen("scroll", ({ target }) => { if (target.matches?.(CAPTION)) look(); }, tru
 for (const event of ["load", "error"]) listen(event, ({ target }) => { if (target.matches?.("#traced-stage .picture img")) look(); }, true);
 listen("click", ({ target }) => {
   if (target.closest("[data-read-on]")) readOn();
+  if (target.closest("[data-read-up]")) readUp();
   if (!target.closest("[data-without-picture]")) return;
   sessionStorage.setItem(WITHOUT, queue().dataset.dataset);
   all("#traced-toast .traced-note").forEach((note) => note.remove());
 });
 addEventListener("resize", look);
 onPaint("stage", (isSame) => {
-  if (!isSame) { isRead = false; toldAt = 0; }
+  if (!isSame) { isRead = false; toldAt = 0; range = [Infinity, 0]; }
   look();
 });

@@ -6,6 +6,7 @@ from dataclasses import replace
 from backend.engine.captions import lower_words
 from backend.engine.claims.claim import Claim, whole
 from backend.engine.claims.division import Division
+from backend.engine.claims.pronouns import with_subjects
 from backend.engine.claims.sentences import Fits, sentences_of
 from backend.engine.claims.tags import is_tag_list, tags_of
 
@@ -28,7 +29,7 @@ def find_claims(
     if division == "tags" or (division == "auto" and is_tag_list(caption)):
         claims = list(tags_of(caption))
     else:
-        claims = list(sentences_of(caption, fits))
+        claims = list(with_subjects(sentences_of(caption, fits), caption))
     if not claims or (len(claims) == 1 and _covers(claims[0], caption)):
         return whole(caption)
     return tuple(_with_repetitions(claims, caption))

@@ -3,8 +3,19 @@
 from dataclasses import dataclass
 
 from backend.engine.claims.claim import Claim, whole
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.trajectories.trajectory import Trajectory
+from db.measures import ABSTRACT_THRESHOLD
+
+
+def is_vague(icc: float | None) -> bool:
+    """Whether a claim of this concreteness describes nothing that can be seen."""
+    return icc is not None and icc < ABSTRACT_THRESHOLD
+
+
+def says_something(claim: Claim, icc: float | None) -> bool:
+    """Whether a claim can be wrong: it is not vague, opens no list and repeats nothing. What a
+    model does not match is not an error there."""
+    return not (is_vague(icc) or claim.repeats or claim.kind == "opening")
 
 
 @dataclass(frozen=True)
@@ -20,13 +31,12 @@ class ScoredClaim:
     @property
     def is_vague(self) -> bool:
         """Whether it describes nothing that can be seen."""
-        return self.icc is not None and self.icc < ABSTRACT_THRESHOLD
+        return is_vague(self.icc)
 
     @property
     def says_something(self) -> bool:
-        """Whether it can be wrong: it is not vague, opens no list and repeats nothing. What a
-        model does not match is not an error there."""
-        return not (self.is_vague or self.claim.repeats or self.claim.kind == "opening")
+        """See `says_something`."""
+        return says_something(self.claim, self.icc)
 
 
 @dataclass(frozen=True)

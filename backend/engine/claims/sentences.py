@@ -58,6 +58,16 @@ def sentences_of(text: str, fits: Fits | None = None) -> Iterator[Claim]:
                 yield from _clauses(text, first, last, fits)
 
 
+def mark_of_list(text: str, line: int) -> int | None:
+    """Where the mark of a list ends with which the line that starts here begins; None: with none.
+
+    >>> mark_of_list("- A dog.", 0), mark_of_list("A dog.", 0)
+    (2, None)
+    """
+    mark = _LIST_MARK.match(text, line)
+    return mark.end() if mark else None
+
+
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Ranges of text that belong together: paragraphs, and items of lists, without their marks; in
     a chat the assistant's turns alone."""

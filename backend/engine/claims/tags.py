@@ -57,6 +57,34 @@ def tags_of(text: str) -> Iterator[Claim]:
     >>> [claim.of(text) for claim in tags_of(text)]
     ['long_hair', 'saber \\(fate\\)']
     """
+    for start, end, _ in _pieces(text):
+        yield from _tag(text, start, end)
+
+
+def piece_around(text: str, claim: Claim) -> tuple[int, int, int]:
+    """What goes with a tag that is taken away: from where to where it stands with its own brackets
+    and weight and the white space around them, and where the separator behind it ends.
+
+    >>> text = "smile, (long_hair:1.2), (red, hat:1.1)"
+    >>> [text[slice(*piece_around(text, claim)[:2])] for claim in tags_of(text)]
+    ['smile', ' (long_hair:1.2)', 'red', ' hat']
+    """
+    start, end, following = next(
+        (piece for piece in _pieces(text) if piece[0] <= claim.start and claim.end <= piece[1]),
+        (claim.start, claim.end, claim.end),
+    )
+    opened = [place for place in range(start, claim.start) if text[place] in "([{"]
+    closed = [place for place in range(claim.end, end) if text[place] in ")]}"]
+    if len(opened) > len(closed):  # a bracket around several
+        start = opened[len(opened) - len(closed) - 1] + 1
+    elif len(closed) > len(opened):
+        end = closed[len(opened) - 1] + 1 if opened else claim.end
+        following = end
+    return start, end, following
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int, int]]:
+    """(start, end, where the separator behind it ends) of each piece of a list."""
     instructions = [match.span() for match in _INSTRUCTION.finditer(text)]
     ends = [match.span() for match in _SEPARATOR.finditer(text)]
     outside = [
@@ -66,7 +94,7 @@ def tags_of(text: str) -> Iterator[Claim]:
     start = 0
     for end, following in cuts:
         if start < end:
-            yield from _tag(text, start, end)
+            yield start, end, end if (end, following) in instructions else following
         start = max(start, following)
 
 

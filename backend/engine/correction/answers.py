@@ -6,19 +6,18 @@ ignored: repeating the request would cost a query and change nothing.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.engine.correction.modes import Mode
+from backend.engine.language_models.completion import final_answer
 from backend.errors import Unreadable
 from db.texts import is_blank
 
 #: Maximum length of a correction relative to the caption, plus a constant.
 _LONGER, _SPARE = 3, 200
-_THOUGHTS = re.compile(r"^\s*<think>.*?</think>\s*", re.DOTALL)
 #: Maximum number of positions that are tried as the start of an object.
 _PLACES = 40
 
@@ -45,7 +44,7 @@ class Reasoned(Corrected):
 
 def read(text: str, mode: Mode, caption: str) -> Corrected:
     """Parse the answer to a question about `caption`. Raises Unreadable."""
-    content = _THOUGHTS.sub("", text).strip()
+    content = final_answer(text)
     if not content:
         raise Unreadable("it was empty.")
     value = _object(content)
@@ -61,7 +60,7 @@ def read(text: str, mode: Mode, caption: str) -> Corrected:
 def read_caption(text: str, longest: int) -> str:
     """The caption of an answer with no other key, at most `longest` characters. Raises
     Unreadable."""
-    answer = _THOUGHTS.sub("", text).strip()
+    answer = final_answer(text)
     if not answer:
         raise Unreadable("it was empty.")
     try:
@@ -111,6 +110,8 @@ def _checked(corrected: str, caption: str) -> str:
 def _checked_caption(corrected: str, longest: int) -> str:
     if is_blank(corrected):
         raise Unreadable("the caption was empty.")
+    if "\ufffd" in corrected or any("\ud800" <= character < "\ue000" for character in corrected):
+        raise Unreadable("the caption has characters that are no text.")
     if any(ord(character) < 32 or character == "\x7f" for character in corrected):
         raise Unreadable("the caption has several lines or control characters.")
     if len(corrected) > longest:

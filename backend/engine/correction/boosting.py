@@ -34,7 +34,7 @@ from backend.engine.english.shortening import is_sentence
 from backend.engine.english.word_lists import FUNCTION_WORDS
 from backend.engine.language_models.chat_model import Answer, ChatModel, Question, harmless
 from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
-from backend.errors import Unreadable
+from backend.errors import QuestionRefused, Unreadable
 from db.texts import is_blank
 
 Kind = Literal["blend", "visual", "holistic"]
@@ -224,7 +224,18 @@ def _safe(text: str) -> str:
 
 def _ask(model: ChatModel, question: Question, sources: Sequence[str]) -> tuple[str | None, str]:
     """(caption, ""), or (None, reason); an unreadable answer is retried once with a repair
-    prompt."""
+    prompt. Raises ModelUnavailable as `propose` does."""
+    try:
+        return _answered(model, question, sources)
+    except QuestionRefused as problem:
+        if not model.spending.requests:
+            raise
+        return None, str(problem)
+
+
+def _answered(
+    model: ChatModel, question: Question, sources: Sequence[str]
+) -> tuple[str | None, str]:
     answer = model.ask(question)
     try:
         return _read(answer, question, sources), ""

@@ -14,9 +14,9 @@ from backend.engine.correction.modes import Mode
 from backend.engine.correction.prompting import VERSIONS
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.language_models.chat_model import Answer, ChatModel, harmless
-from backend.errors import Unreadable
+from backend.errors import QuestionRefused, Unreadable
 
-Outcome = Literal["corrected", "unchanged", "refused", "unreadable"]
+Outcome = Literal["corrected", "unchanged", "refused", "refused by the server", "unreadable"]
 #: How refusals begin; they are distinguished from malformed answers only for the report.
 _REFUSALS = ("i can't", "i cannot", "i can’t", "i'm sorry", "i’m sorry", "sorry", "i am unable",
              "i'm unable", "i won't", "as an ai")  # fmt: skip
@@ -48,8 +48,17 @@ class Proposal:
 
 
 def propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
-    """Ask for a correction of one caption. Raises ModelUnavailable if the model cannot be reached,
-    and BudgetSpent."""
+    """Ask for a correction of one caption. Raises ModelUnavailable if the model cannot be reached
+    or has refused the first question, and BudgetSpent."""
+    try:
+        return _propose(context, corrector)
+    except QuestionRefused as problem:
+        if not corrector.model.spending.requests:
+            raise
+        return Proposal("refused by the server", None, str(problem))
+
+
+def _propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
     question = prompting.question(context, corrector.mode)
     answer = corrector.model.ask(question)
     try:

@@ -24,11 +24,12 @@ from backend.engine.detection.opinion_signs import with_opinions
 class JudgedCaptions:
     """`p_error`: of each caption, [captions]; `of_claims`: of each one's claims, before anything
     that is known of the caption alone; `features`: of each one's leading claim, [captions,
-    features]."""
+    features]; `claim_features`: of each one's claims, [claims, features]."""
 
     p_error: Weights
     of_claims: list[Weights]
     features: Matrix
+    claim_features: list[Matrix]
 
 
 def judge_captions(classifier: Classifier, captions: Sequence[ScoredCaption]) -> JudgedCaptions:
@@ -50,6 +51,7 @@ def judge_claims(
     p_claims = classifier.calibration(log_odds) if len(log_odds) else log_odds
     p_error, leading = np.zeros(len(captions)), np.zeros(len(captions), np.int64)
     of_claims: list[Weights] = []
+    claim_features: list[Matrix] = []
     start = 0
     for row, caption in enumerate(captions):
         rows = start + np.array(caption.deciding)
@@ -60,12 +62,13 @@ def judge_claims(
             (p_error[row],) = classifier.chance([log_odds[rows]])
         end = start + len(caption.claims)
         of_claims.append(p_claims[start:end])
+        claim_features.append(features[start:end])
         start = end
     if classifier.update is not None and len(captions):
         p_error = classifier.update(p_error, features[leading])
     signs = np.array([caption.second_opinion for caption in captions])
     p_error = with_opinions(p_error, signs, classifier.opinion_weight)
-    return JudgedCaptions(p_error, of_claims, features[leading])
+    return JudgedCaptions(p_error, of_claims, features[leading], claim_features)
 
 
 def judge_cross_fitted(

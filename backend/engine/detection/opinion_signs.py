@@ -25,6 +25,8 @@ _LARGEST_SIGN, _LARGEST_WEIGHT = 3.0, 3.0
 #: Strength of the belief in the usual weight, as in ridge regression.
 _PRIOR = 10.0
 _EDGE, _TINY = 1e-4, 1e-12
+#: Yes and no together have at least this probability, or they are no answer.
+_LEAST_MASS = 0.1
 
 FloatArray = NDArray[np.float64]
 #: (start, end, value) of characters of a caption.
@@ -32,20 +34,23 @@ Span = tuple[int, int, float]
 
 
 def p_yes(likeliest: Sequence[tuple[str, float]]) -> float | None:
-    """P(yes) / (P(yes) + P(no)) over all spellings; None if neither word is among the likeliest
-    tokens. A word that is not listed is at most as likely as the last that is.
+    """P(yes) / (P(yes) + P(no)) over all spellings; None if the model most probably says something
+    else. A word that is not listed is at most as likely as the last that is, and as all that are
+    not listed together.
 
     >>> p_yes([("Yes", math.log(0.5)), ("no", math.log(0.5))])
     0.5
+    >>> p_yes([("<think>", math.log(0.99)), ("Yes", math.log(0.005)), ("No", math.log(0.005))])
     """
     total = {"yes": 0.0, "no": 0.0}
     for token, log_p in likeliest:
         word = token.strip(" \n▁Ġ\"'*.").casefold()
         if word in total:
             total[word] += math.exp(min(log_p, 0.0))
-    if not any(total.values()):
+    if sum(total.values()) < _LEAST_MASS:
         return None
-    least = math.exp(min(0.0, *(log_p for _, log_p in likeliest)))
+    chances = [math.exp(min(log_p, 0.0)) for _, log_p in likeliest]
+    least = max(_TINY, min(*chances, 1.0, 1.0 - sum(chances)))
     yes, no = (total[word] or least for word in ("yes", "no"))
     return yes / (yes + no)
 

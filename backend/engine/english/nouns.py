@@ -4,7 +4,8 @@ nouns.
 A lemma is the canonical form of a word: its inflections and synonyms share it.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from backend.engine.english.whole_import import import_textblob
@@ -146,13 +147,33 @@ def find_nouns(words: Sequence[str]) -> frozenset[str]:
     >>> sorted(find_nouns("A red harbour with two dogs".split()))
     ['dog', 'harbour']
     """
-    import_textblob()
-    from textblob.en import tag  # takes 2 s to import, and only swaps need it
+    nouns = {word for word, is_noun in _tagged(words) if is_noun}
+    return frozenset(singular_of(word) for word in nouns)
 
-    lower = [word.lower() for word in words]
-    tagged = tag(" ".join(lower), tokenize=False)
-    nouns = {word for word, kind in tagged if kind.startswith("NN") and word.isalpha()}
-    return frozenset(singular_of(word) for word in nouns if word not in CLOSED_CLASS)
+
+def noun_phrases(text: str) -> list[str]:
+    """The last noun of each run of nouns in an English text, as it is written, in lower case.
+
+    >>> noun_phrases("A red fire truck next to two dogs.")
+    ['truck', 'dogs']
+    """
+    heads, inside = list[str](), False
+    for word, is_noun in _tagged(re.findall(r"\w+", text)):
+        is_noun &= form_table().get(word, ("", ""))[1] != "third"  # "a man rides a horse"
+        if is_noun:
+            heads[len(heads) - inside :] = [word]
+        inside = is_noun
+    return heads
+
+
+def _tagged(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Each word in lower case, and whether it is a noun."""
+    import_textblob()
+    from textblob.en import tag  # takes 2 s to import, and few captions need it
+
+    lower = " ".join(word.lower() for word in words)
+    for word, kind in tag(lower, tokenize=False):
+        yield word, kind.startswith("NN") and word.isalpha() and word not in CLOSED_CLASS
 
 
 #: Groups of words treated as synonyms; all other words are treated as different.

@@ -75,7 +75,7 @@ class AnswerCache:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(f".part-{os.getpid()}")
-        beside.write_text(json.dumps(asdict(answer), ensure_ascii=False), "utf-8")
+        beside.write_text(json.dumps(asdict(answer)), "utf-8")
         beside.replace(path)
 
     def _path(self, question: Question) -> Path | None:

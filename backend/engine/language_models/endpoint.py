@@ -6,7 +6,6 @@ requests before generating an answer, so no question is paid for twice.
 """
 
 import base64
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
+from backend.engine.language_models.completion import NoCompletion, read_completion
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, QuestionRefused, SettingsError, missing_extra
 
@@ -67,6 +67,7 @@ class ChatEndpoint(ChatModel):
             http_client=openai.DefaultHttpxClient(follow_redirects=False, timeout=timeout),
         )
         self._form = _Form()
+        self._has_answered = False
 
     def served_models(self) -> list[str]:
         """The names of the models behind the server. Raises ModelUnavailable."""
@@ -74,34 +75,32 @@ class ChatEndpoint(ChatModel):
         return [str(name) for name in names]
 
     def _answer(self, question: Question) -> Answer:
-        answered = self._reported(lambda: self._send(question))
-        choices: Any = getattr(answered, "choices", None)
-        choice: Any = choices[0] if isinstance(choices, list) and choices else None
-        message = getattr(choice, "message", None)
-        if message is None:
-            raise ModelUnavailable(self._not_a_completion(answered))
-        likeliest = _likeliest(choice) if question.alternatives else ()
-        if question.alternatives and not likeliest:
+        body = self._reported(lambda: self._send(question))
+        try:
+            answered = read_completion(body)
+        except NoCompletion as problem:
+            text = self._not_a_completion(str(problem))
+            if self._has_answered:  # one bad answer says nothing about the next question
+                raise QuestionRefused(text) from problem
+            raise ModelUnavailable(text) from problem
+        if question.alternatives and not answered.likeliest:
             raise ModelUnavailable(
                 f"{self._where} answers without log-probabilities, {_WITHOUT_LOGPROBS}"
             )
-        content, usage = message.content, getattr(answered, "usage", None)
+        self._has_answered = True
         return Answer(
-            content if isinstance(content, str) else "",
-            choice.finish_reason != "length",
-            getattr(usage, "prompt_tokens", 0) or 0,
-            getattr(usage, "completion_tokens", 0) or 0,
-            likeliest=likeliest,
-        )
+            answered.text, answered.finished, answered.tokens_in, answered.tokens_out,
+            likeliest=answered.likeliest if question.alternatives else (),
+        )  # fmt: skip
 
-    def _send(self, question: Question) -> Any:
-        """The server's response to the first form of the request that it accepts."""
+    def _send(self, question: Question) -> str:
+        """The body of the server's response to the first form of the request that it accepts."""
         form: _Form | None = self._form
         refused: list[_Form] = []
         first: Exception | None = None
         while form is not None and form not in refused:
             try:
-                answered = self._client.chat.completions.create(
+                answered = self._client.chat.completions.with_raw_response.create(
                     model=self.name,
                     messages=_messages(question),
                     **form.options(question),
@@ -112,7 +111,7 @@ class ChatEndpoint(ChatModel):
                 form = form.without(f"{problem.message} {problem.body}", question, refused)
             else:
                 self._form = form
-                return answered
+                return answered.http_response.text
         assert first is not None
         raise first
 
@@ -120,11 +119,9 @@ class ChatEndpoint(ChatModel):
     def _where(self) -> str:
         return f"'{self.name}' at {self.base_url}" if self.name else f"The server {self.base_url}"
 
-    def _not_a_completion(self, answered: Any) -> str:
+    def _not_a_completion(self, begin: str) -> str:
         """The message for a response with status 200 that is not a chat completion."""
         where = self._where
-        text = answered if isinstance(answered, str) else str(getattr(answered, "error", "") or "")
-        begin = " ".join(text.split())[:120]
         if begin[:1] == "<":
             return (
                 f"{where} answered with a web page ('{begin[:60]}') instead of a chat completion. "
@@ -233,21 +230,6 @@ class _Form:
 def _messages(question: Question) -> list[Any]:
     system = [{"role": "system", "content": question.system}] if question.system else []
     return [*system, {"role": "user", "content": _content(question)}]
-
-
-def _likeliest(choice: Any) -> tuple[tuple[str, float], ...]:
-    """(token, log p) of the likeliest first tokens of an answer; none if the server reports none,
-    or something else in their place."""
-    first = (getattr(getattr(choice, "logprobs", None), "content", None) or [None])[0]
-    pairs = [
-        (getattr(token, "token", None), getattr(token, "logprob", None))
-        for token in getattr(first, "top_logprobs", None) or ()
-    ]
-    return tuple(
-        (token, float(log_p))
-        for token, log_p in pairs
-        if isinstance(token, str) and isinstance(log_p, int | float) and not math.isnan(log_p)
-    )
 
 
 def _content(question: Question) -> Any:

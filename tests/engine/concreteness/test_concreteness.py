@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from backend.engine.concreteness import ABSTRACT_THRESHOLD
 from backend.engine.concreteness.scoring import score_captions
 from backend.errors import ModelMismatch
+from backend.measures import ABSTRACT_THRESHOLD
 
 CONCRETE = [
     "A brown horse jumping over a white fence",

@@ -25,10 +25,16 @@ from backend.engine.detection.types import SuspectWord
         ([("Yes", math.log(0.6)), ("No", math.log(0.2))], 0.75),
         ([("Yes", math.log(0.5)), (" yes", math.log(0.1)), ("ĠNO", math.log(0.3))], 0.6 / 0.9),
         # What is not listed is at most as likely as the last that is.
-        ([("No", math.log(0.8)), ("The", math.log(0.2))], 0.2),
+        ([("No", math.log(0.8)), ("The", math.log(0.1))], 0.1 / 0.9),
         ([("The", math.log(0.8)), ("A", math.log(0.2))], None),
         ([("Yes", -math.inf), ("No", 0.0)], 0.0),
         ([("Yes", 5.0), ("No", 5.0)], 0.5),  # no log-probability, but no crash
+        # … and as all that is not listed together.
+        ([("No", math.log(0.9))], 0.1),
+        ([("Yes", math.log(0.999))], 0.999),
+        # Yes and no are by far not the likeliest answers.
+        ([("<think>", math.log(0.99)), ("Yes", math.log(0.005)), ("No", math.log(0.005))], None),
+        ([("The", math.log(0.9)), ("Yes", math.log(0.05))], None),
         ([("Yes", -9999.0)], None),
         ([], None),
     ],
