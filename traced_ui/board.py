@@ -63,7 +63,9 @@ def preloaded(names: Iterable[str]) -> str:
     kinds = {
         ".js": "modulepreload", ".woff2": 'preload; as=font; type="font/woff2"; crossorigin',
     }  # fmt: skip
-    return ", ".join(f"<board/{VERSION}/{name}>; rel={kinds[Path(name).suffix]}" for name in names)
+    return ", ".join(
+        "<" + f"board/{VERSION}/{name}>; rel={kinds[Path(name).suffix]}" for name in names
+    )
 
 
 class Post(BaseModel):

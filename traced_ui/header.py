@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import fastapi
 import gradio as gr
 from fastapi import Path, Query
+from markupsafe import Markup
 from pydantic import BaseModel
 
 from backend.workspace import Workspace
@@ -33,13 +34,22 @@ class Header(BaseModel):
     pace: float
 
 
-def build(page: rooms.Page) -> None:
-    """Build the bar of this page."""
-    bar = render(
+def bar_html(page: rooms.Page) -> Markup:
+    """The bar of this page."""
+    return render(
         "header.html", page=page, room=rooms.room_of(page), rooms=rooms.ROOMS,
         corner=rooms.DATASET, attempt=rooms.TRY, is_review=page == rooms.REVIEW,
     )  # fmt: skip
-    gr.HTML(bar, js_on_load=board.starting("header.js"), apply_default_css=False, padding=False)
+
+
+def build(page: rooms.Page) -> None:
+    """Build the bar of this page."""
+    gr.HTML(
+        bar_html(page),
+        js_on_load=board.starting("header.js"),
+        apply_default_css=False,
+        padding=False,
+    )
 
 
 def add_routes(app: fastapi.FastAPI, workspace: Workspace, dataset_id: int | None) -> None:
@@ -54,9 +64,9 @@ def add_routes(app: fastapi.FastAPI, workspace: Workspace, dataset_id: int | Non
         jobs, now = visible_workspace.jobs.recent(), datetime.now(UTC)
         datasets = dataset_jobs.choices(visible_workspace)
         ids = [id for _, id in datasets]
-        chosen = next((id for id in (dataset, dataset_id, *ids[:1]) if id in ids), None)
+        current = next((id for id in (dataset, dataset_id, *ids[:1]) if id in ids), None)
         return Header(
-            datasets=datasets, dataset=chosen, who=curator_of(request), news=news_of(jobs, now),
+            datasets=datasets, dataset=current, who=curator_of(request), news=news_of(jobs, now),
             drawer=drawer_html(jobs, now), stages=stages_of(jobs), pace=pace_of(jobs, now),
         )  # fmt: skip
 

@@ -133,11 +133,11 @@ def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft
     """What to tell a curator who wonders whether to go on."""
     by_chance = queries.undecided_by_chance(session, dataset_id)
     expected = sum(errors for _, errors in by_chance)
-    pairs, found = 0, 0.0
+    pairs, likely = 0, 0.0
     for count, errors in by_chance:
-        if found >= MOST_ERRORS * expected:
+        if likely >= MOST_ERRORS * expected:
             break
-        pairs, found = pairs + count, found + errors
+        pairs, likely = pairs + count, likely + errors
     seconds = pairs * seconds_a_pair(queries.latest_verdicts(session, dataset_id, PACE_OF))
     remaining = remaining_in(session, dataset_id, undecided)
     is_enough = remaining is not None and remaining.is_enough

@@ -96,7 +96,8 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     count = tiles.count()
     assert 1 < count <= PAIRS + 4
     page.mouse.move(point["x"], point["y"])
-    page.mouse.wheel(0, -400)
+    for _ in range(12):  # a tenth each
+        page.mouse.wheel(0, -100)
     fewer = "n => document.querySelectorAll('#map-tiles img').length < n"
     page.wait_for_function(fewer, arg=count)
     page.locator('#map-chart [data-title="Reset axes"]').dispatch_event("click")

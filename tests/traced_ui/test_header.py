@@ -58,9 +58,9 @@ def test_the_bar_names_the_datasets_and_chooses_the_one_of_the_address(
     client: TestClient, workspace: Workspace, tmp_path: Path
 ) -> None:
     other = workspace.jobs.import_dataset(malformed(tmp_path / "other")).dataset_id
-    for asked, chosen in (("", 1), (f"?dataset={other}", other), ("?dataset=999", 1)):
-        shown = client.get(f"/header{asked}").json()
-        assert shown["dataset"] == chosen
+    for query, dataset in (("", 1), (f"?dataset={other}", other), ("?dataset=999", 1)):
+        shown = client.get(f"/header{query}").json()
+        assert shown["dataset"] == dataset
         assert [id for _, id in shown["datasets"]] == [1, other]
         assert shown["who"] is None
     workspace.delete_dataset(1)

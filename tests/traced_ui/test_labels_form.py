@@ -33,7 +33,6 @@ def test_pasted_rows_are_previewed_given_and_taken_back(
     assert decisions() == ["wrong", "correct"]
     assert "2 verdicts" in handlers["undone"](imported.dataset_id, request)
     assert decisions() == [None, None]
-    assert handlers["cleared"]() == ""
 
 
 def test_no_pasted_label_replaces_a_verdict_that_is_hidden(
