@@ -2,7 +2,8 @@
 
 listening, server, headers, login, sessions   the web server: access control and page sessions
 api, mcp_server   the same actions for programs and language models
-layout        header, tabs, shared elements, theme (and styles.css)
+rooms, layout  the pages, their addresses, theme (and styles.css)
+header        the bar of every page;  page_dataset: the dataset that it shows
 board/        the scripts of the review page: keys, acts, drafts, the prefetched pairs
 board         … the page itself and the answers to its requests;  page_state: what it shows
 review_actions                                … what each key and click does

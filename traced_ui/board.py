@@ -13,6 +13,7 @@ screen: nobody else gets them.
 import functools
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,16 @@ FILES = {
 VERSION = hashlib.blake2b(b"\0".join(FILES.values()), digest_size=8).hexdigest()
 FONT = f"""@font-face {{ font-family: Inter; font-weight: 100 900; font-display: swap;
   src: url("board/{VERSION}/inter.woff2") format("woff2"); }}"""
-#: A header of the page: the browser loads the files while it starts Gradio.
-PRELOAD = ", ".join(
-    "<" + f"board/{VERSION}/{name}>; rel=" + ("modulepreload" if name.endswith(".js") else
-                                          'preload; as=font; type="font/woff2"; crossorigin')
-    for name in FILES
-)  # fmt: skip
+
+
+def preloaded(names: Iterable[str]) -> str:
+    """The header `Link` of a page: the browser loads these files while it starts Gradio."""
+    kinds = {
+        ".js": "modulepreload", ".woff2": 'preload; as=font; type="font/woff2"; crossorigin',
+    }  # fmt: skip
+    return ", ".join(
+        "<" + f"board/{VERSION}/{name}>; rel={kinds[Path(name).suffix]}" for name in names
+    )
 
 
 class Post(BaseModel):
@@ -177,17 +182,15 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     return {"order": [row.pair_id for row in rows], "drawn": drawn, "more": has_more}
 
 
-#: With the whole address: Chromium resolves an import in cached code at the page that cached it.
-_START = f"""import(new URL("board/{VERSION}/main.js", location.href).href)
-    .then((board) => board.start(element));"""
-#: In the browser: the dataset chosen in the header, told to the page.
-_CHOSEN = """(dataset) => {
-    document.dispatchEvent(new CustomEvent("traced-dataset", { detail: dataset }));
-}"""
+def starting(script: str) -> str:
+    """In the browser: start one of the scripts with its component. With the whole address:
+    Chromium resolves an import in cached code at the page that cached it."""
+    return f"""import(new URL("board/{VERSION}/{script}", document.baseURI).href)
+    .then((script) => script.start(element));"""
 
 
-def build(dataset: gr.Dropdown, dataset_id: int | None) -> None:
-    """Build the page inside its tab. `dataset_id`: the dataset selected initially in `dataset`."""
+def build(dataset_id: int | None) -> None:
+    """Build the page. `dataset_id`: the dataset of an address that names none."""
     board = render(
         "review/board.html",
         keys=json.dumps(key_table()),
@@ -196,5 +199,4 @@ def build(dataset: gr.Dropdown, dataset_id: int | None) -> None:
         toolbar=review_page.toolbar(),
         measures=[MEASURES[name] for name in filter_names()],
     )
-    gr.HTML(board, js_on_load=_START, apply_default_css=False, padding=False)
-    dataset.change(None, [dataset], None, js=_CHOSEN, api_visibility="private")
+    gr.HTML(board, js_on_load=starting("main.js"), apply_default_css=False, padding=False)

@@ -93,14 +93,14 @@ class DatasetJobs:
         place = "report" if job.kind == "import" else "status"
         if not job.has_ended:
             return Update(**{place: job_html(job)})
-        dataset_id, asks, selected = job.dataset_id, job.asks_for_model, {}
+        dataset_id, asks, selected = job.dataset_id, job.asks_for_model, None
         if job.status == "done" and job.kind == "import":
             dataset_id, asks = job.result["dataset_id"], bool(job.result.get("asks_for_model"))
-            selected = {"value": dataset_id}
+            selected = dataset_id
         return Update(
             **{place: ended_html(job)},
             timer=gr.Timer(active=False),
-            dataset=gr.Dropdown(choices=choices(self.workspace), **selected),
+            dataset=selected or gr.skip(),
             model=models_offered(self.workspace, dataset_id, asks, model or "")
             if asks or selected
             else gr.skip(),

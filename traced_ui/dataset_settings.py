@@ -7,27 +7,28 @@ import gradio as gr
 from backend.errors import SettingsError
 from backend.jobs.reports import Deletion
 from backend.workspace import Workspace
-from traced_ui.dataset_jobs import choices
 from traced_ui.jobs import table
 from traced_ui.login import seen_by
 from traced_ui.markdown import from_markdown
 from traced_ui.messages import QUIET, guarded, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
 
-def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
+def build_guidelines(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page with the guidelines for curators."""
     text = gr.Textbox(
         label="Guidelines for curators, in Markdown; beside each pair in Review (key I)",
-        lines=8, max_lines=24, elem_id="guidelines-text",
+        lines=8, max_lines=24, elem_id="guidelines-text", interactive=False,
     )  # fmt: skip
     keep = gr.Button("Save the guidelines", elem_id="guidelines-save", variant="primary")
     message = gr.HTML(elem_id="guidelines-message")
     shown_guidelines = gr.HTML(elem_id="guidelines-shown")
 
-    def opened(dataset_id: int | None) -> tuple[str, str, str]:
+    def opened(dataset_id: int | None) -> tuple[gr.Textbox, str, str]:
         current = "" if dataset_id is None else workspace.guidelines(dataset_id)
-        return current, preview(current), ""
+        # Nothing that is typed before is overwritten.
+        return gr.Textbox(current, interactive=dataset_id is not None), preview(current), ""
 
     @guarded
     def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
@@ -38,13 +39,13 @@ def build_guidelines(workspace: Workspace, dataset: gr.Dropdown) -> None:
     gr.on(None, opened, [dataset], [text, shown_guidelines, message], **QUIET)
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page that lists all datasets, and renames, moves and deletes the chosen one; return
     what draws the list: (function, inputs, outputs)."""
     overview = gr.HTML(elem_id="datasets-overview")
     with gr.Row():
         with gr.Column(min_width=320):
-            name = gr.Textbox(label="New name", elem_id="rename-name")
+            name = gr.Textbox(label="New name", elem_id="rename-name", interactive=False)
             rename = gr.Button("Rename", elem_id="rename-start")
             folder = gr.Textbox(
                 label="Folder that its pictures are in now",
@@ -55,7 +56,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         with gr.Column(min_width=320):
             going = gr.HTML(elem_id="delete-what-goes")
             typed = gr.Textbox(
-                label="To delete it, type its name here", value="", elem_id="delete-name"
+                label="To delete it, type its name here",
+                value="",
+                elem_id="delete-name",
+                interactive=False,
             )
             delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
     message = gr.HTML(elem_id="dataset-settings-message")
@@ -63,19 +67,22 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     def draw_overview(request: gr.Request) -> str:
         return overview_html(seen_by(workspace, request))
 
-    def opened(dataset_id: int | None) -> tuple[str, str, str]:
+    def opened(dataset_id: int | None) -> tuple[gr.Textbox, str, gr.Textbox]:
         if dataset_id is None:
-            return "", "", ""
+            return gr.Textbox("", interactive=False), "", gr.Textbox("", interactive=False)
         what = workspace.deletion_preview(dataset_id)
-        return what.name, deletion_preview_html(what), ""
+        return (
+            gr.Textbox(what.name, interactive=True),
+            deletion_preview_html(what),
+            gr.Textbox("", interactive=True),
+        )
 
     @guarded
-    def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str]:
+    def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[str, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         workspace.rename_dataset(chosen_id, new or "")
         what = workspace.deletion_preview(chosen_id)
         return (
-            gr.Dropdown(choices=choices(workspace)),
             deletion_preview_html(what),
             note(f"The dataset is now called '{what.name}'.", "good"),
         )
@@ -93,7 +100,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return deletion_preview_html(workspace.deletion_preview(chosen_id)), note(text, "good")
 
     @guarded
-    def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[Any, str]:
+    def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[int | None, str]:
         chosen_id = dataset_to_change(workspace, dataset_id, request)
         what = workspace.deletion_preview(chosen_id)
         if (typed or "").strip() != what.name:
@@ -104,9 +111,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         where_kept = (
             f" Its verdicts are in {deletion.verdict_file}." if deletion.verdict_file else ""
         )
-        rest = choices(workspace)
+        rest = workspace.datasets()
         return (
-            gr.Dropdown(choices=rest, value=rest[0][1] if rest else None),
+            rest[0].id if rest else None,
             note(f"'{deletion.name}' is deleted.{where_kept}", "good"),
         )
 
@@ -115,7 +122,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     gr.on(None, opened, [dataset], [name, going, typed], **QUIET)
     drawn = (draw_overview, None, [overview])
     for change in (
-        rename.click(renamed, [dataset, name], [dataset, going, message], **QUIET),
+        rename.click(renamed, [dataset, name], [going, message], **QUIET),
         delete.click(deleted, [dataset, typed], [dataset, message], **QUIET),
     ):
         # In a request of its own, because the page may still be waiting for an earlier list.

@@ -24,6 +24,7 @@ from traced_ui.import_form import (
 )  # fmt: skip
 from traced_ui.jobs import starting
 from traced_ui.messages import QUIET, guarded
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
 PAGE = 50
@@ -41,13 +42,12 @@ watch("value", () => {
   said = now;
 });
 """
-#: In the browser: once the first pairs are ranked, Review opens, unless another page is shown.
+#: In the browser: once the first pairs are ranked, Review opens.
 OPENS_REVIEW = """let opened;
 watch("value", () => {
   const job = element.querySelector("[data-ranked]")?.dataset;
   if (!job || job.job === opened) return;
   opened = job.job;
-  if (!element.checkVisibility()) return;
   const detail = `?dataset=${job.ranked}`;
   document.dispatchEvent(new CustomEvent("traced-visit", { detail }));
 });"""
@@ -97,7 +97,7 @@ class ScoringForm(NamedTuple):
     claims_found: gr.HTML
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what lists the models to score with: (function, inputs, outputs)."""
     jobs = DatasetJobs(workspace)
     with gr.Row(elem_id="add-data"):
@@ -170,7 +170,6 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         button.click(start, [dataset], scoring_job, **QUIET)
     updated = [report, status, timer, dataset, model, importing.unusual]
     timer.tick(guarded(jobs.watch), [job_id, model], updated, **QUIET)
-    dataset.input(jobs.models, [dataset], [model], **QUIET)
     gr.on(None, guarded(divided), [dataset], [scoring.claims_found, scoring.fields[-1]], **QUIET)
     gr.on(None, shown, [dataset, page], [problems, page, scoring.start], **QUIET)
     return jobs.models, [dataset, model], [model]

@@ -12,10 +12,11 @@ from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, Tw
 from backend.operations.export import ExportOptions
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
-from traced_ui.jobs import Started, begin, job_html, table, unfollowed
+from traced_ui.jobs import Started, begin, job_html, table
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, explained, guarded, note
 from traced_ui.option_fields import field
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import render
 
 
@@ -42,7 +43,7 @@ class Fields(NamedTuple):
 
 
 def build(
-    workspace: Workspace, dataset: gr.Dropdown
+    workspace: Workspace, dataset: PageDataset
 ) -> tuple[Callable[..., str], list[Any], list[Any]]:
     """Build the page; return what refreshes its counts: (function, inputs, outputs)."""
     with gr.Row():
@@ -70,12 +71,10 @@ def build(
             timer = gr.Timer(0.7, active=False)
 
     page = ExportPage(workspace)
-    changes = [dataset.change, *(component.change for component in fields)]
+    changes = [component.change for component in fields]
     gr.on(changes, page.counts, [dataset, *fields], [counts], **QUIET)
     gr.on(changes, page.selection, [dataset, *fields], [selection], **QUIET)
-    gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **QUIET)
-    dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **QUIET)
-    dataset.change(lambda: (*unfollowed(), ""), None, [job_id, status, timer, card], **QUIET)
+    fields.view.focus(page.views, [dataset], [fields.view], **QUIET)
     inputs = [dataset, format, out, overwrite, *fields]
     start.click(guarded(page.begin), inputs, [job_id, status, timer], **QUIET)
     timer.tick(guarded(page.watch), [job_id], [status, timer, card], **QUIET)

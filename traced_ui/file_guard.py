@@ -24,11 +24,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.datasets.uploads import Uploads
 from backend.errors import SettingsError
+from traced_ui import rooms
 from traced_ui.login import cookie, cookies_of, curator_of
 
 #: Gradio's routes that pages need; the others are not served: endpoints for programs, developer
 #: tools, streams, proxies, functions of components, and hot reloading, whose stream never ends.
-_PAGES = ("", "config", "favicon.ico", "manifest.json", "robots.txt", "theme.css")
+_PAGES = frozenset(
+    ("config", "favicon.ico", "manifest.json", "robots.txt", "theme.css",
+     *(path.removeprefix("/") for path in rooms.PATHS))
+)  # fmt: skip
 _FOLDERS = ("assets", "pwa_icon", "static", "svelte")
 _CALLS = (
     "app_id", "cancel", "heartbeat", "info", "queue", "reset", "startup-events", "upload",
@@ -122,7 +126,7 @@ class FileGuard:
         if path.startswith(_API):
             return path in _EVENTS or path.removeprefix(_API).split("/")[0] in _CALLS
         first, *rest = path.removeprefix("/").split("/")
-        return first in _FOLDERS or (first in _PAGES and not any(rest))
+        return first in _FOLDERS or (first in _PAGES and not rest)
 
     def _may_use(self, path: object, owner: _Owner) -> bool:
         return isinstance(path, str) and (path in self._published or (owner, path) in self._uploads)

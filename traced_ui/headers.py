@@ -1,6 +1,6 @@
 """Headers of every response: no external content, no embedding in other pages; compression."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from starlette.datastructures import MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
@@ -30,29 +30,36 @@ HEADERS = {
 }
 
 
+#: Scripts, styles and fonts: some fifty a page, and no documents, which alone need a policy.
+_FILES = ("/assets/", "/board/")
 #: What the review page loads. Downloads, which may be resumed, are sent as they are.
 _COMPRESSED = ("/review/", "/board/")
 
 
 class Compressed(GZipMiddleware):
-    """Compresses the page itself and what the review page loads."""
+    """Compresses the pages themselves and what the review page loads."""
+
+    def __init__(self, app: ASGIApp, pages: Collection[str], compresslevel: int) -> None:
+        super().__init__(app, compresslevel=compresslevel)
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        is_compressed = path == "/" or path.startswith(_COMPRESSED)
+        is_compressed = path in self._pages or path.startswith(_COMPRESSED)
         await (super().__call__ if is_compressed else self.app)(scope, receive, send)
 
 
 class SafeHeaders:
     """Adds the headers to every response that does not set them itself. `preload`: the header
-    `Link` of the page itself; `frame`: origins whose pages may show it in a frame."""
+    `Link` of each page, by path; `frame`: origins whose pages may show them in a frame."""
 
-    def __init__(self, app: ASGIApp, preload: str = "", frame: Sequence[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, preload: Mapping[str, str], frame: Sequence[str] = ()) -> None:
         self._app, self._preload = app, preload
         ancestors = " ".join(("'self'", *frame))
-        policy = {"Content-Security-Policy": f"{POLICY}; frame-ancestors {ancestors}"}
         # The older header knows no origins.
-        self._headers = HEADERS | policy | ({} if frame else {"X-Frame-Options": "SAMEORIGIN"})
+        self._policy = {"Content-Security-Policy": f"{POLICY}; frame-ancestors {ancestors}"} | (
+            {} if frame else {"X-Frame-Options": "SAMEORIGIN"}
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,13 +69,13 @@ class SafeHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
+                is_document = not scope["path"].startswith(_FILES)
+                for name, value in (HEADERS | (self._policy if is_document else {})).items():
                     headers.setdefault(name, value)
-                if scope["path"] == "/":
-                    # The page holds names of datasets: no cache between may keep it for others.
+                if (link := self._preload.get(scope["path"])) is not None:
+                    # Pages name their curator: no cache between may keep them for others.
                     headers.setdefault("Cache-Control", "private, no-cache")
-                    if self._preload:
-                        headers.setdefault("Link", self._preload)
+                    headers.setdefault("Link", link)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -10,11 +10,13 @@ set. API clients send neither of these headers and are accepted.
 
 import ipaddress
 from collections.abc import Iterable
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from traced_ui.rooms import EARLIER, PATHS
 
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _READING = ("GET", "HEAD")
@@ -87,6 +89,30 @@ class BelowPath:
         if scope["type"] in ("http", "websocket") and scope["path"].startswith(f"{self._root}/"):
             path = scope["path"].removeprefix(self._root)
             scope = {**scope, "path": path, "raw_path": quote(path).encode()}
+        await self._app(scope, receive, send)
+
+
+class EarlierAddresses:
+    """Sends the addresses of earlier versions (`/?tab=map&…`) and those with a slash at their end
+    (`/map/`) to the page. `root`: the path under which a proxy shows this server."""
+
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self._app, self._root = app, root
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] in _READING:
+            fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            path: str | None = None
+            if scope["path"] == "/":
+                tab = next((value for key, value in fields if key == "tab"), None)
+                path = EARLIER.get(tab, "") if tab is not None else None
+            elif scope["path"].endswith("/") and scope["path"][:-1] in PATHS:
+                path = scope["path"][1:-1]
+            if path is not None:
+                query = urlencode([(key, value) for key, value in fields if key != "tab"])
+                address = f"{self._root}/{path}" + (f"?{query}" if query else "")
+                await RedirectResponse(address, 308)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

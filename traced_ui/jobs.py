@@ -1,20 +1,21 @@
-"""Jobs, shown where they were started and in a drawer on every page."""
+"""Jobs, shown where they were started and in the header's drawer."""
 
 import functools
 from collections.abc import Callable, Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
+from pydantic import BaseModel
 
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
 from backend.progress import duration
 from backend.workspace import Workspace
-from traced_ui.login import seen_by
-from traced_ui.messages import QUIET, event_value, explained, guarded, note
+from traced_ui.messages import QUIET, explained, guarded, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
@@ -22,7 +23,6 @@ from traced_ui.templates import counted, part, render
 POLL, IDLE = 1.5, 12.0
 #: How long the header shows that a job has ended.
 NEWS = timedelta(seconds=30)
-SCRIPT = Path(__file__).with_name("jobs.js")
 _NAMES = {
     "import": "Importing",
     "score": "Scoring",
@@ -144,13 +144,13 @@ def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
         }
         for job in jobs
     ]
-    # Includes ended jobs: a short job may start and end between two polls.
-    stages = " ".join(f"{job.id}:{_stage_of(job)}" for job in jobs)
-    return render("jobs/drawer.html", rows=rows, stages=stages)
+    return render("jobs/drawer.html", rows=rows)
 
 
-def _stage_of(job: JobView) -> str:
-    return job.status if job.has_ended else job.step.stage
+def stages_of(jobs: Sequence[JobView]) -> str:
+    """Changes when a job has ended or reached its next stage. Includes ended jobs: a short one may
+    start and end between two polls."""
+    return " ".join(f"{job.id}:{job.status if job.has_ended else job.step.stage}" for job in jobs)
 
 
 def _since(job: JobView, now: datetime) -> str:
@@ -159,8 +159,16 @@ def _since(job: JobView, now: datetime) -> str:
     return f"for {duration(max((now - job.created_at).total_seconds(), 0))}"
 
 
-def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
-    """The button in the header, with the running job or the one that has just ended."""
+class News(BaseModel):
+    """What the button that opens the drawer says: in words, and in a few characters."""
+
+    summary: str
+    share: str
+    failed: bool
+
+
+def news_of(jobs: Sequence[JobView], now: datetime) -> News:
+    """The running job, or the one that has just ended."""
     running = [job for job in jobs if not job.has_ended]
     ended = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
     failed = next((job for job in ended if job.status == "failed"), None)
@@ -176,7 +184,7 @@ def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
     elif ended:
         is_whole = not unreadable_of(ended[0])
         summary, share = f"{name_of(ended[0])}: {ended[0].status}", "✓" if is_whole else "!"
-    return render("jobs/button.html", summary=summary, share=share, failed=failed is not None)
+    return News(summary=summary, share=share, failed=failed is not None)
 
 
 def pace_of(jobs: Sequence[JobView], now: datetime) -> float:
@@ -184,46 +192,6 @@ def pace_of(jobs: Sequence[JobView], now: datetime) -> float:
     ended."""
     is_news = any(not job.has_ended or now - job.updated_at < NEWS for job in jobs)
     return POLL if is_news else IDLE
-
-
-def build_button() -> gr.HTML:
-    """The button that opens the drawer; called inside the header."""
-    return gr.HTML(button_html((), datetime.now(UTC)), elem_id="traced-jobs-button")
-
-
-def build_drawer(workspace: Workspace, blocks: gr.Blocks, button: gr.HTML) -> None:
-    """The drawer, updated by polling the store. When a job ends or reaches its next stage, its
-    script tells the review page."""
-    drawer = gr.HTML(
-        drawer_html((), datetime.now(UTC)),
-        elem_id="traced-jobs",
-        js_on_load=SCRIPT.read_text(encoding="utf-8"),
-    )
-    pace = gr.State(POLL)
-
-    def look(paced: float, request: gr.Request) -> tuple[Any, Any, float, Any]:
-        jobs, now = seen_by(workspace, request).jobs.recent(), datetime.now(UTC)
-        wanted = pace_of(jobs, now)
-        timer_now = gr.skip() if wanted == paced else gr.Timer(wanted)
-        return drawer_html(jobs, now), button_html(jobs, now), wanted, timer_now
-
-    @guarded
-    def act(event: gr.EventData, request: gr.Request) -> Markup:
-        job_id, action = int(event_value(event, "job", 0)), event_value(event, "action", "")
-        visible_workspace = seen_by(workspace, request)
-        if action == "cancel":
-            visible_workspace.jobs.cancel(job_id)
-        elif action == "retry":
-            visible_workspace.jobs.retry(job_id)
-        return drawer_html(visible_workspace.jobs.recent(), datetime.now(UTC))
-
-    timer = gr.Timer(POLL)
-    outputs = [drawer, button, pace, timer]
-    # "multiple": if Gradio closes its stream just before the answer to a poll, the answer waits
-    # until another event opens a stream. With "once" there would never be another poll.
-    polls = [timer.tick, blocks.load, drawer.input]
-    gr.on(polls, look, [pace], outputs, trigger_mode="multiple", **QUIET)
-    drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **QUIET)
 
 
 def table(
@@ -237,7 +205,7 @@ def start_by(
     button: gr.Button,
     status: gr.HTML,
     workspace: Workspace,
-    dataset: gr.Dropdown,
+    dataset: PageDataset,
     kind: str,
     redraw: tuple[Any, ...],
     **arguments: Any,

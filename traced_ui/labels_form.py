@@ -10,13 +10,14 @@ from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, guarded, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, render
 
 #: The file that the labels seem to come from; it is their author.
 _NAME = "pasted by {}"
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
+def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build this part of the page that trains the detector; called inside it."""
     with gr.Accordion("Labels that were given elsewhere", open=False, elem_id="labels"):
         text = gr.Textbox(
@@ -68,13 +69,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             return note("No pasted label is in effect.")
         return note(f"{counted(act.together, 'verdict')} taken back.", "good")
 
-    def cleared() -> str:
-        return ""
-
     look.click(previewed, [dataset, text, drawn], [message], **QUIET)
     give.click(give_verdicts, [dataset, text, drawn], [message], **QUIET)
     undo.click(undone, [dataset], [message], **QUIET)
-    dataset.change(cleared, None, [message], **QUIET)
 
 
 def ending_of(text: str) -> str:

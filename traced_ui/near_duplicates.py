@@ -18,6 +18,7 @@ from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explained, note
 from traced_ui.option_fields import field
+from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import LISTED
 from traced_ui.templates import counted, part, render
 
@@ -28,7 +29,7 @@ UNDECIDED_GROUPS = "undecided groups"
 SHOWS = {UNDECIDED_GROUPS: True, "all groups": False}
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row(elem_id="duplicates-controls"):
         show = gr.Radio(

@@ -62,6 +62,9 @@
     document.querySelectorAll("#map-chart .js-plotly-plot").forEach((chart) => {
       if (chart.dataset.listens || !chart.on) return;
       chart.dataset.listens = "yes";
+      // The wheel enlarges the map; Gradio draws its charts without that.
+      Plotly.setPlotConfig({ scrollZoom: true });
+      Plotly.react(chart, chart.data, chart.layout, { responsive: true });
       new ResizeObserver(() => look(chart)).observe(chart);
       chart.on("plotly_selected", (event) => {
         const line = lineOf(event);

@@ -24,6 +24,7 @@ from traced_ui.highlighting import excerpt
 from traced_ui.jobs import start_by
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explained, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
@@ -40,7 +41,7 @@ _CALM_TO_LOUD: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S
 _UNKNOWN = "#9aa0a8"
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row(elem_id="map"):
         with gr.Column(scale=3, elem_id="map-left"):

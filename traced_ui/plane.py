@@ -23,6 +23,7 @@ from backend.workspace import MOST_COUNTED, Workspace
 from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, quiet
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, part, percent, render
 
 SCRIPT = Path(__file__).with_name("plane.js")
@@ -32,7 +33,7 @@ _Lines = tuple[list[list[str]], list[tuple[str, str]]]
 _CROWDED = 1500
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     regions = gr.HTML(elem_id="plane-regions")
     with gr.Row(elem_id="plane-axes"):

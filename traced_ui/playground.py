@@ -20,8 +20,9 @@ from traced_ui import models_page
 from traced_ui.differences import parts_that_differ, readable
 from traced_ui.highlighting import explained_abstractness, highlighted_caption
 from traced_ui.jobs import job_html
-from traced_ui.messages import QUIET, event_value, explained, guarded, guarded_steps, note
+from traced_ui.messages import event_value, explained, guarded, guarded_steps, note
 from traced_ui.models_page import about, size
+from traced_ui.page_dataset import PageDataset
 from traced_ui.support import phrase_chips
 from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
@@ -37,29 +38,9 @@ SCRIPT = Path(__file__).with_name("playground.js")
 DATASETS_OWN = ("the dataset's own model", "")
 
 
-def build_panel(workspace: Workspace, dataset: gr.Dropdown, opener: gr.Button) -> None:
-    """Build the panel that lies over the page; its parts are loaded when it is first opened."""
-    with gr.Column(elem_id="traced-try", visible=False) as panel:
-        gr.HTML(render("playground_head.html"))
-        list_models, fields, outputs, example = _build(workspace, dataset)
-
-    def opened(picture: str | None, model_name: str) -> tuple[Any, ...]:
-        """Show the panel; at first with an example and its answer."""
-        first: tuple[Any, ...] = (gr.skip(),) * 6
-        if picture is None and example is not None:
-            first = (example.picture, example.caption, *stored_answer(workspace, example))
-        return gr.Column(visible=True), list_models(model_name), *first
-
-    image, caption, model = fields
-    opener.click(
-        opened, [image, model], [panel, model, image, caption, *outputs],
-        **QUIET,
-    )  # fmt: skip
-
-
-def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The panel's contents; returns what lists the models, the fields for picture, caption and
-    model, the parts of the answer, and the first example if there is one."""
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
+    """Build the page; return what opens it, with an example and its answer: (function, inputs,
+    outputs)."""
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             image = Picture(
@@ -142,7 +123,14 @@ def _build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         still = model_name if (model_name, model_name) in entries else DATASETS_OWN[1]
         return gr.Dropdown(choices=entries, value=still)
 
-    return list_models, (image, caption, model), outputs, examples[0] if examples else None
+    def opened(picture: str | None, model_name: str) -> tuple[Any, ...]:
+        first: tuple[Any, ...] = (gr.skip(),) * 6
+        if picture is None and examples:
+            example = examples[0]
+            first = (example.picture, example.caption, *stored_answer(workspace, example))
+        return list_models(model_name), *first
+
+    return opened, [image, model], [model, image, caption, *outputs]
 
 
 def models_here(workspace: Workspace) -> list[str]:

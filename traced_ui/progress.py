@@ -8,10 +8,12 @@ import plotly.graph_objects as go
 
 from backend.engine.statistics.stopping import ENOUGH
 from backend.review.charts import progress_of
+from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
 from traced_ui.login import seen_by
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import counted, number, part, render
 
 #: Minimum number of days on the axis of the pace chart.
@@ -19,7 +21,7 @@ FEWEST_DAYS = 14
 _CURATORS = (S_COLOUR, C_COLOUR, "#5a9b6b", "#9a6fb0", "#b0893a", MARK)
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     cards = gr.HTML(elem_id="progress-cards")
     with gr.Row():
@@ -56,7 +58,9 @@ def _plot(label: str, name: str) -> gr.Plot:
 def cards_html(view: ProgressView) -> str:
     """The four key figures for deciding whether to continue."""
     share = view.reviewed / view.total if view.total else 0.0
-    return render("progress/cards.html", view=view, share=share, enough=ENOUGH)
+    return render(
+        "progress/cards.html", view=view, share=share, enough=ENOUGH, mixed_every=MIXED_EVERY
+    )
 
 
 def expected_html(view: ProgressView) -> str:

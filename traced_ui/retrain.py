@@ -11,6 +11,7 @@ from backend.workspace import ClassifierRow, Workspace
 from traced_ui import labels_form
 from traced_ui.jobs import Started, begin, followed, job_html, starting, table, unfollowed
 from traced_ui.messages import QUIET, guarded, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.templates import part, render
 
 _FIGURES = {
@@ -50,7 +51,7 @@ def candidate_of(classifiers: list[ClassifierRow]) -> Candidate | None:
     return Candidate(newest.id, sentence, is_better)
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
+def build(workspace: Workspace, dataset: PageDataset) -> None:
     """Build the page."""
     comparison = gr.HTML(elem_id="train-comparison")
     with gr.Row(elem_id="train-decide"):
@@ -157,7 +158,7 @@ def comparison_html(
             "empty",
             "No error finder yet",
             "It is trained when errors are found.",
-            part("page_button", "datasets", "Find errors under Add data"),
+            part("page_link", "datasets", "Find errors under Add data"),
         )
     newest = classifiers[0]
     active = next((c for c in classifiers if c.active), newest)

@@ -68,7 +68,7 @@ MOST_CHARACTERS = 100_000
 #: Pairs that one request goes on or back by.
 MOST_PASSED = 1000
 #: URL parameters of this page other than those of the queue.
-_OTHER_PARAMETERS = ("dataset", "pair", "tab")
+_OTHER_PARAMETERS = ("dataset", "pair")
 #: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
@@ -207,13 +207,14 @@ class OpenPage:
     @on("visit")
     def _visit(self, act: Act) -> None:
         """Open the dataset, the queue and the pair named in an address, or the first pair of the
-        default queue. `act.dataset`: the dataset if the address names none."""
+        default queue. `act.dataset`: the dataset if the address names none; otherwise the first."""
         state, address = self.state, act.address
         state.author = self.author
         self._is_outdated = True
-        known_ids = {summary.id for summary in self.workspace.datasets()}
+        known_ids = [summary.id for summary in self.workspace.datasets()]
         named = id_in(address.get("dataset", ""))
-        wanted = next((id for id in (named, act.dataset, state.dataset) if id in known_ids), None)
+        wishes = (named, act.dataset, state.dataset, *known_ids[:1])
+        wanted = next((id for id in wishes if id in known_ids), None)
         state.dataset, state.grid, state.came_from = wanted, False, None
         self._follow(address)
         pair = id_in(address.get("pair", ""))
@@ -953,7 +954,7 @@ class OpenPage:
             stage = review_page.empty(
                 "No dataset yet",
                 "Everything begins with pictures and captions.",
-                part("page_button", "datasets", "Add data"),
+                part("page_link", "datasets", "Add data"),
             )
             return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
         view = self._opened(state.pair) if state.pair is not None else None
@@ -968,7 +969,7 @@ class OpenPage:
                 stage = review_page.empty(
                     "All reviewed",
                     "Every pair of this dataset has a verdict.",
-                    part("page_button", "export", "Export"),
+                    part("page_link", "export", "Export"),
                 )
             else:
                 clear = part("button", "view", "Clear the filters")

@@ -656,7 +656,7 @@ CLAIM_ACTS = {
 
 def not_scored(job: JobView | None) -> Markup:
     """Why a pair has no scores. `job`: the newest one that scores its dataset."""
-    find = part("page_button", "datasets", "Find errors under Add data")
+    find = part("page_link", "datasets", "Find errors under Add data")
     if job is None:
         return empty("Not scored yet", "Nothing is known about this dataset's pairs.", find)
     if not job.has_ended:

@@ -1,13 +1,22 @@
-"""The rooms of the program and their pages, all reached from the bar at the top."""
+"""The rooms of the program and their pages, each at its own address."""
 
 from typing import NamedTuple
 
 
 class Page(NamedTuple):
-    """`name`: in addresses (`?tab=NAME`), which are kept."""
+    """`name`: in the code, and its address unless it is the first page, which has none."""
 
     name: str
     title: str
+
+    @property
+    def path(self) -> str:
+        """Its address below the program's own; "" for Review.
+
+        >>> REVIEW.path, TRY.path
+        ('', 'try')
+        """
+        return "" if self.name == "review" else self.name
 
 
 class Room(NamedTuple):
@@ -17,8 +26,9 @@ class Room(NamedTuple):
     pages: tuple[Page, ...]
 
 
+REVIEW, TRY = Page("review", "Review"), Page("try", "Try one picture")
 ROOMS = (
-    Room("Review", (Page("review", "Review"),)),
+    Room("Review", (REVIEW,)),
     Room(
         "Explore",
         (Page("map", "Map"), Page("plane", "Wrong or vague?"), Page("duplicates", "Duplicates")),
@@ -34,6 +44,13 @@ DATASET = Room(
         Page("team", "People"), Page("settings", "Settings"),
     ),
 )  # fmt: skip
-PAGES = tuple(page for room in (*ROOMS, DATASET) for page in room.pages)
-#: Those whose pages are listed below the bar, one list at a time.
-WITH_PAGES = tuple(room for room in (*ROOMS, DATASET) if len(room.pages) > 1)
+PAGES = (*(page for room in (*ROOMS, DATASET) for page in room.pages), TRY)
+#: Addresses of pages, as in requests.
+PATHS = frozenset(f"/{page.path}" for page in PAGES)
+#: Names in the addresses of earlier versions (`/?tab=NAME`).
+EARLIER = {page.name: page.path for page in PAGES} | {"playground": TRY.path}
+
+
+def room_of(page: Page) -> Room | None:
+    """The room of the page; None for *Try one picture*."""
+    return next((room for room in (*ROOMS, DATASET) if page in room.pages), None)

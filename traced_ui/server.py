@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import warnings
 from types import FrameType
 
 import fastapi
@@ -18,10 +19,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from backend.bundled import leave_at_once
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import NOBODY, Workspace
-from traced_ui import api, board, layout, transfers
+from traced_ui import api, board, header, layout, rooms, transfers
 from traced_ui.file_guard import FileGuard
 from traced_ui.headers import Compressed, SafeHeaders
-from traced_ui.hosts import BelowPath, HostGuard
+from traced_ui.hosts import BelowPath, EarlierAddresses, HostGuard
 from traced_ui.layout import STYLES, make_theme
 from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.problems import explain_malformed
@@ -84,8 +85,13 @@ def create_app(
     app.add_middleware(
         HostGuard, names=settings.allow_host, bound=settings.host, is_framed=is_framed
     )
-    app.add_middleware(SafeHeaders, preload=board.PRELOAD, frame=settings.frame)
-    app.add_middleware(Compressed, compresslevel=5)
+    app.add_middleware(
+        SafeHeaders,
+        preload={path: _preload(path) for path in rooms.PATHS},
+        frame=settings.frame,
+    )
+    app.add_middleware(Compressed, compresslevel=5, pages=rooms.PATHS)
+    app.add_middleware(EarlierAddresses, root=root)
     app.add_middleware(BelowPath, root=root)
 
     @app.get("/healthy")
@@ -97,6 +103,7 @@ def create_app(
             return JSONResponse({"detail": "The database cannot be reached."}, 503)
 
     board.add_routes(app, visible_workspace)
+    header.add_routes(app, visible_workspace, dataset_id)
     transfers.add_routes(app, visible_workspace)
     app.mount(api.PATH, api.create_api(visible_workspace))
     if mcp:
@@ -106,21 +113,23 @@ def create_app(
         app.router.routes.extend(server.streamable_http_app().routes)
         app.router.lifespan_context = lambda _: server.session_manager.run()
     blocks = layout.build(visible_workspace, dataset_id)
-    gr.mount_gradio_app(
-        app,
-        blocks,
-        "/",
-        auth_dependency=curator_of if login else None,
-        run_history=False,
-        show_error=True,
-        max_file_size="50mb",
-        enable_monitoring=False,
-        footer_links=[],
-        theme=make_theme(),
-        css=board.FONT,
-        css_paths=STYLES,
-        root_path=root or None,
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "SSR mode", UserWarning)  # which is off
+        gr.mount_gradio_app(
+            app,
+            blocks,
+            "/",
+            auth_dependency=curator_of if login else None,
+            run_history=False,
+            show_error=True,
+            max_file_size="50mb",
+            enable_monitoring=False,
+            footer_links=[],
+            theme=make_theme(),
+            css=board.FONT,
+            css_paths=STYLES,
+            root_path=root or None,
+        )
     keep_light(app)
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch
     for mounted in mounted_in(app):
@@ -129,6 +138,11 @@ def create_app(
         )
     explain_malformed(app)
     return app
+
+
+def _preload(path: str) -> str:
+    """The header `Link` of a page: all but Review need the scripts of the bar alone."""
+    return board.preloaded(board.FILES if path == "/" else ("header.js", "inter.woff2"))
 
 
 def serve(

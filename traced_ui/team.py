@@ -10,11 +10,12 @@ from backend.workspace import Workspace
 from traced_ui import accounts_form
 from traced_ui.login import reader_of
 from traced_ui.messages import QUIET, guarded, note
+from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import LISTED
 from traced_ui.templates import number, part, percent, render
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row():
         with gr.Column(scale=1, min_width=320):

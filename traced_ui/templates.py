@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from backend.progress import duration
 from backend.templating import template_environment
 
 FOLDER = Path(__file__).with_name("templates")
@@ -37,6 +38,14 @@ def percent(value: float | None) -> str:
 def many(count: int) -> str:
     """A count for display; counts are capped at 1000."""
     return f"{count:,}+" if count >= 1000 else str(count)
+
+
+def rough(count: int) -> int:
+    """
+    >>> rough(7), rough(74), rough(297), rough(12345)
+    (7, 74, 300, 12000)
+    """
+    return round(count, min(0, 2 - len(str(count))))
 
 
 def counted(count: int, noun: str = "pair") -> str:
@@ -78,7 +87,8 @@ def environment() -> Environment:
     environment_of_pages = template_environment(FOLDER)
     environment_of_pages.filters.update(
         number=number, percent=percent, many=many, counted=counted, picture=picture_source,
-        signed=_signed, width="{:.1%}".format,  # of CSS, unlike `percent`
+        rough=rough, duration=duration, signed=_signed,
+        width="{:.1%}".format,  # of CSS, unlike `percent`
     )  # fmt: skip
     return environment_of_pages
 

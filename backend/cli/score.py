@@ -337,8 +337,8 @@ def progress_(dataset: Dataset, common: Common) -> None:
         summary += "Every pair is decided: 0 errors remain."
     elif view.remaining is None or not view.remaining.is_enough:
         expected = "How many errors remain is unknown"
-        if view.expected_left:
-            about = f"{view.expected_left:.0f}"
+        if view.left is not None and view.left.expected:
+            about = f"{view.left.expected:.0f}"
             expected = f"About {about} errors remain if the chances of error are right"
         summary += (
             f"{expected}: review some pairs in the order 'check a random sample' for an estimate."

@@ -5,6 +5,9 @@ map of pictures, and the state of the review.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -46,6 +49,12 @@ from db.queries import plots as queries
 from db.queries import runs as run_queries
 from db.queries.pair_queue import QueueFilter, Range
 
+#: The share of the errors that are left which a curator is told to look for.
+MOST_ERRORS = 0.9
+#: Verdicts whose pace is measured, and how many pauses between them that takes; a longer pause is a
+#: break, in seconds. Before that a verdict takes so many seconds, and never less than `FASTEST`.
+PACE_OF, FEWEST_PAUSES, BREAK, SECONDS_A_PAIR, FASTEST = 100, 5, 120.0, 4.0, 1.0
+
 
 def progress_of(store: Store, dataset_id: int) -> ProgressView:
     """Statistics of the verdicts so far, about the dataset and the detector."""
@@ -61,7 +70,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         trained = classifier_queries.list_classifiers(session, dataset_id)
         # Verdicts say more than the chances: from then on `remaining` does.
         chances = [] if counts.reviewed else queries.chances(session, dataset_id)
-        expected_left = queries.expected_among_undecided(session, dataset_id)
+        left = errors_left(session, dataset_id, counts.total - counts.reviewed)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(decided)
@@ -88,7 +97,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         ),
         suspects_hit=SuspectsHit(*hit) if hit is not None else None,
         expected=expected_errors(chances),
-        expected_left=expected_left,
+        left=left,
         whole=whole,
     )
 
@@ -122,11 +131,31 @@ def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining
 
 def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft:
     """What to tell a curator who wonders whether to go on."""
-    expected = queries.expected_among_undecided(session, dataset_id)
+    by_chance = queries.undecided_by_chance(session, dataset_id)
+    expected = sum(errors for _, errors in by_chance)
+    pairs, likely = 0, 0.0
+    for count, errors in by_chance:
+        if likely >= MOST_ERRORS * expected:
+            break
+        pairs, likely = pairs + count, likely + errors
+    seconds = pairs * seconds_a_pair(queries.latest_verdicts(session, dataset_id, PACE_OF))
     remaining = remaining_in(session, dataset_id, undecided)
-    if remaining is None:
-        return ErrorsLeft(expected, 0, None)
-    return ErrorsLeft(expected, remaining.sample, remaining if remaining.is_enough else None)
+    is_enough = remaining is not None and remaining.is_enough
+    return ErrorsLeft(
+        expected, 0 if remaining is None else remaining.sample, remaining if is_enough else None,
+        pairs, seconds,
+    )  # fmt: skip
+
+
+def seconds_a_pair(given_at: Sequence[datetime]) -> float:
+    """The median time between verdicts, without breaks. `given_at`: the newest first.
+
+    >>> seconds_a_pair([])
+    4.0
+    """
+    pauses = [(after - before).total_seconds() for after, before in pairwise(given_at)]
+    work = [pause for pause in pauses if pause <= BREAK]
+    return max(median(work), FASTEST) if len(work) >= FEWEST_PAUSES else SECONDS_A_PAIR
 
 
 #: Standard deviations on both sides of a 95 % interval.

@@ -282,8 +282,7 @@ class Retraining:
 class ProgressView:
     """How far a review has come. `pace`: (curator, day, verdicts); `errors_by_decided`: (pairs
     decided, errors among them) along the way; `remaining`: None until pairs have been sampled at
-    random; `expected_left`: errors among the pairs without a verdict, as far as the chances of
-    error are right."""
+    random; `left`: the errors among the pairs without a verdict."""
 
     total: int
     reviewed: int
@@ -298,7 +297,7 @@ class ProgressView:
     retrainings: tuple[Retraining, ...]
     suspects_hit: SuspectsHit | None = None
     expected: tuple["ExpectedErrors", ...] = ()
-    expected_left: float = 0.0
+    left: "ErrorsLeft | None" = None
     whole: "Whole | None" = None
 
 
@@ -315,11 +314,20 @@ class Whole:
 @dataclass(frozen=True)
 class ErrorsLeft:
     """Errors among the pairs without a verdict. `expected`: as far as the chances of error are
-    right; `estimate`: from pairs decided at random, None until there are enough of them."""
+    right; `estimate`: from pairs decided at random, None until there are enough of them. `pairs`:
+    from the head of the queue, among which nine in ten of the errors are expected; `seconds`: the
+    time for them, at the pace of the newest verdicts."""
 
     expected: float
     sample: int
     estimate: Remaining | None
+    pairs: int = 0
+    seconds: float = 0.0
+
+    @property
+    def errors(self) -> float:
+        """The best number there is."""
+        return self.expected if self.estimate is None else self.estimate.errors
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ and the progress of its review: by curator, by day, and along the queue."""
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import (
     ColumnElement,
@@ -211,11 +212,32 @@ def chances(session: Session, dataset_id: int) -> list[Chances]:
     ]
 
 
-def expected_among_undecided(session: Session, dataset_id: int) -> float:
-    """The sum of the chances of error of the pairs without a verdict."""
+def undecided_by_chance(session: Session, dataset_id: int) -> list[tuple[int, float]]:
+    """The scored pairs without a verdict in order of their chance of error, the most likely wrong
+    first, by hundredths of it: (pairs, the sum of their chances)."""
+    p = p_error_of(session, dataset_id)
     is_open = verdict_seen(session, dataset_id).is_undecided
-    total = func.sum(p_error_of(session, dataset_id))
-    return session.scalar(select(total).where(in_dataset(dataset_id), is_open)) or 0.0
+    hundredth = func.floor(p * 100)
+    rows = session.execute(
+        select(func.count(Pair.id), func.sum(p))
+        .where(in_dataset(dataset_id), is_open, p.is_not(None))
+        .group_by(hundredth)
+        .order_by(hundredth.desc())
+    )
+    return [(pairs, errors or 0.0) for pairs, errors in rows]
+
+
+def latest_verdicts(session: Session, dataset_id: int, count: int) -> list[datetime]:
+    """When the newest verdicts were given, the newest first; those given together count once."""
+    rows = session.scalars(
+        select(Verdict.created_at)
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(Pair.dataset_id == dataset_id, Verdict.decision.is_not(None))
+        .group_by(Verdict.created_at)
+        .order_by(Verdict.created_at.desc())
+        .limit(count)
+    )
+    return list(rows)
 
 
 def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:

@@ -1,6 +1,7 @@
 """A real server with a small dataset, and a real Chromium."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from research.scenes import demo
 from tests.fixtures import programs, small_cold_start
 from tests.fixtures.programs import Program
 from tests.fixtures.shared import SharedFolder
+from traced_ui import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = 40
@@ -254,15 +256,21 @@ def load(page: Page, site: Site, query: str = "") -> None:
 
 
 def go_to(page: Page, name: str) -> None:
-    """Open a page by its name in addresses, as people do: its room, then its part of the room."""
-    if name == "playground":
-        page.locator("#traced-try-open").click()
-        return
-    page.locator(f"#traced-header [data-pages~={name}]").click()
-    parts = page.locator(f"#traced-pages [data-page={name}]")
-    if parts.count():
-        parts.click()
-    expect(page.locator(f"[data-tab-id={name}]")).to_have_attribute("aria-selected", "true")
+    """Open a page by its name, as people do: its room, then its part of the room."""
+    wanted = next(page for page in rooms.PAGES if page.name == name)
+    room, link = rooms.room_of(wanted), page.locator(f"a[data-page='{wanted.path}']").first
+    if room is not None and not link.count():
+        part = room.pages[1 if room == rooms.DATASET else 0]
+        page.locator(f"#traced-header a[data-page='{part.path}']").click()
+        page.wait_for_url(at(part))
+    link.click()
+    page.wait_for_url(at(wanted))
+    page.wait_for_selector("#traced-stage [data-pair], #traced-stage .empty, #traced-content")
+
+
+def at(page: rooms.Page) -> re.Pattern[str]:
+    """The address of a page, whatever it shows."""
+    return re.compile(rf"^[^?]*/{page.path}(\?|$)")
 
 
 @contextmanager
@@ -288,7 +296,7 @@ TO_THE_START = """() => {
   document.body.tabIndex = -1;  // Tab begins from here
   document.body.focus();
   document.body.removeAttribute("tabindex");
-  document.querySelectorAll("[role=tabpanel] details[open] > summary")
+  document.querySelectorAll("#traced-review details[open] > summary")
     .forEach((summary) => summary.click());
   document.querySelector("#traced-toast .traced-note")?.remove();
   document.querySelector("#traced-edit").replaceChildren();

@@ -20,7 +20,7 @@ from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, go_to, wait
 from traced_ui import rooms
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
-PAGES = (*(page.name for page in rooms.PAGES), "playground")
+PAGES = tuple(page.name for page in rooms.PAGES)
 #: Verdicts given before the screenshots are taken: at the top of the queue, and at random.
 TOP, DRAWN = 60, 60
 
@@ -28,7 +28,7 @@ TOP, DRAWN = 60, 60
 def take(page: Page, folder: Path, name: str) -> None:
     for title in PAGES:
         go_to(page, title)
-        if title == "playground":
+        if title == "try":
             page.wait_for_selector("#playground-result .word", timeout=60_000)
         time.sleep(1.5)
         page.mouse.move(1, 1)

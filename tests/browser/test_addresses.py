@@ -8,6 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.conftest import Site, go_to, opened_page
 from tests.browser.test_jobs_and_pages import hold_first, release, wait_for
 from tests.browser.test_main_job import pair_of, press
+from tests.browser.test_verdicts import decisions, take_back, wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
 SEARCH = "#traced-queue [data-filter=text]"
@@ -71,44 +72,75 @@ def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
 
 
-def test_pages_are_addresses(page: Page) -> None:
+def test_pages_are_addresses_and_review_opens_where_it_was_left(page: Page) -> None:
+    page.locator(SEARCH).fill("a")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("text=a"))
+    press(page, "j")
+    second = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={second}"))
     go_to(page, "progress")
-    page.wait_for_url(re.compile("tab=progress"))
     page.reload()
-    expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("link", name="Progress")).to_have_attribute("aria-current", "page")
+    expect(page).to_have_title(re.compile("Progress"))
     go_to(page, "map")
-    page.wait_for_url(re.compile("tab=map"))
     page.go_back()
-    expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_url(re.compile(r"/progress\?dataset=1"))
+    go_to(page, "review")
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+    expect(page.locator(SEARCH)).to_have_value("a")
+    press(page, "k")  # and its history goes on
+    first = pair_of(page)
+    assert first != second
+    page.wait_for_url(re.compile(f"pair={first}"))
     page.go_back()
-    expect(page.get_by_role("tab", name="Review")).to_have_attribute("aria-selected", "true")
-    expect(page.locator(STAGE)).to_be_visible()
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+
+
+def test_verdicts_that_are_not_saved_when_review_is_left_are_saved(page: Page, site: Site) -> None:
+    wait_until_ready(page)
+    before, pairs = decisions(site), []
+    page.route("**/review/acts", lambda _: None)  # no answer comes
+    for _ in range(3):
+        pairs.append(pair_of(page))
+        press(page, "u")
+    page.unroute_all(behavior="ignoreErrors")
+    go_to(page, "progress")
+    given = {**before, **dict.fromkeys(pairs, "unsure")}
+    for _ in range(100):
+        if decisions(site) == given:
+            break
+        page.wait_for_timeout(50)
+    assert decisions(site) == given
+    go_to(page, "review")  # where they are sent again, because no answer came
+    wait_until_saved(page)
+    expect(page.locator("#traced-returned .returned")).to_be_hidden()
+    take_back(page, site, before)
 
 
 def test_an_address_of_an_earlier_version_leads_to_the_same_page(
     profile: BrowserContext, site: Site
 ) -> None:
     with opened_page(profile, site) as page:
-        page.goto(f"{site.address}/?tab=retrain")
-        tab = page.locator("[role=tab][data-page=retrain][data-pages=retrain]")
-        expect(tab).to_have_attribute("aria-selected", "true")
-    with opened_page(profile, site, "?tab=playground") as page:
-        heading = page.get_by_role("heading", name="Try one picture")
-        expect(heading).to_be_visible()
-        expect(page.locator(STAGE)).to_be_attached()
-        page.keyboard.press("Escape")
-        expect(heading).to_be_hidden()
+        page.goto(f"{site.address}/?tab=retrain&dataset=1")
+        expect(page).to_have_url(f"{site.address}/retrain?dataset=1")
+        page.goto(f"{site.address}/?tab=playground")
+        expect(page.locator("#playground-run")).to_be_visible()
+        page.goto(f"{site.address}/?tab=review&dataset=1&text=a")
+        page.wait_for_selector(STAGE)
+        expect(page.locator(SEARCH)).to_have_value("a")
 
 
 def test_rooms_are_one_tab_stop_and_arrow_keys_move_along_them(page: Page) -> None:
-    rooms = page.get_by_role("tablist", name="Rooms")
-    assert rooms.locator("[role=tab]:not([tabindex='-1'])").count() == 1
-    rooms.get_by_role("tab", name="Review").focus()
+    names = page.get_by_role("navigation", name="Rooms")
+    assert names.locator("a:not([tabindex='-1'])").count() == 1
+    names.get_by_role("link", name="Review").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
     page.keyboard.press("ArrowRight")
-    expect(rooms.get_by_role("tab", name="Explore")).to_be_focused()
-    expect(page.get_by_role("tab", name="Map")).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator(STAGE)).to_be_visible()
+    expect(names.get_by_role("link", name="Explore")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/map"))
 
 
 def test_redo_moves_on_and_a_second_verdict_needs_confirmation(page: Page) -> None:

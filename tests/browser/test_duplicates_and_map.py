@@ -95,7 +95,9 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     expect(tiles.first).to_have_attribute("src", re.compile(r"pictures/\d+\?size=104"))
     count = tiles.count()
     assert 1 < count <= PAIRS + 4
-    page.locator('#map-chart [data-title="Zoom in"]').dispatch_event("click")
+    page.mouse.move(point["x"], point["y"])
+    for _ in range(12):  # a tenth each
+        page.mouse.wheel(0, -100)
     fewer = "n => document.querySelectorAll('#map-tiles img').length < n"
     page.wait_for_function(fewer, arg=count)
     page.locator('#map-chart [data-title="Reset axes"]').dispatch_event("click")

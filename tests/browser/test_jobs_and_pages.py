@@ -10,7 +10,7 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_own_pictures import pictures
-from tests.browser.test_verdicts import STAGE, wait_until_ready
+from tests.browser.test_verdicts import wait_until_ready
 
 pytestmark = pytest.mark.browser
 
@@ -49,72 +49,54 @@ def wait_for(page: Page, held: Sequence[object]) -> None:
     pytest.fail("Nothing came.")
 
 
-def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page) -> None:
+def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page, site: Site) -> None:
     wait_until_ready(page)
     press(page, "j")
     pair = pair_of(page)
     page.keyboard.press("ArrowRight")
-    page.evaluate("document.querySelector('#traced-queue .bar').dataset.old = '1'")
-    go_to(page, "datasets")
+    with page.context.expect_page() as opened:
+        page.evaluate("window.open('datasets?dataset=1')")
+    other = opened.value
     with page.expect_request(lambda request: '"redraw":true' in (request.post_data or "")):
-        page.locator("#quality-start").click()
-        expect(page.locator("#traced-jobs-button")).to_contain_text(": done")
-    go_to(page, "review")
+        other.locator("#quality-start").click()
+        expect(other.locator("#traced-jobs-button")).to_contain_text(": done")
+    other.close()
     assert pair_of(page) == pair
     expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
 
 
-def test_another_dataset_is_chosen_and_other_pages_keep_what_was_typed(
+def test_a_new_dataset_is_the_one_of_the_page_and_another_is_chosen(
     page: Page, tmp_path: Path
 ) -> None:
     go_to(page, "datasets")
     page.locator("#import-path").locator("input, textarea").fill(str(pictures(tmp_path / "photos")))
     page.locator("#import-start").click()
-    expect(page.locator("#traced-queue [data-dataset='2']")).to_be_attached()
     page.wait_for_url(re.compile("dataset=2"))
-    page.reload()  # the server started without it
     dataset = page.get_by_role("combobox", name="Dataset", exact=True)
-    expect(dataset).to_have_value(re.compile("photos"))
-    page.locator("#import-path").locator("input, textarea").fill("/typed/for/later")
-    dataset.click()
-    page.get_by_role("option", name=re.compile("pairs")).first.click()
-    expect(page.locator("#traced-queue [data-dataset='1']")).to_be_attached()
-    expect(page.locator(".toast-body")).to_have_count(0)
+    expect(dataset.locator("option:checked")).to_contain_text("photos")
+    expect(page.locator("#score-start")).to_contain_text("photos")
+    page.reload()  # the server started without it
+    expect(dataset).to_have_value("2")
+    expect(page.locator("#score-start")).to_contain_text("photos")
     go_to(page, "review")
-    expect(page.locator(STAGE)).to_be_visible()
+    expect(page.locator("#traced-queue [data-dataset='2']")).to_be_attached()
+    dataset.select_option("1")
+    expect(page.locator("#traced-queue [data-dataset='1']")).to_be_attached()
     expect(page).to_have_url(re.compile("dataset=1"))
-    go_to(page, "datasets")
-    expect(page.locator("#import-path").locator("input, textarea")).to_have_value(
-        "/typed/for/later"
-    )
-
-
-def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> None:
-    """Gradio closes its stream when nothing is pending on the server. An event that was sent before
-    the page learns of it waits for a stream that only another event opens."""
-    go_to(page, "datasets")
-    page.wait_for_timeout(500)  # for a poll that has begun
-    streams = hold_first(page, "**/gradio_api/queue/data*")
-    with page.expect_response("**/gradio_api/queue/join*"):
-        page.locator("#specificity-start").click()
-    wait_for(page, streams)
-    with page.expect_response("**/gradio_api/queue/join*"):  # the poll after a click on a button
-        pass
-    page.wait_for_timeout(200)
-    release(streams)
-    expect(page.locator("#traced-jobs-button")).to_contain_text(": done")
+    go_to(page, "progress")
+    dataset.select_option("2")
+    expect(page).to_have_url(re.compile(r"/progress\?dataset=2"))
+    expect(page.locator("#progress-cards")).to_contain_text("Not scored yet")
+    expect(page.locator(".toast-body")).to_have_count(0)
 
 
 def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page) -> None:
     wait_until_ready(page)
-    late = hold_first(page, "**/review/acts")
     go_to(page, "guidelines")
-    wait_for(page, late)
     page.locator("#guidelines-text textarea").fill("Name all colours.")
     page.locator("#guidelines-save").click()
     expect(page.locator("#guidelines-shown")).to_contain_text("Name all colours.")
-    go_to(page, "review")
-    release(late)
+    page.go_back()
     wait_until_ready(page)
     press(page, "j")
     expect(page.locator("#traced-steps [data-guidelines]")).to_have_count(1)

@@ -16,7 +16,7 @@ def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Pag
     with page.expect_download() as download:
         page.locator("#problems").get_by_role("link", name="Download as CSV").click()
     assert "2.png" in download.value.path().read_text(encoding="utf-8")
-    page.locator("#traced-jobs-button button").click()
+    page.locator("#traced-jobs-button").click()
     drawer = page.locator("#traced-jobs")
     expect(drawer.locator("li", has_text="from-a-browser").first).to_contain_text("Done")
     page.keyboard.press("Escape")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
-    go_to(page, "playground")
+    go_to(page, "try")
     page.locator("tbody tr:visible, .gallery-item:visible").first.click()
     caption = page.locator("#playground-caption textarea")
     expect(caption).not_to_have_value("")
@@ -34,13 +34,13 @@ def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
 
 def test_an_example_shows_chance_warning_and_words(page: Page) -> None:
     """The first example is already answered; the others answer by a click."""
-    go_to(page, "playground")
+    go_to(page, "try")
     result, field = page.locator("#playground-result"), page.locator("#playground-caption textarea")
     expect(result.locator(".for")).to_be_visible()
     expect(result.locator(".chance")).to_contain_text("likely wrong")
     expect(result).to_contain_text("only knows drawn scenes")
     expect(result).not_to_contain_text("--model")
-    for example in page.locator("#traced-try tbody tr:visible").all():
+    for example in page.locator("#traced-content tbody tr:visible").all()[1:]:
         shown = example.locator("td").last.inner_text().strip().removesuffix("...")
         example.click()
         expect(field).to_have_value(re.compile(re.escape(shown)))

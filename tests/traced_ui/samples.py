@@ -54,6 +54,7 @@ from db.queries.pairs import CaptionRow
 from db.queries.pictures import MemberRow
 from traced_ui import (
     dataset_settings,
+    header,
     jobs,
     keyboard,
     login,
@@ -261,7 +262,6 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/toolbar.html": lambda text: review_page.toolbar(),
     "icons.html": lambda text: review_page.toolbar(),
     "jobs/job.html": lambda text: jobs.job_html(job(text)),
-    "jobs/button.html": lambda text: jobs.button_html([job(text)], NOW),
     "jobs/drawer.html": lambda text: jobs.drawer_html([job(text)], NOW),
     "caption.html": lambda text: (
         highlighted_caption(text, suspects(text), 2, (), {0: 1}, ())
@@ -272,13 +272,8 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "steps.html": lambda text: steps_list(trajectory(text)),
     "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
     "help.html": lambda text: render("help.html", keys=keyboard.KEYS),
-    "header/rooms.html": lambda text: render("header/rooms.html", rooms=rooms.ROOMS),
-    "header/corner.html": lambda text: render("header/corner.html", room=rooms.DATASET),
-    "header/pages.html": lambda text: render("header/pages.html", rooms=rooms.WITH_PAGES),
-    "header/tools.html": lambda text: render("header/tools.html"),
-    "playground_head.html": lambda text: render("playground_head.html"),
+    "header.html": lambda text: header.bar_html(rooms.PAGES[1]),
     "models_busy.html": lambda text: render("models_busy.html"),
-    "logged_in.html": lambda text: render("logged_in.html", name=text),
     "api.html": lambda text: render_page("api.html", api=described(text)),
     "team/keys.html": lambda text: render("team/keys.html", rows=[[text] * 4], is_login=True),
     "login.html": lambda text: login.login_page(f"/{text}", text),

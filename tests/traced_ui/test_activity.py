@@ -20,4 +20,4 @@ def test_scoring_that_could_not_read_its_pictures_is_no_success() -> None:
     assert "warning" in html
     assert "good" not in html
     assert "data-ranked" not in html, "Review has nothing to show"
-    assert "✓" not in jobs.button_html([job], NOW)
+    assert jobs.news_of([job], NOW).share == "!"

@@ -38,9 +38,9 @@ FILTERS = (
     "captioned=no",
 )  # fmt: skip
 #: The events that show pages, by the names of their functions.
-DRAWN = ("draw", "counts", "selection", "shown", "look", "region", "opened", "choose", "on_load")
+DRAWN = ("draw", "counts", "selection", "shown", "region", "opened", "choose", "on_load")
 #: Fields whose default would not show verdicts.
-ENTERED = {"traced-dataset": 1, "map-colour": "verdict", "duplicates-show": "all groups"}
+ENTERED = {"page-dataset": "1", "map-colour": "verdict", "duplicates-show": "all groups"}
 #: What the review page does.
 ACTS: list[dict[str, Any]] = [
     {"action": "visit", "dataset": 1},
@@ -159,15 +159,14 @@ def asked_by(asker: Asker, events: Sequence[str] = DRAWN) -> dict[str, str]:
     answers["datasets"] = asker.get("api/v1/datasets")
     answers["jobs"] = asker.get("api/v1/jobs")
     answers["export"] = asker.get("exports/1.zip")
+    # The bar tells for 30 seconds that a job has ended, and asks often meanwhile.
+    header = asker.http.get("header", params={"dataset": 1}).json()
+    answers["header"] = plain(json.dumps({**header, "news": None, "pace": None}))
     for number, event in enumerate(asker.config["dependencies"]):
         function = re.sub(r"_\d+$", "", event["api_name"] or "")
         trigger = asker.names.get(event["targets"][0][0]) if event["targets"] else None
         if function in events:
-            output = asker.fire(number)
-            # The button beside the drawer tells for 30 seconds that a job has ended.
-            answers[f"event {number} {function}"] = (
-                output.partition("</section>")[0] if function == "look" else output
-            )
+            answers[f"event {number} {function}"] = asker.fire(number)
         elif trigger in SENT and not event["queue"]:
             for place, sent in enumerate(SENT[trigger]):
                 answers[f"event {number} {function} {place}"] = asker.fire(number, sent)

@@ -16,6 +16,7 @@ from db.queries.rankings import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION
+from traced_ui.page_state import PageState
 from traced_ui.review_page import LISTED, stage
 from traced_ui.server import create_app
 from traced_ui.templates import percent
@@ -115,7 +116,8 @@ def test_verdicts_are_saved_before_the_page_has_a_state(workspace: Workspace) ->
     """After a reload the browser first sends what was not confirmed."""
     page = Page(workspace)
     act = page.verdict(page.pair, "drop")
-    reloaded = Page(workspace, None)
+    reloaded = Page(workspace)
+    reloaded.state = PageState()
     done = reloaded.post(act)
     assert (done["saved"], done["ahead"]) == ([act["pair"]], None)
     assert page.view(act["pair"]).decision == "drop"
@@ -231,6 +233,9 @@ def test_scripts_have_addresses_that_change_with_them(workspace: Workspace) -> N
     page = client.get("/", headers={"Accept-Encoding": "gzip"})
     assert page.headers["content-encoding"] == "gzip"
     assert page.headers["link"].count("modulepreload") == len(FILES) - 1  # and the font
+    other = client.get("/map", headers={"Accept-Encoding": "gzip"})
+    assert other.headers["content-encoding"] == "gzip"
+    assert other.headers["link"].count("modulepreload") == 1  # the bar
     assert client.get(f"/board/{VERSION}/..%2fserver.py").status_code == 404
 
 

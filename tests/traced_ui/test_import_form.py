@@ -17,6 +17,7 @@ from traced_ui import dataset_settings, datasets, transfers
 from traced_ui.dataset_jobs import DatasetJobs, imported_note
 from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, UNCAPTIONED, element, import_options
 from traced_ui.jobs import job_html
+from traced_ui.page_dataset import PageDataset
 
 #: A table from Windows that could be in any of several encodings.
 TABLE = 'image,caption\na.png,"A café by the sea"\n'.encode("latin-1")
@@ -89,7 +90,7 @@ def test_fields_become_options(given: dict[str, Any], expected: dict[str, Any]) 
 
 def page_of(workspace: Workspace) -> gr.Blocks:
     with gr.Blocks() as blocks:
-        dataset = gr.Dropdown([("pairs", 1)], value=1)
+        dataset = PageDataset("1")
         datasets.build(workspace, dataset)
         dataset_settings.build(workspace, dataset)
     return blocks

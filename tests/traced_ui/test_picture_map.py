@@ -16,6 +16,7 @@ from db.queries import plots as picture_map_queries
 from db.queries.detections import DetectionRow
 from traced_ui import picture_map
 from traced_ui.figures import C_COLOUR, S_COLOUR
+from traced_ui.page_dataset import PageDataset
 from traced_ui.picture_map import COLOURS, map_figure
 
 NAN = float("nan")
@@ -118,7 +119,7 @@ def drawn_by(page: gr.Blocks, colour: str) -> tuple[Any, Any]:
 @pytest.fixture
 def page(workspace: Workspace) -> gr.Blocks:
     with gr.Blocks() as blocks:
-        picture_map.build(workspace, gr.Dropdown([("pairs", 1)], value=1))
+        picture_map.build(workspace, PageDataset("1"))
     return blocks
 
 

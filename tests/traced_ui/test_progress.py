@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import remaining_errors
 from backend.review.charts import expected_errors
-from backend.review.views import ProgressView, Retraining
+from backend.review.views import ErrorsLeft, ProgressView, Retraining
 from db.queries.plots import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
@@ -42,8 +42,13 @@ def test_a_small_sample_gives_no_estimate() -> None:
     shown = cards_html(VIEW)
     assert "errors that remain, about" in shown
     assert "from 60 pairs sampled at random" in shown
-    small = replace(VIEW, remaining=remaining_errors(0.4, 900, 1, 0, 4), expected_left=206.0)
+    small = replace(
+        VIEW,
+        remaining=remaining_errors(0.4, 900, 1, 0, 4),
+        left=ErrorsLeft(206.0, 1, None, 300, 1200.0),
+    )
     assert "206" in cards_html(small)
+    assert "300 pairs, 20 min" in cards_html(small)
     assert "errors that remain" not in cards_html(small)
     assert "unknown" in cards_html(replace(VIEW, remaining=None))
 

@@ -137,7 +137,7 @@ def test_the_bar_says_what_is_expected_and_then_what_is_estimated(workspace: Wor
     page = Page(workspace)
     filter = QueueFilter(1, "unreviewed")
     chances = [row.p_error or 0 for row in workspace.review.queue_page(filter, limit=PAIRS).rows]
-    assert f"about {sum(chances):.0f} errors expected" in page.shown["queue"]
+    assert f"about {sum(chances):.0f} errors left, in roughly" in page.shown["queue"]
     sample = [(pair, 0) for pair in order_of(workspace, "random")[: 2 * ENOUGH]]
     workspace.review.decide_many(sample[::4], "drop")
     workspace.review.decide_many(sorted({*sample} - {*sample[::4]}), "correct")
@@ -146,7 +146,7 @@ def test_the_bar_says_what_is_expected_and_then_what_is_estimated(workspace: Wor
     assert remaining is not None
     # A quarter of the sample is wrong, as of the others.
     assert 0.5 < remaining.errors / (PAIRS / 4) < 1.2
-    assert f"about {remaining.errors:.0f} errors remain" in page.shown["queue"]
+    assert f"about {remaining.errors:.0f} errors left" in page.shown["queue"]
     # The last ones are decided: nothing is left to estimate.
     workspace.review.decide_many([(pair, 0) for pair in order_of(workspace, "random")], "correct")
     page.request(redraw=True)

@@ -181,6 +181,7 @@ def test_a_link_opens_its_pair_and_a_broken_link_the_queue(workspace: Workspace)
 
 
 def test_without_a_dataset_the_page_says_what_to_do(workspace: Workspace) -> None:
+    workspace.delete_dataset(1)
     assert "No dataset yet" in Page(workspace, None).shown["stage"]
 
 

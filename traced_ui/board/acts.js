@@ -1,7 +1,7 @@
 // What the page does: verdicts are painted at once and saved in the background; other acts are
 // answered by the server with new parts and a new state (see page_state.py).
 import { Ahead } from "./ahead.js";
-import { Outbox } from "./outbox.js";
+import { AT_ONCE, Outbox } from "./outbox.js";
 import { all, board, isVerdict, one, onPaint, paint, reveal, stage } from "./page.js";
 import { say, showReturned, tellUnsent } from "./messages.js";
 import { isSeen } from "./seen.js";
@@ -46,6 +46,12 @@ const outbox = new Outbox({
   lose: () => say(outbox.isRefused ? "refused" : "offline"),
   tell: () => tellUnsent(outbox),
   wait: (milliseconds) => new Promise((done) => setTimeout(done, milliseconds)),
+});
+// What is not confirmed when the page is left is sent once more; it is kept until then.
+addEventListener("pagehide", () => {
+  if (!outbox.verdicts.length) return;
+  const body = JSON.stringify({ verdicts: outbox.verdicts.slice(0, AT_ONCE), act: null, redraw: false, have: {}, state: asShown() });
+  fetch("review/acts", { method: "POST", headers: { "Content-Type": "application/json" }, body, keepalive: true }).catch(() => {});
 });
 addEventListener("beforeunload", (event) => { if (outbox.isOffline && outbox.verdicts.length) event.preventDefault(); });
 /** Whether something about the pair on the screen waits to be saved: a drawing of it would be outdated. */
@@ -100,14 +106,14 @@ function take(answer, request) {
   advance();
 }
 
-/** Go on with the history that this tab had before a reload. */
+/** Go on with the history that this tab had before a reload or another page. */
 function recall(next) {
-  const { author, dataset, done, undone } = JSON.parse(sessionStorage.getItem(HISTORY) ?? "{}");
-  if (author === next.author && dataset === next.dataset) Object.assign(next, { done, undone });
+  const { author, dataset, ...history } = JSON.parse(sessionStorage.getItem(HISTORY) ?? "{}");
+  if (author === next.author && dataset === next.dataset) Object.assign(next, history);
 }
 addEventListener("pagehide", () => {
-  const { author, dataset, done, undone } = state;
-  if (dataset !== null) sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done, undone }));
+  const { author, dataset, done, undone, visited, sampled } = state;
+  if (dataset !== null) sessionStorage.setItem(HISTORY, JSON.stringify({ author, dataset, done, undone, visited, sampled }));
 });
 
 /** The pair on the screen, as an act names it. */

@@ -5,7 +5,7 @@ import { closeNote, edit, isEditing, openBox, save, stopEditing, writeNote } fro
 import { isOpen, showQueue } from "./filters.js";
 import { bulk, decideMany, editRow, fill, isGrid, pairs, selectAll, typeAhead } from "./grid.js";
 import { say } from "./messages.js";
-import { all, isShown, isVerdict, listen, one, onPaint, paint } from "./page.js";
+import { all, isVerdict, listen, one, onPaint, paint } from "./page.js";
 import { goBy } from "./steps.js";
 import { toggleZoom } from "./zoom.js";
 
@@ -15,7 +15,7 @@ const ASKING = ["suggest", "richer"];  // a model works on them for a while
 const WORD = "#traced-stage .words .word[role=button]", HELP = "#traced-help";
 const OPEN = "#traced-queue .more[open], #traced-stage :is(.weak, .columns, li > details)[open]";  // over the pair
 const FIELD = "input:not([type=checkbox]), textarea, select, [contenteditable=true]";
-const COVERS = `:modal, #traced-numbers:popover-open, ${HELP}:not([hidden]), #traced-try-open[aria-expanded=true]`;  // lie over the page
+const COVERS = `:modal, #traced-numbers:popover-open, ${HELP}:not([hidden])`;  // lie over the page
 const GUIDELINES = "#traced-steps [data-guidelines]", PHRASES = "#traced-steps [data-phrases]";
 /** @type {Record<string, string>} action by key */
 let keys = {}, standard = {};
@@ -29,7 +29,6 @@ export function start(table) { standard = table; use(); }
 
 const LOCAL = {
   queue: () => showQueue(!isOpen()),
-  theme: () => { localStorage.setItem("traced-theme", document.body.classList.toggle("dark") ? "dark" : "light"); },
   help: () => { const help = one(HELP); help.hidden = !help.hidden; if (!help.hidden) one("[data-local=help]", help).focus({ preventScroll: true }); },
   zoom: () => toggleZoom(),
   edit: () => (isGrid() ? editRow() : edit()),
@@ -39,10 +38,6 @@ const LOCAL = {
   words: () => {
     const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
     all(WORD).reduce((most, word) => (most && suspicion(most) >= suspicion(word) ? most : word), null)?.focus();
-  },
-  skip: () => {  // skip header and filters
-    const page = all("[role=tabpanel]").find((panel) => panel.checkVisibility());
-    (one("#traced-stage .verdicts button", page) ?? one("input, textarea, button, select, a[href]", page))?.focus();
   },
   search: () => { const field = one("#traced-queue [data-filter=text]"); field?.focus(); field?.select(); },
   "claim-next": () => moveClaim(1),
@@ -110,7 +105,6 @@ listen("keydown", (event) => {
     return;
   }
   if (wasTyping && key.length === 1) { if (!withControl) say("was-typing"); return; }
-  if (!isShown()) return;
   if (!withControl && !event.altKey && typeAhead(key)) { event.preventDefault(); return; }
   if (withControl && key === "a" && isGrid()) { event.preventDefault(); selectAll(); return; }
   if (withControl || (event.altKey && !isAltGraph)) return;

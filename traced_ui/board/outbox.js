@@ -5,7 +5,8 @@
 /** @typedef {{action: string, pair?: number | null, [more: string]: any}} Act */
 /** @typedef {{verdicts: Act[], act: Act | null, redraw: boolean}} Request */
 
-const KEPT = "traced-unsent", AT_ONCE = 50, AGAIN = 2000;
+export const AT_ONCE = 50;
+const KEPT = "traced-unsent", AGAIN = 2000;
 /** Acts whose repetition would do something else. */
 const ONCE = ["undo", "redo", "mark-word"];
 

@@ -15,7 +15,6 @@ export const stage = () => one("#traced-stage [data-pair]");
 export const queue = () => one("#traced-queue [data-link]");
 /** Whether the action gives a verdict. The server names them. */
 export const isVerdict = (action) => /^(suggestion|enrich)-\d+$/.test(action) || board().dataset.decisions.split(" ").includes(action);
-export const isShown = () => Boolean(board()?.checkVisibility());
 
 const PLACES = {
   queue: "#traced-queue", stage: "#traced-stage", chart: "#traced-chart", steps: "#traced-steps",

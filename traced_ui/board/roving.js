@@ -3,7 +3,7 @@
 import { all, listen, onPaint } from "./page.js";
 
 const GROUPS = [
-  "#traced-header button:not([role=tab])", "#traced-toolbar button", "#traced-queue .pairs button", "#traced-queue .chips.views button",
+  "#traced-header .rooms a", "#traced-header :is(#traced-corner a, #traced-tools button)", "#traced-toolbar button", "#traced-queue .pairs button", "#traced-queue .chips.views button",
   "#traced-stage .decide .suggestions > li > button", "#traced-stage .verdicts button", "#traced-stage .picks input",
 ];
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };

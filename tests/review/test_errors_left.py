@@ -1,0 +1,62 @@
+"""What is left to do: errors, the pairs to look through for them, and the time that it takes."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backend.review.charts import (
+    BREAK,
+    FASTEST,
+    FEWEST_PAUSES,
+    MOST_ERRORS,
+    SECONDS_A_PAIR,
+    errors_left,
+    seconds_a_pair,
+)
+from backend.workspace import QueueFilter
+from research.bench.generated_store import generate
+from tests.traced_ui.conftest import workspace_in
+
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
+
+
+def at(*pauses: float) -> list[datetime]:
+    """Times with these pauses between them, the newest first."""
+    times = [NOW]
+    for pause in pauses:
+        times.append(times[-1] - timedelta(seconds=pause))
+    return times
+
+
+@pytest.mark.parametrize(
+    ("pauses", "seconds"),
+    [
+        ((7.0,) * FEWEST_PAUSES, 7.0),
+        ((3.0, 5.0, 9.0, 5.0, 5.0, 2 * BREAK), 5.0),
+        ((7.0,) * (FEWEST_PAUSES - 1), SECONDS_A_PAIR),
+        ((7.0,) * (FEWEST_PAUSES - 1) + (2 * BREAK,), SECONDS_A_PAIR),
+        ((0.01,) * FEWEST_PAUSES, FASTEST),
+    ],
+)
+def test_the_pace_is_that_of_the_newest_verdicts_without_breaks(
+    pauses: tuple[float, ...], seconds: float
+) -> None:
+    assert seconds_a_pair(at(*pauses)) == seconds
+
+
+def test_the_pairs_are_the_fewest_from_the_head_of_the_queue(tmp_path: Path) -> None:
+    workspace = workspace_in(tmp_path)
+    generate(workspace.store, 300)
+    rows = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=300).rows
+    chances = [row.p_error or 0.0 for row in rows]
+    with workspace.store.reading() as session:
+        left = errors_left(session, 1, len(rows))
+    assert left.errors == left.expected == pytest.approx(sum(chances))
+    wanted = MOST_ERRORS * sum(chances)
+    assert sum(chances[: left.pairs]) >= wanted - 1e-6
+    # The queue is added up by hundredths of the chance.
+    last = int(chances[left.pairs - 1] * 100)
+    assert sum(p for p in chances[: left.pairs] if int(p * 100) > last) < wanted
+    assert left.seconds == left.pairs * SECONDS_A_PAIR
+    workspace.store.close()

@@ -1,0 +1,97 @@
+// The bar at the top of every page: its links keep the dataset, Activity shows what runs. It asks the
+// server for both, and tells the page what has changed.
+
+const BACK = "traced-review", THEME = "traced-theme", AGAIN = 12;  // s, if the server does not answer
+const CONTENT = "#traced-stage .verdicts button, #traced-content :is(input, textarea, button, select, a[href])";
+const one = (selector) => document.querySelector(selector);
+const inAddress = () => new URL(location.href).searchParams.get("dataset") ?? "";
+const select = () => one("#traced-dataset"), drawer = () => one("#traced-jobs");
+
+/** The address of a page for the dataset; Review opens where it was left. */
+export function addressOf(path, dataset = select()?.value || inAddress()) {
+  const back = path ? null : sessionStorage.getItem(BACK);
+  if (back && new URLSearchParams(back).get("dataset") === dataset) return `./${back}`;
+  return `./${path}${dataset ? `?dataset=${dataset}` : ""}`;
+}
+/** Keep the address of Review, to come back to. */
+export function keepReview(search) { sessionStorage.setItem(BACK, search); follow(); }
+
+function follow() { document.querySelectorAll("#traced-header a[data-page], #traced-pages a").forEach((link) => { link.href = addressOf(link.dataset.page); }); }
+
+let asking = 0, stages = null;  // until the first answer
+async function look() {
+  clearTimeout(asking);
+  let pace = AGAIN;
+  try {
+    const response = await fetch(`header?${new URLSearchParams(inAddress() ? { dataset: inAddress() } : {})}`, { headers: { Accept: "application/json" } });
+    if (response.ok) pace = show(await response.json());
+  } catch { /* asked again later */ }
+  clearTimeout(asking);
+  asking = setTimeout(look, 1000 * pace);
+}
+
+function show({ datasets, dataset, who, news, drawer: html, stages: now, pace }) {
+  const options = datasets.map(([name, id]) => new Option(name, id, false, id === dataset));
+  select().replaceChildren(...options);
+  select().hidden = !options.length;
+  one("#traced-who").hidden = !who;
+  one("#traced-who span").textContent = who ?? "";
+  const button = one("#traced-jobs-button"), share = one("#traced-jobs-button .share"), status = one("#traced-jobs-button .unseen");
+  button.title = news.summary;
+  share.textContent = news.share;
+  share.classList.toggle("bad", news.failed);
+  if (status.textContent !== news.summary) status.textContent = news.summary;
+  const job = document.activeElement?.dataset.job;  // redrawing takes the focus from its button
+  drawer().innerHTML = html;
+  if (job) drawer().querySelector(`[data-job="${job}"]`)?.focus();
+  follow();
+  // When a job has ended or reached its next stage, pairs look different.
+  if (stages !== null && stages !== now) document.dispatchEvent(new Event("traced-refresh"));
+  stages = now;
+  return pace;
+}
+
+/** Open another dataset: the page may do that itself, otherwise its address is opened. */
+function choose(dataset) {
+  const isTaken = !document.dispatchEvent(new CustomEvent("traced-dataset", { detail: Number(dataset), cancelable: true }));
+  if (!isTaken) location.assign(`${location.pathname}?dataset=${dataset}`);
+}
+
+export function start() {
+  document.title = `${one("#traced-header").dataset.title} · TRACED Curator`;
+  // The theme chosen with the button overrides the system's.
+  const theme = localStorage.getItem(THEME);
+  if (theme && !new URL(location.href).searchParams.has("__theme")) document.body.classList.toggle("dark", theme === "dark");
+  select().addEventListener("change", () => choose(select().value));
+  drawer().addEventListener("toggle", look);
+  document.addEventListener("click", click);
+  // The dataset of this page has changed: a new one was added, or the last one deleted.
+  document.addEventListener("traced-became", ({ detail }) => {
+    if (String(detail ?? "") === inAddress()) return;
+    const address = new URL(location.href);
+    if (detail) address.searchParams.set("dataset", detail); else address.searchParams.delete("dataset");
+    history.replaceState(history.state, "", address);
+    look();
+  });
+  // A queue or a pair is opened in Review.
+  document.addEventListener("traced-visit", (event) => { if (!event.defaultPrevented) location.assign(`./${event.detail}`); });
+  // Back may bring a page as it was: its streams are closed, and what it shows may have changed.
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });
+  follow();
+  look();
+}
+
+async function click(event) {
+  const { target } = event, link = target.closest("a[data-page]"), act = target.closest("#traced-jobs [data-job-action]");
+  if (link) link.href = addressOf(link.dataset.page);
+  else if (target.closest("[data-theme]")) localStorage.setItem(THEME, document.body.classList.toggle("dark") ? "dark" : "light");
+  else if (target.closest("[data-skip]")) {
+    event.preventDefault();
+    [...document.querySelectorAll(CONTENT)].find((field) => field.checkVisibility())?.focus();
+  } else if (act) {
+    act.disabled = true;
+    const response = await fetch(`jobs/${act.dataset.job}/${act.dataset.jobAction}`, { method: "POST" });
+    const { problem } = response.ok ? await response.json() : {};
+    if (problem) drawer().insertAdjacentHTML("afterbegin", problem); else look();
+  } else if (target.closest("button[id]:not(#traced-jobs-button)")) setTimeout(look, 700);  // it may start a job
+}
