@@ -37,7 +37,14 @@ from backend.cli import (
     tag,
 )
 from backend.cli.commands import as_command, command_of
-from backend.cli.output import console, open_workspace, reported, results, shown_database
+from backend.cli.output import (
+    console,
+    open_workspace,
+    reported,
+    results,
+    show_any_text,
+    shown_database,
+)
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
 from backend.operations.bags import BAGS
 from backend.operations.boost import BOOST
@@ -265,6 +272,7 @@ for commands in plugins.load("commands", Mapping):
 def run() -> None:
     """The program: a command in a process of its own."""
     keep_private()
+    show_any_text()
     try:
         app()
     finally:

@@ -7,8 +7,10 @@ sequences that operate a terminal (move its cursor, rename its window, answer fo
 
 import contextlib
 import dataclasses
+import io
 import json
 import re
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -129,6 +131,14 @@ results = Terminal(soft_wrap=True)
 LINE_EVERY = 30.0
 
 
+def show_any_text() -> None:
+    """Let outputs escape the characters that they cannot show, such as a file on Windows, instead
+    of failing once the work is done."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def open_workspace(settings: Settings) -> "Workspace":
     # Imported late, so that `--help` does not load torch.
     from backend.workspace import Workspace
@@ -160,7 +170,8 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
 def print_json(value: Any) -> None:
     """One line of JSON for programs. Control characters beyond ASCII, which JSON allows, are
     escaped as the others."""
-    line = json.dumps(value, default=_plain, ensure_ascii=False)
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    line = json.dumps(value, default=_plain, ensure_ascii=not is_unicode)
     print(line.translate({code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}))
 
 

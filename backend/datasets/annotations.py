@@ -9,6 +9,7 @@
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -294,7 +295,7 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
                 # Our own exports add the pair's id and its other columns to COCO's fields.
                 caption = annotation["caption"]
                 identity = annotation.get("pair_id", annotation.get("id"))
-                name = names[annotation["image_id"]]
+                name = _name_of(names, annotation["image_id"])
                 others = {k: v for k, v in annotation.items() if k not in ("image_id", "pair_id")}
             except AmbiguousName as problem:
                 message = (
@@ -318,6 +319,23 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
             own_id = {} if identity is None else {"id": str(identity)}
             columns = {"file_name": name, "caption": caption} | own_id
             yield TableRow(number, {**others, **columns})
+
+
+def _name_of(names: Names, identity: Any) -> Any:
+    """The name of an image; if no image has just this id, of the one whose id is the same number as
+    text, or the same text as a number. Raises KeyError, AmbiguousName."""
+    try:
+        return names[identity]
+    except KeyError:
+        other: Any = str(identity)
+        if isinstance(identity, str):
+            other = int(identity) if re.fullmatch(r"0|-?[1-9]\d{0,17}", identity) else identity
+        if isinstance(identity, bool) or other == identity:
+            raise
+    try:
+        return names[other]
+    except KeyError:
+        raise KeyError(identity) from None
 
 
 def is_mm_imdb(folder: Path) -> bool:

@@ -4,6 +4,8 @@ import ast
 import json
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +131,25 @@ def test_all_output_goes_through_the_one_module() -> None:
                               "sys.stdout.write", "sys.stderr.write"):  # fmt: skip
                     past.append(f"{path.name}:{node.lineno} {called}")
     assert past == []
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_an_output_that_cannot_show_a_character_escapes_it(tmp_path: Path, encoding: str) -> None:
+    name = "壁 👍"
+    image_folder(tmp_path / "p", [{"id": "1", "file_name": "a.png", "caption": "a"}], ("a.png",))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+
+    def program_run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "app.py", *arguments], cwd=ROOT, env=environment, capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode(encoding)
+
+    program_run("import", str(tmp_path / "p"), "--name", name)
+    assert (name if encoding == "utf-8" else r"\u58c1 \U0001f44d") in program_run(
+        "datasets", "list"
+    )
+    assert name in [
+        row["name"] for row in json.loads(program_run("datasets", "list", "--json"))["datasets"]
+    ]

@@ -80,6 +80,18 @@ def test_captions_of_an_image_id_that_occurs_twice_are_left_out(tmp_path: Path) 
     assert [p.row for p in reader.problems] == [1, 2, 5]
 
 
+def test_ids_as_text_are_those_as_numbers_unless_both_occur(tmp_path: Path) -> None:
+    for name in ("red", "blue", "green"):
+        picture(tmp_path / f"{name}.jpg")
+    images = [(0, "red"), ("1", "blue"), (2, "red"), ("2", "green"), (True, "red")]
+    captions = [("0", "red"), (1, "blue"), (2, "red"), ("2", "green"), ("00", "no such image")]
+    pairs, reader = read(coco(tmp_path / "captions.json", images, captions))
+    assert [(Path(p.image_path.name).stem, p.caption) for p in pairs] == [
+        ("red", "red"), ("blue", "blue"), ("red", "red"), ("green", "green"),
+    ]  # fmt: skip
+    assert [p.row for p in reader.problems] == [5, 6]
+
+
 def test_mm_imdb_takes_the_plot_outline_and_splits_by_id(tmp_path: Path) -> None:
     films = tmp_path / "mmimdb" / "dataset"
     for number in range(1, 4):
