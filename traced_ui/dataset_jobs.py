@@ -143,7 +143,9 @@ def ended_html(job: JobView) -> Markup:
     if not words:
         return job_html(job)
     notes = [f"Note: {line}." for line in job.result.get("notes", ())]
-    return note(" ".join(filter(None, (words, _ADVICE[job.kind], *notes))), "good")
+    is_clean = job.kind == "quality" and not any(job.result["issues"].values())
+    advice = "" if is_clean else _ADVICE[job.kind]
+    return note(" ".join(filter(None, (words, advice, *notes))), "good")
 
 
 def depth_message(result: dict[str, Any]) -> str:

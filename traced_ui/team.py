@@ -23,7 +23,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             share = gr.Slider(
                 0, 100, step=1, label="Share of the pairs that several people judge, %",
                 info="Each of them gets these pairs without seeing the others' verdicts.",
-                elem_id="team-share",
+                elem_id="team-share", interactive=False,
             )  # fmt: skip
             people = gr.Number(
                 2,
@@ -31,6 +31,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 minimum=2,
                 maximum=20,
                 precision=0,
+                interactive=False,
                 elem_id="team-people",
             )
             save = gr.Button("Save", elem_id="team-save")
@@ -47,11 +48,12 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             return who, part("empty", "No dataset yet")
         return who, page_html(workspace.accounts.of_dataset(dataset_id, reader_of(request)))
 
-    def overlap(dataset_id: int | None) -> tuple[float, int]:
+    def overlap(dataset_id: int | None) -> tuple[Any, Any]:
+        """What is set, to be changed: before it is known, input would be overwritten by it."""
         if dataset_id is None:
-            return 0, 2
+            return gr.skip(), gr.skip()
         share, people = workspace.accounts.overlap(dataset_id)
-        return 100 * share, people
+        return gr.Slider(100 * share, interactive=True), gr.Number(people, interactive=True)
 
     @guarded
     def keep(
@@ -70,9 +72,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
 
     save.click(keep, [dataset, share, people], [message], api_visibility="private")
     # Not redrawn each time the page is opened, so that unsaved input is kept.
-    gr.on(
-        None, overlap, [dataset], [share, people], **QUIET
-    )  # fmt: skip
+    gr.on(None, overlap, [dataset], [share, people], **QUIET)
     return draw, [dataset], [accounts, page]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Page, Route, expect
+from playwright.sync_api import APIResponse, Dialog, Page, Route, expect
 
 from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
@@ -100,3 +100,23 @@ def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page
     wait_until_ready(page)
     press(page, "j")
     expect(page.locator("#traced-steps [data-guidelines]")).to_have_count(1)
+
+
+def test_guidelines_that_are_not_saved_are_not_left_by_accident(page: Page) -> None:
+    questions: list[str] = []
+
+    def leave(question: Dialog) -> None:
+        questions.append(question.type)
+        question.accept()
+
+    page.on("dialog", leave)
+    go_to(page, "guidelines")
+    text = page.locator("#guidelines-text textarea")
+    expect(text).to_be_editable()
+    text.click()
+    page.keyboard.type("Dogs are dogs.")
+    go_to(page, "review")
+    assert questions == ["beforeunload"]
+    go_to(page, "guidelines")
+    go_to(page, "review")
+    assert questions == ["beforeunload"]

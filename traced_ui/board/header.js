@@ -18,6 +18,11 @@ export function keepReview(search) { sessionStorage.setItem(BACK, search); follo
 
 function follow() { document.querySelectorAll("#traced-header a[data-page], #traced-pages a").forEach((link) => { link.href = addressOf(link.dataset.page); }); }
 
+let isUnsaved = false;  // what somebody has written into the guidelines
+addEventListener("input", ({ target }) => { isUnsaved ||= Boolean(target.closest("#guidelines-text")); });
+addEventListener("click", ({ target }) => { isUnsaved &&= !target.closest("#guidelines-save"); });
+addEventListener("beforeunload", (event) => { if (isUnsaved) event.preventDefault(); });
+
 let asking = 0, stages = null;  // until the first answer
 async function look() {
   clearTimeout(asking);
