@@ -100,7 +100,8 @@ class Copies(Stage):
         self.report: dict[str, object] = {}
 
     def remaining(self) -> int:
-        return 0 if self._has_detector() else copies_of(self.scoring.total)
+        claims = round(self.scoring.total * self.scoring.claims_each)
+        return 0 if self._has_detector() else copies_of(claims)
 
     def _has_detector(self) -> bool:
         active = self.scoring.store.read(classifier_queries.active, self.scoring.dataset_id)
@@ -110,7 +111,8 @@ class Copies(Stage):
         whole = self.scoring.depth.is_whole
         detector = detector_for(self.scoring.engine.settings.detector, whole)
         reads_whole = whole and reads_later_steps(detector)
-        return sample.trajectories(reads_whole).seconds + sample.captioner_seconds
+        seconds = sample.trajectories(reads_whole).seconds + sample.captioner_seconds
+        return seconds / sample.claims_each  # a copy is of one claim
 
     def undivided_seconds(self) -> float:
         """The training, which asks for the copies."""

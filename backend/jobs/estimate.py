@@ -113,14 +113,16 @@ def estimate(
     )  # fmt: skip
     if not anyway:
         check_pictures(store, engine, dataset_id, scoring.run_id)
+    unscored, pairs = pairs_to_measure(scoring, anyway)
+    prepare_scorer(store, engine, dataset_id, progress)
+    # Warm-up is not counted.
+    Sample(engine, root, pairs[:1], scoring.division).trajectories(depth.is_whole)
+    progress(len(pairs), PAIRS, "Measuring pairs")
+    sample = Sample(engine, root, pairs, scoring.division)
+    scoring.claims_each = sample.claims_each
     stages = stages_of(scoring)
     units = {type(stage): stage.remaining() for stage in stages}
-    unscored, pairs = pairs_to_measure(scoring, anyway)
     units[Trajectories] = unscored  # without pictures that the model does not know
-    prepare_scorer(store, engine, dataset_id, progress)
-    Sample(engine, root, pairs[:1]).trajectories(depth.is_whole)  # warm-up is not counted
-    progress(len(pairs), PAIRS, "Measuring pairs")
-    sample = Sample(engine, root, pairs)
     devices_used = decided(devices, engine, unscored + units[Copies])
     processes = len(devices_used.names) if devices_used is not None else 1
     parts = dict.fromkeys((stage.part for stage in stages), 0.0)

@@ -229,9 +229,10 @@ def _expected(scoring: Scoring, stages: Sequence[Stage], processes: int) -> dict
     """The seconds of each stage, by name; {} if no sampled picture can be read."""
     _, pairs = pairs_to_measure(scoring, anyway=scoring.familiarity is None)
     try:
-        sample = Sample(scoring.engine, scoring.root, pairs)
+        sample = Sample(scoring.engine, scoring.root, pairs, scoring.division)
     except ImageError:
         return {}
+    scoring.claims_each = sample.claims_each
     return {
         stage.name: seconds_of(stage, stage.remaining(), sample, processes)
         + stage.undivided_seconds()

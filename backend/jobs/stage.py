@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
+from backend.engine.claims.claim import without_repetitions
 from backend.engine.claims.division import Division
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
@@ -53,9 +54,12 @@ class Measured:
 
 
 class Sample:
-    """Pairs whose pictures can be read; each measurement is made once, and gives seconds a pair."""
+    """Pairs whose pictures can be read, with their claims; each measurement is made once, and gives
+    seconds a pair. `claims`: (index of the pair, text that the models are asked about)."""
 
-    def __init__(self, engine: Engine, root: Path, pairs: Sequence[PairRow]) -> None:
+    def __init__(
+        self, engine: Engine, root: Path, pairs: Sequence[PairRow], division: Division
+    ) -> None:
         """Raises ImageError if no picture is readable."""
         self._engine = engine
         began = time.monotonic()
@@ -69,6 +73,11 @@ class Sample:
         self.images = [images[pair.image_path] for pair in self.pairs]
         self.states = [states[pair.image_path] for pair in self.pairs]
         self.captions = [pair.caption for pair in self.pairs]
+        self.claims = [
+            (index, claim.question(caption))
+            for index, caption in enumerate(self.captions)
+            for claim in without_repetitions(engine.claims(caption, division))
+        ]
         self.vectors = engine.image_embeddings(self.states)
         self._opening = (time.monotonic() - began) / len(self.pairs)
         self._measured: dict[bool, Measured] = {}
@@ -83,8 +92,8 @@ class Sample:
         """Opening and encoding the pictures included; `whole`: or first steps."""
         if whole not in self._measured:
             trajectories: list[Trajectory] = []
-            pairs = list(zip(self.states, self.captions, strict=True))
-            keys = [pair.id for pair in self.pairs]
+            pairs = [(self.states[index], text) for index, text in self.claims]
+            keys = [self.pairs[index].id for index, _ in self.claims]
             exploring = replace(self._engine.exploring, whole=whole)
             seconds = self.seconds(
                 lambda: trajectories.extend(self._engine.trajectories(pairs, keys, exploring))
@@ -96,12 +105,17 @@ class Sample:
     def captioner_seconds(self) -> float:
         if self._engine.captioner is None:
             return 0.0
-        pairs = list(zip(self.images, self.captions, strict=True))
+        pairs = [(self.images[index], text) for index, text in self.claims]
         return self.seconds(lambda: self._engine.expectations(pairs))
 
     @property
+    def claims_each(self) -> float:
+        """Claims of a caption."""
+        return len(self.claims) / len(self.pairs)
+
+    @property
     def stored_bytes(self) -> float:
-        """What a pair's first trajectory takes in the database."""
+        """What a pair's first trajectories take in the database."""
         measured = next(iter(self._measured.values()))
         sizes = [
             len(value)
@@ -109,11 +123,11 @@ class Sample:
             for value in trajectory_queries.packed(to_row(0, trajectory)).values()
             if isinstance(value, bytes)
         ]
-        return _ROW + sum(sizes) / len(measured.trajectories)
+        return _ROW * self.claims_each + sum(sizes) / len(self.pairs)
 
     def correction_seconds(self, together: int, judged_ahead: int) -> float:
-        """Of the `together` pairs that gain most by a deletion. The probabilities that are computed
-        ahead cost a trajectory each."""
+        """Of the `together` claims that gain most by a deletion. The probabilities that are
+        computed ahead cost a trajectory each."""
         engine, measured = self._engine, self.trajectories(True)
         gains = [
             max(trajectory.deletion_gains, default=0.0) for trajectory in measured.trajectories
@@ -122,21 +136,22 @@ class Sample:
         seconds = 0.0
         for part in (positions[:1], positions):  # the first run warms the model up
             began = time.monotonic()
+            of_pair = [self.claims[at][0] for at in part]
             with engine.lock:
-                states = engine.encode([self.images[at] for at in part])
+                states = engine.encode([self.images[index] for index in of_pair])
                 contexts = [
                     CorrectionContext(
-                        self.images[at],
-                        engine.scorer.of_pair(state, self.pairs[at].id),
+                        self.images[index],
+                        engine.scorer.of_pair(state, self.pairs[index].id),
                         measured.trajectories[at],
                         suspects_by(None, measured.trajectories[at], None),
                         None,
                     )
-                    for at, state in zip(part, states, strict=True)
+                    for at, index, state in zip(part, of_pair, states, strict=True)
                 ]
                 judge.suggest_all(engine.scorer, contexts, engine.captioner)
             seconds = (time.monotonic() - began) / len(part)
-        return seconds + judged_ahead * measured.seconds
+        return seconds + judged_ahead * measured.seconds / self.claims_each
 
 
 @dataclass
@@ -144,7 +159,8 @@ class Scoring:
     """What the stages of one job share. `total`: pairs of the dataset. `run`: None if there is none
     yet, and for an estimate none is made. `suggestions`: whether corrections are prepared; `anew`:
     see `detect`; `familiarity`: the test for pictures that the model knows, None: it knows all;
-    `division`: how captions are divided into claims."""
+    `division`: how captions are divided into claims; `claims_each`: how many a caption has, of a
+    sample."""
 
     store: Store
     engine: Engine
@@ -158,6 +174,7 @@ class Scoring:
     anew: bool = False
     familiarity: Familiarity | None = None
     division: Division = "whole"
+    claims_each: float = 1.0
 
     @property
     def run_id(self) -> int:

@@ -161,7 +161,7 @@ class _Run:
         workspace = Workspace(load_settings(settings, {}))
         dataset = workspace.jobs.import_dataset(self.base / "pairs", progress=progress).dataset_id
         started = time.process_time()
-        workspace.jobs.score(dataset, suggestions=False, progress=progress)
+        workspace.jobs.score(dataset, progress, anyway=True, suggestions=False)
         seconds = time.process_time() - started
         pairs, claims = _stored(workspace, dataset)
         wrong = np.array([any(c.is_wrong for c in caption.claims) for caption in self.drawn])

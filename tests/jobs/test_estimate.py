@@ -1,5 +1,7 @@
 """Estimates of the cost of scoring: pairs, copies, time, disk and memory."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from backend.progress import Pace, Progress, Step
 from backend.workspace import Workspace
 from db.queries import runs as run_queries
 from research.scenes import demo
+from research.scenes.long_captions import paragraphs
+from research.scenes.renderer import render
 from tests.fixtures.sizes import Sizes
 
 #: More pairs than an estimate measures in these tests.
@@ -61,6 +65,27 @@ def test_an_estimate_is_close_to_the_cost_of_scoring(
     later = workspace.jobs.estimate(dataset)
     assert later.pairs > 0
     assert (later.copies, later.copies_seconds, later.training_seconds) == (0, 0, 0)
+
+
+def test_an_estimate_counts_the_claims_of_long_captions(
+    workspace: Workspace, tmp_path: Path, sizes: Sizes
+) -> None:
+    sizes(PAIRS=MEASURED)
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    rows = []
+    for n, drawn in enumerate(paragraphs(PAIRS, 5, (4,), (0, 1), pronouns=0.0, vague=0.0)):
+        render(drawn.scene, 64).save(folder / f"{n}.png")
+        rows.append(json.dumps({"file_name": f"{n}.png", "caption": drawn.text}) + "\n")
+    (folder / "metadata.jsonl").write_text("".join(rows), encoding="utf-8")
+    dataset = workspace.find_or_import(str(folder))
+    planned = workspace.jobs.estimate(dataset, suggestions=False)
+    assert planned.copies == copies_of(4 * PAIRS)
+    undivided = Workspace(replace(workspace.settings, claims="whole"))
+    as_one = undivided.jobs.estimate(dataset, suggestions=False)
+    undivided.store.close()
+    assert as_one.copies == copies_of(PAIRS)
+    assert as_one.disk < planned.disk
 
 
 @pytest.mark.parametrize(("is_shared", "seconds"), [(True, 5.0), (False, 10.0)])
