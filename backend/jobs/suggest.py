@@ -218,6 +218,7 @@ def _suggest_together(
                 pair.trajectory,
                 pair.suspects,
                 pair.p_error,
+                claim=pair.part.claim,
             )
             for (pair, image), state in zip(pairs, states, strict=True)
         }

@@ -247,7 +247,11 @@ def play(
         suspects = suspects_by(classifier, trajectory, leading.p_error)
         (suggestions,) = judge.suggest_all(
             engine.scorer,
-            [CorrectionContext(image, state, trajectory, suspects, leading.p_error)],
+            [
+                CorrectionContext(
+                    image, state, trajectory, suspects, leading.p_error, claim=leading.claim
+                )
+            ],
             engine.captioner,
             judging(classifier),
             exploring=steps_needed_by(classifier, engine.exploring),

@@ -50,6 +50,20 @@ def is_tag_list(text: str) -> bool:
     return short >= _SHORT_SHARE * len(tags) and with_article <= _ARTICLE_SHARE * len(tags)
 
 
+def can_replace(tag: str, text: str) -> bool:
+    """Whether a text has the form that a tag has: a few words, and no article unless the tag has
+    one. Captioners describe in sentences.
+
+    >>> can_replace("red bus", "blue bus"), can_replace("red bus", "A blue bus on a street.")
+    (True, False)
+    """
+    if _SEPARATOR.search(text) or _ENDS_WITHIN.search(text) or _ENDS_WITH_IT.search(text):
+        return False
+    if _ARTICLES.search(text) and not _ARTICLES.search(tag):
+        return False
+    return len(text.split()) <= max(_FEW_WORDS, len(tag.split()) + 1)
+
+
 def tags_of(text: str) -> Iterator[Claim]:
     r"""The tags of a list, without brackets and weights.
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backend.engine.captions import Caption
+from backend.engine.claims.tags import can_replace
 from backend.engine.correction.proposers import PROPOSERS
 from backend.engine.correction.proposing import proposed
 from backend.engine.correction.suggestion import (
@@ -123,7 +124,10 @@ def judge_all(
     does not depend on probabilities.
     """
     session = scorer.open_session()  # images and texts are shared by all that follows
-    captions = [[text for text in proposals if not is_blank(text)] for _, proposals in cases]
+    captions = [
+        [text for text in proposals if not is_blank(text) and _has_form(context, text)]
+        for context, proposals in cases
+    ]
     tokens = iter(scorer.reader.tokenise([text for texts in captions for text in texts]))
     requests = [(context.state, [next(tokens) for _ in texts])
                 for (context, _), texts in zip(cases, captions, strict=True)]  # fmt: skip
@@ -161,6 +165,12 @@ def judge_all(
         ]
         for (context, proposals), best, place_of in zip(cases, best_of_case, places, strict=True)
     ]  # fmt: skip
+
+
+def _has_form(context: CorrectionContext, text: str) -> bool:
+    """Whether the text can stand where the caption does: a tag is replaced by a tag."""
+    is_tag = context.claim is not None and context.claim.kind == "tag"
+    return not is_tag or can_replace(context.caption.text, text)
 
 
 def _best(

@@ -1,6 +1,7 @@
 """Which correction is offered first: the highest gain for the words that it changes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from backend.engine.captions import Caption
+from backend.engine.claims.claim import Claim
 from backend.engine.correction.judge import judge_all
 from backend.engine.correction.suggestion import ranked, share_lost, words_changed
 from tests.engine.correction.contexts import context
@@ -99,3 +101,11 @@ def test_the_captioner_orders_infills_and_the_score_decides_which_improve() -> N
     assert {suggestion.caption for suggestion in offered} == {"A brown dog", "A black dog", "A cat"}
     infill = [s.caption for s in offered if s.proposer == "guided infill"]
     assert infill == ["A brown dog", "A black dog"]
+
+
+def test_a_tag_is_replaced_by_a_tag() -> None:
+    scorer: Any = Scores(brown_dog=0.6, A_dog_on_the_sand=0.9, brown_dog_sand=0.8)
+    tag = replace(context("red dog"), claim=Claim(0, 7, "tag"))
+    proposals = dict.fromkeys(scorer.scores, "guided infill")
+    ((first, second),) = judge_all(scorer, [(tag, proposals)])
+    assert {first.caption, second.caption} == {"brown dog", "brown dog sand"}
