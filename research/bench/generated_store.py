@@ -1,6 +1,6 @@
 """A synthetic store of any size for benchmarks.
 
-    python -m research.bench.generated_store PAIRS [--db URL]
+    python -m research.bench.generated_store PAIRS [--claims N] [--db URL]
 
 Pairs the demo dataset's pictures with captions from a large vocabulary and plausible random
 scores. No model is run; only sizes and orderings matter here. Pairs are generated and written in
@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +21,20 @@ from backend.engine.detection.localisation import suspect_words
 from backend.engine.english import word_lists
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.stored_rows import save_scored
 from backend.progress import Progress, no_progress
 from backend.settings import DEMO, load_settings
 from backend.store import Store, open_database
-from db.queries import classifier_queries, dataset_queries, detections, pairs, runs, signals
-from db.queries import trajectories as trajectory_queries
+from db.queries import (
+    claim_queries,
+    classifier_queries,
+    dataset_queries,
+    detections,
+    pairs,
+    runs,
+    signals,
+)
+from db.queries.claim_queries import ClaimRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import NewPair
 from db.queries.trajectories import TrajectoryRow
@@ -39,8 +49,10 @@ def generate(
     name: str = "generated",
     seed: int = 0,
     progress: Progress = no_progress,
+    claims: int = 1,
 ) -> int:
-    """Create a dataset of `count` scored pairs; return its id."""
+    """Create a dataset of `count` scored pairs, whose captions have so many `claims`, each a
+    sentence; return its id."""
     images = image_names()
     with store.writing() as session:
         dataset = dataset_queries.create_dataset(session, name, f"generated:{count}", str(DEMO))
@@ -61,9 +73,9 @@ def generate(
         )  # fmt: skip
         classifier_queries.activate(session, classifier.id)
     last = done = 0
-    for batch in _batches(count, images, seed):
+    for batch in _batches(count, images, seed, claims):
         with store.writing() as session:
-            pairs.add_pairs(session, dataset.id, [pair for pair, _, _, _ in batch])
+            pairs.add_pairs(session, dataset.id, [generated.pair for generated in batch])
         with store.reading() as session:
             rows = pairs.pairs_after(session, dataset.id, last, len(batch))
             last = rows[-1].id
@@ -80,20 +92,55 @@ def image_names() -> list[str]:
     return sorted(f"images/{path.name}" for path in (DEMO / "images").iterdir())
 
 
-_Made = tuple[NewPair, Trajectory, float, float]
+class _Claim(NamedTuple):
+    """A claim of a caption, by its first character."""
+
+    start: int
+    trajectory: Trajectory
+    p_error: float
 
 
-def _batches(count: int, images: list[str], seed: int) -> Iterator[list[_Made]]:
+class _Generated(NamedTuple):
+    pair: NewPair
+    claims: list[_Claim]
+    icc: float
+
+    def places(self) -> list[tuple[int, int | None]]:
+        """Where each claim begins and ends, as trajectories are stored."""
+        if len(self.claims) == 1:
+            return [(0, None)]
+        return [
+            (each.start, each.start + len(each.trajectory.caption.text)) for each in self.claims
+        ]
+
+
+def _batches(count: int, images: list[str], seed: int, claims: int) -> Iterator[list[_Generated]]:
     rng = random.Random(seed)
     numbers = np.random.default_rng(seed)
     for first in range(0, count, _BATCH):
         yield [
-            _made(number, images[number % len(images)], rng, numbers)
+            _generated(number, images[number % len(images)], rng, numbers, claims)
             for number in range(first, min(count, first + _BATCH))
         ]
 
 
-def _made(number: int, image: str, rng: random.Random, numbers: np.random.Generator) -> _Made:
+def _generated(
+    number: int, image: str, rng: random.Random, numbers: np.random.Generator, claims: int
+) -> _Generated:
+    texts: list[str] = []
+    of_caption: list[_Claim] = []
+    for _ in range(claims):
+        trajectory, p_error = _trajectory(rng, numbers)
+        start = sum(map(len, texts)) + len(texts)
+        of_caption.append(_Claim(start, trajectory, p_error))
+        texts.append(trajectory.caption.text)
+    split = "test" if number % 10 == 0 else "train"
+    pair = NewPair(f"pair-{number:09d}", image, " ".join(texts), split, "generated", number)
+    return _Generated(pair, of_caption, float(numbers.beta(5, 2)))
+
+
+def _trajectory(rng: random.Random, numbers: np.random.Generator) -> tuple[Trajectory, float]:
+    """Of a sentence, with its chance of being wrong."""
     text = (
         f"A {rng.choice(word_lists.COLOURS)} {rng.choice(_NOUNS)} "
         f"{rng.choice(word_lists.RELATIONS)} {rng.choice(word_lists.NUMBERS)} "
@@ -109,45 +156,59 @@ def _made(number: int, image: str, rng: random.Random, numbers: np.random.Genera
         tuple(numbers.permutation(length).tolist()),
         (s[0] + numbers.normal(0, 0.05, length)).astype(np.float32),
     )
-    split = "test" if number % 10 == 0 else "train"
-    pair = NewPair(f"pair-{number:09d}", image, text, split, "generated", number)
-    return pair, trajectory, float(numbers.beta(0.5, 1.5)), float(numbers.beta(5, 2))
+    return trajectory, float(numbers.beta(0.5, 1.5))
 
 
 def _write(
-    store: Store, run_id: int, classifier_id: int, ids: list[int], batch: list[_Made]
+    store: Store, run_id: int, classifier_id: int, ids: list[int], batch: list[_Generated]
 ) -> None:
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(
-            session,
-            run_id,
-            [
-                TrajectoryRow(i, t.scores, t.similarities, t.removed, t.first_step_scores)
-                for i, (_, t, _, _) in zip(ids, batch, strict=True)
-            ],
+    trajectories: list[TrajectoryRow] = []
+    divided: dict[int, list[ClaimRow]] = {}
+    numbers: dict[tuple[int, int], dict[str, float]] = {}
+    rows: list[DetectionRow] = []
+    words: dict[int, tuple[str, str]] = {}
+    for i, generated in zip(ids, batch, strict=True):
+        places = generated.places()
+        for (start, end), (_, t, p_error) in zip(places, generated.claims, strict=True):
+            trajectories.append(
+                TrajectoryRow(
+                    i, t.scores, t.similarities, t.removed, t.first_step_scores,
+                    start=start, end=end,
+                )
+            )  # fmt: skip
+            if end is not None:
+                numbers[i, start] = {"p_error": p_error, "icc": generated.icc}
+        divided[i] = [
+            ClaimRow(i, start, end, "sentence") for start, end in places if end is not None
+        ]
+        leading = max(generated.claims, key=lambda claim: claim.p_error)
+        suspects = tuple(
+            (leading.start + word.start, leading.start + word.end, word.score)
+            for word in suspect_words(leading.trajectory, leading.p_error)
         )
-        rows, words = [], {}
-        for i, (_, trajectory, p_error, _) in zip(ids, batch, strict=True):
-            suspects = tuple((w.start, w.end, w.score) for w in suspect_words(trajectory, p_error))
-            rows.append(DetectionRow(i, p_error, suspects, run_id, classifier_id))
-            start, end, _ = max(suspects, key=lambda span: span[2])
-            word = trajectory.caption.text[start:end].lower()
-            words[i] = (word, kind_of(word))
+        rows.append(DetectionRow(i, leading.p_error, suspects, run_id, classifier_id))
+        start, end, _ = max(suspects, key=lambda span: span[2])
+        word = generated.pair.caption[start:end].lower()
+        words[i] = (word, kind_of(word))
+    with store.writing() as session:
+        save_scored(session, run_id, trajectories, divided)
+        claim_queries.save_numbers(session, numbers)
         detections.save_detections(session, rows)
         signals.save_suspect_words(session, words)
-        signals.save_icc(session, {i: icc for i, (_, _, _, icc) in zip(ids, batch, strict=True)})
+        signals.save_icc(session, dict(zip(ids, (each.icc for each in batch), strict=True)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pairs", type=int)
+    parser.add_argument("--claims", type=int, default=1, help="sentences of a caption")
     parser.add_argument("--db", default=None)
     parser.add_argument("--data", type=Path, default=None, help="folder of the store")
     args = parser.parse_args()
     settings = load_settings({"database": args.db, "data_directory": args.data})
     store = open_database(settings.database_url)
     began = time.monotonic()
-    generate(store, args.pairs)
+    generate(store, args.pairs, claims=args.claims)
     seconds = time.monotonic() - began
     print(f"{args.pairs} pairs in {seconds:.0f} s, {args.pairs / seconds:.0f} a second")
 

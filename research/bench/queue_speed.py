@@ -53,12 +53,15 @@ class StoreReport:
         return "\n".join(lines)
 
 
-def bench_store(pairs: int, url: str | None, progress: Progress = no_progress) -> StoreReport:
-    """Generate a store (in a temporary folder, or at `url`) and measure it."""
+def bench_store(
+    pairs: int, url: str | None, progress: Progress = no_progress, claims: int = 1
+) -> StoreReport:
+    """Generate a store (in a temporary folder, or at `url`) and measure it. `claims`: sentences of
+    a caption."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
         try:
-            dataset_id = generate(workspace.store, pairs, progress=progress)
+            dataset_id = generate(workspace.store, pairs, progress=progress, claims=claims)
             return measure_store(workspace, dataset_id)
         finally:
             workspace.store.close()

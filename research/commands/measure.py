@@ -461,6 +461,9 @@ def bench(
         typer.Option(min=1, metavar="PAIRS", help="Measure the latency of the queue in a generated "
                                                   "database of this many pairs instead."),
     ] = None,
+    sentences: Annotated[
+        int, typer.Option(min=1, help="With --store: claims of each caption.")
+    ] = 1,
     curators: Annotated[
         int | None,
         typer.Option(min=1, help="Measure this many concurrent curators on a real server instead."),
@@ -502,7 +505,7 @@ def bench(
         from research.bench.suggestion_speed import bench_suggestions
 
         modes: list[tuple[int | None, str, Callable[[int, Progress], Measured]]] = [
-            (store, "Making pairs", lambda n, update: bench_store(n, db, update)),
+            (store, "Making pairs", lambda n, update: bench_store(n, db, update, sentences)),
             (curators, "Making pairs",
              lambda n, update: bench_load(n, verdicts, db, update, servers, pause)),
             (ray, "Measuring", lambda n, update: bench_cluster(n, progress=update)),
