@@ -26,6 +26,7 @@ from rich.markup import escape
 from backend import plugins
 from backend.bundled import keep_private, leave_at_once
 from backend.cli import (
+    check_command,
     curator_commands,
     dataset_commands,
     edit,
@@ -257,6 +258,7 @@ for name, function in (
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),
     ("train", score.train),
+    ("check", check_command.check),
     ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),

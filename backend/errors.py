@@ -188,10 +188,11 @@ INTERRUPTED = 130
 #: All exit statuses of the command line, for `--help` and `docs/reference.md`.
 EXIT_STATUSES = {
     0: "success",
-    1: "unexpected error; from doctor: a check failed",
+    1: "unexpected error; from doctor and check: failed",
     2: "invalid argument, option or setting",
     3: "a dataset, one of its rows or an image cannot be used, or scores are missing",
-    4: "a model is missing, unsuitable or gave no usable answer, or its budget is exhausted",
+    4: "a model is missing, unsuitable or gave no usable answer, or its budget is exhausted; from "
+    "check: not enough verdicts",
     5: "training failed",
     6: "the export could not be written",
     7: "the database cannot be used",

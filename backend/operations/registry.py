@@ -5,6 +5,7 @@ from typing import Any
 
 from backend.operations.bags import BAGS
 from backend.operations.boost import BOOST
+from backend.operations.check import CHECK
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
@@ -25,6 +26,6 @@ OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
         IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, QUALITY, DUPLICATES, MAP, TRAIN,
-        ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
+        ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
     )
 }  # fmt: skip

@@ -279,10 +279,12 @@ def wrong_ids(session: Session, dataset_id: int) -> set[str]:
     return set(session.scalars(query))
 
 
-def reached(session: Session, dataset_id: int, whole: bool = False) -> Reached:
+def reached(
+    session: Session, dataset_id: int, whole: bool = False, split: str | None = None
+) -> Reached:
     """How far the queue and the random audit are decided without a gap; `whole`: only the random
-    audit counts, among all pairs."""
-    is_shown = in_dataset(dataset_id)
+    audit counts, among all pairs; `split`: of the pairs in it, None: of all."""
+    is_shown = and_(in_dataset(dataset_id), true() if split is None else Pair.split == split)
     verdict = verdict_seen(session, dataset_id)
     open_pairs = (is_shown, verdict.is_undecided)
     p_error = p_error_of(session, dataset_id)
@@ -301,3 +303,13 @@ def reached(session: Session, dataset_id: int, whole: bool = False) -> Reached:
     return Reached(
         point, count(below), count(below, is_error), count(*drawn), count(*drawn, is_error)
     )
+
+
+def pairs_by_decision(
+    session: Session, dataset_id: int, split: str | None = None
+) -> dict[str | None, int]:
+    """Numbers of pairs by their decision, None: undecided; `split`: of those in it."""
+    decision = verdict_seen(session, dataset_id).decision
+    in_split = true() if split is None else Pair.split == split
+    query = select(decision, func.count()).where(in_dataset(dataset_id), in_split)
+    return {name: int(number) for name, number in session.execute(query.group_by(decision))}

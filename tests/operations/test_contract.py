@@ -30,7 +30,7 @@ TYPED = sorted((OPERATIONS.keys() & COMMANDS.keys()) - {"download"})
 #: What each operation needs to be told, for those that need anything.
 NEEDED = {
     "import": {"path": "pairs"}, "adopt": {"classifier_id": 1}, "download": {"model": "fast"},
-    "probe": {"model": "fast"}, "bags": {"out": "bags"},
+    "probe": {"model": "fast"}, "bags": {"out": "bags"}, "check": {"at_most": "2%"},
     "rule": {"queue": "", "decision": "drop", "curator": "Ada", "batch": "b"},
 }  # fmt: skip
 #: Those that a request starts: it names them, or has an address of their own.
@@ -176,6 +176,8 @@ def test_what_cannot_be_is_refused_at_every_door(
     if kind in TYPED:
         field = dict(fields_of(OPERATIONS[kind].options))[path]
         arguments = [kind, "pairs", *(["out"] if kind == "export" else [])]
+        if kind == "check":
+            arguments += ["--at-most", "2%"]
         arguments += [option_of(field, path[-1]), str(value)]
         done = CliRunner().invoke(program.app, arguments, env={"COLUMNS": "200"})
         assert done.exit_code == 2

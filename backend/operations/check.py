@@ -1,0 +1,128 @@
+"""`check`: may the dataset be used, or are too many of its captions wrong?"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+from xml.etree import ElementTree as ET
+
+from pydantic import Field
+
+from backend.engine.statistics.acceptance import Outcome, Sample, more_to_draw, outcome_of
+from backend.errors import NotFound
+from backend.jobs.second_opinion import share_of
+from backend.operations.operation import Operation
+from backend.options import CommandLine, Options
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class CheckOptions(Options):
+    """Check that at most a given share of the captions is wrong, from verdicts on pairs drawn at
+    random. No model is needed.
+
+    Counted is what an export would write now: captions that were corrected or left out are errors
+    no longer. Exit status 0: passed; 1: failed; 4: there are not enough verdicts, and the report
+    says how many more are needed. It may be repeated after any number of verdicts: a wrong answer
+    is no likelier for that.
+    """
+
+    at_most: Annotated[str, CommandLine(metavar="SHARE")]
+    """Largest share of wrong captions, such as 2%."""
+
+    confidence: float = Field(0.95, gt=0.5, lt=1)
+    """How sure the answer has to be: a wrong one has at most one minus this as its probability."""
+
+    split: str | None = None
+    """Only the pairs of this split."""
+
+
+#: By exit status.
+STATUS: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 4}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """`pairs`: captions that an export would write; `allowed`: how many of them may be wrong;
+    `errors`: an estimate, None without a verdict at random, `low` to `high` with the `confidence`
+    of both ends together, while the outcome needs one end alone; `sample`: verdicts at random,
+    `wrong_in_sample` of which found an error; `more`: verdicts at random that would decide it, if
+    errors go on as they have been."""
+
+    outcome: Outcome
+    dataset: str
+    split: str | None
+    pairs: int
+    allowed: int
+    confidence: float
+    sample: int
+    wrong_in_sample: int
+    errors: float | None
+    low: int
+    high: int
+    more: int
+
+    @property
+    def exit_status(self) -> int:
+        return STATUS[self.outcome]
+
+    def in_words(self) -> str:
+        of = f"'{self.dataset}'" + (f", split '{self.split}'" if self.split is not None else "")
+        limit = f"at most {self.allowed:,} of {self.pairs:,} captions may be wrong"
+        drawn = f"{self.wrong_in_sample:,} of {self.sample:,} drawn at random were"
+        if self.outcome != "undecided":
+            answer = "Passed" if self.outcome == "passed" else "Failed"
+            return f"{answer} ({self.confidence:.0%}): {of}: {limit}; {drawn}."
+        return (
+            f"Not enough verdicts: {of}: {limit}; {drawn}, so {self.low:,} to {self.high:,} may be "
+            f"left ({self.confidence:.0%}). Judge about {self.more:,} more in the order 'random', "
+            "then check again."
+        )
+
+    def as_junit(self) -> str:
+        """One test case: failed, or skipped for lack of verdicts."""
+        suite = ET.Element("testsuite", name="traced", tests="1")
+        about = {"classname": self.dataset, "name": "share of errors"}
+        case = ET.SubElement(suite, "testcase", about)
+        kind = {"failed": "failure", "undecided": "skipped"}.get(self.outcome)
+        suite.set("failures", str(int(self.outcome == "failed")))
+        suite.set("skipped", str(int(self.outcome == "undecided")))
+        if kind is not None:
+            ET.SubElement(case, kind, message=self.in_words())
+        return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def run(
+    context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
+) -> CheckReport:
+    from db.queries import dataset_queries, plots
+
+    share = share_of(options.at_most)
+    with context.store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id).name
+        reached = plots.reached(session, dataset_id, split=options.split)
+        by_decision = plots.pairs_by_decision(session, dataset_id, options.split)
+    total = sum(by_decision.values())
+    if not total:
+        of = f" in the split '{options.split}'" if options.split is not None else ""
+        raise NotFound(f"'{dataset}' has no pairs{of}.")
+    pairs = total - by_decision.get("drop", 0) - by_decision.get("abstract", 0)
+    allowed = math.floor(share * pairs)
+    sample = Sample(reached.below, reached.sample, reached.wrong_in_sample)
+    # The sample speaks for all captions as they were: those mended or left out are errors no more,
+    # those called wrong stay as they are.
+    mended = reached.errors_found - by_decision.get("wrong", 0)
+    limit = allowed + mended
+    outcome = outcome_of(sample, limit, options.confidence)
+    low, high = (max(number - mended, 0) for number in sample.interval(options.confidence))
+    errors = None
+    if sample.drawn:
+        errors = max(sample.pairs * sample.wrong / sample.drawn - mended, 0.0)
+    return CheckReport(
+        outcome, dataset, options.split, pairs, allowed, options.confidence, sample.drawn,
+        sample.wrong, errors, low, high, more_to_draw(sample, limit, options.confidence),
+    )  # fmt: skip
+
+
+CHECK = Operation("check", "Counting errors", CheckOptions, run, uses=())

@@ -1,0 +1,103 @@
+"""`check`: what passes, what fails, and what needs more verdicts."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import app as program
+from backend.errors import NotFound
+from backend.workspace import Workspace
+from tests.jobs.opening import opened
+
+PAIRS = 60
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Pairs of which every tenth is in the split "val"."""
+    pairs = tmp_path / "pairs"
+    pairs.mkdir()
+    rows = []
+    for n in range(PAIRS):
+        Image.new("RGB", (8, 8), (4 * n, 0, 0)).save(pairs / f"{n}.png")
+        split = "val" if n % 10 == 0 else "train"
+        rows.append({"file_name": f"{n}.png", "caption": f"A picture, number {n}.", "split": split})
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (pairs / "metadata.jsonl").write_text(lines, encoding="utf-8")
+    return pairs
+
+
+def judge(workspace: Workspace, count: int, wrong: int, decision: str = "drop") -> None:
+    """Verdicts on so many pairs in the random order, the first ones wrong."""
+    for number in range(count):
+        queue = workspace.review.filter_of(1, {"order": "random"})
+        pair = workspace.review.first_pair(queue)
+        assert pair is not None
+        workspace.review.decide(pair, 0, decision if number < wrong else "correct")
+
+
+def test_right_captions_pass_and_wrong_ones_fail(tmp_path: Path, folder: Path) -> None:
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(folder)
+    nothing = workspace.jobs.run("check", 1, at_most="10%")
+    assert (nothing.outcome, nothing.sample, nothing.errors) == ("undecided", 0, None)
+    assert 0 < nothing.more < PAIRS
+    judge(workspace, nothing.more, wrong=0)
+    passed = workspace.jobs.run("check", 1, at_most="10%")
+    assert (passed.outcome, passed.allowed, passed.more) == ("passed", 6, 0)
+    assert passed.low == 0
+    workspace.store.close()
+
+
+def test_what_was_mended_is_no_error_and_what_was_only_called_wrong_is_one(
+    tmp_path: Path, folder: Path
+) -> None:
+    for decision, outcome in (("drop", "passed"), ("wrong", "failed")):
+        workspace = opened(tmp_path / decision)
+        workspace.jobs.import_dataset(folder)
+        judge(workspace, PAIRS, wrong=12, decision=decision)
+        report = workspace.jobs.run("check", 1, at_most="10%")
+        left = {"drop": PAIRS - 12, "wrong": PAIRS}[decision]
+        assert (report.outcome, report.pairs) == (outcome, left)
+        workspace.store.close()
+
+
+def test_a_pipeline_reads_the_exit_status_and_the_test_case(tmp_path: Path, folder: Path) -> None:
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(folder)
+    judge(workspace, 20, wrong=12, decision="wrong")
+    workspace.store.close()
+
+    def run(*options: str) -> tuple[int, dict[str, object]]:
+        done = CliRunner().invoke(
+            program.app, ["check", "pairs", "--json", *options],
+            env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+        )  # fmt: skip
+        return done.exit_code, json.loads(done.stdout)
+
+    junit = tmp_path / "check.xml"
+    status, report = run("--at-most", "10%", "--junit", str(junit))
+    assert (status, report["outcome"], report["wrong_in_sample"]) == (1, "failed", 12)
+    assert ET.parse(junit).find("testcase/failure") is not None
+    status, report = run("--at-most", "60%", "--junit", str(junit))
+    assert (status, report["outcome"]) == (4, "undecided")
+    assert ET.parse(junit).find("testcase/skipped") is not None
+    assert run("--at-most", "100%", "--junit", str(junit))[0] == 0
+    suite = ET.parse(junit).getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "0")
+    status, report = run("--at-most", "two")
+    assert status == 2
+
+
+def test_a_split_is_checked_alone(tmp_path: Path, folder: Path) -> None:
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(folder)
+    report = workspace.jobs.run("check", 1, at_most="50%", split="val")
+    assert (report.pairs, report.allowed) == (PAIRS // 10, PAIRS // 20)
+    with pytest.raises(NotFound):
+        workspace.jobs.run("check", 1, at_most="50%", split="dev")
+    workspace.store.close()
