@@ -62,6 +62,7 @@ from backend.operations.common_options import (
     VlmUrl,
 )
 from backend.operations.correct import CORRECT
+from backend.operations.lint import LINT
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
 from backend.operations.quality import QUALITY
@@ -255,6 +256,7 @@ for name, function in (
     ("boost", command_of(BOOST)),
     ("measure", command_of(MEASURE)),
     ("quality", command_of(QUALITY)),
+    ("lint", command_of(LINT)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),
     ("train", score.train),

@@ -18,7 +18,8 @@ _MOST_SECONDS = 3600.0
 
 
 class EditCommand(Options):
-    """Edit many captions at once: find and replace, a prefix or a suffix, no vague sentences.
+    """Edit many captions at once: find and replace, a prefix or a suffix, mend faults, take out
+    vague sentences.
 
     An edit is not a verdict: undecided pairs stay undecided, and verdicts are kept. The source
     files are never modified; exports contain the new text. All changes are one step: undo them
@@ -43,6 +44,9 @@ class EditCommand(Options):
     remove_vague: bool = False
     """Take out sentences and tags that describe nothing visible, of scored captions that have
     others."""
+    mend: str = ""
+    """Mend a fault that `lint` finds, by its name: loop, characters, invisible, markup, glued or
+    prompt."""
     queue: str = ""
     """Only these pairs, as in a queue's address after the ?: 'text=colour&review=all'. Default: the
     whole dataset."""
@@ -71,7 +75,7 @@ def edit(options: EditCommand, common: Common) -> None:
     fields = workspace.review.queue_fields(dataset_id, options.queue, options.view) or everything
     change = BulkEdit(
         options.find, options.replace, options.regex, options.ignore_case, options.prefix,
-        options.suffix, options.remove_vague,
+        options.suffix, options.remove_vague, options.mend,
     )  # fmt: skip
     with progress("Editing") as update:
         done = edit_captions(

@@ -41,6 +41,8 @@ class BulkEdit:
     suffix: str = ""
     #: Before that, claims that describe nothing visible are taken out of captions that have others.
     remove_vague: bool = False
+    #: Before all else, the fault of this name is mended (`linting.faults`).
+    mend: str = ""
 
     @property
     def changes_text(self) -> bool:

@@ -9,6 +9,7 @@ from backend.operations.check import CHECK
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
+from backend.operations.lint import LINT
 from backend.operations.model_files import DOWNLOAD, PROBE
 from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
@@ -25,7 +26,7 @@ from backend.operations.support import SUPPORT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, QUALITY, DUPLICATES, MAP, TRAIN,
-        ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
+        IMPORT, LINT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, QUALITY, DUPLICATES, MAP,
+        TRAIN, ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
     )
 }  # fmt: skip

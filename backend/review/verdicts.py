@@ -13,6 +13,7 @@ from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.editing import place_in, without, without_all
 from backend.engine.claims.scored_caption import is_vague
+from backend.engine.linting.faults import mended
 from backend.errors import PairChanged, SettingsError
 from backend.jobs.stored_rows import claim_replaced, replaced_text, to_claim
 from backend.progress import Progress, no_progress
@@ -72,11 +73,11 @@ def edit_captions(
         before = [row.corrected_caption or row.caption for row in rows]
         began = monotonic()
         plain = [
-            without_all(row.caption, vague.get(row.pair_id, ()), text)
+            without_all(row.caption, vague.get(row.pair_id, ()), mended(edit.mend, text))
             for row, text in zip(rows, before, strict=True)
         ]
         try:
-            is_plain = edit.remove_vague and not edit.changes_text
+            is_plain = (edit.remove_vague or edit.mend) and not edit.changes_text
             after_edit = plain if is_plain else edited(edit, plain, limit - spent)
         except TimeoutError:
             raise _too_slow(store, filter, looked_at, limit) from None

@@ -1,0 +1,122 @@
+"""Faults that show only in comparison: one caption on many pictures, lengths and languages unlike
+the rest, the same words in nearly every caption."""
+
+import re
+from collections import Counter
+
+from backend.engine.languages import MIXED, UNKNOWN, language_of
+
+#: What is compared, with what it means.
+COMPARED = {
+    "same caption": "the same caption on five or more pictures",
+    "length": "far longer or shorter than the others",
+    "language": "in another language than the others",
+}
+#: A caption on so many different pictures says little about any of them.
+MANY_PICTURES = 5
+#: Captions that it takes to say what is usual.
+FEWEST = 50
+#: A caption is far from the others if it has so many times the words of the longest of the middle
+#: half, or if the shortest of them has so many times its words.
+_FAR = 6
+#: Share of the captions whose language is that of the dataset.
+_MAIN_LANGUAGE = 0.8
+#: Share of the captions that begin or end with the same words.
+_SAME_WORDS = 0.6
+#: Those words, and the language, are looked for among the first captions; the words among so many
+#: at their ends.
+_FIRST, _LONGEST_AFFIX = 20_000, 6
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+class Comparison:
+    """Reads all captions first (`learn`), then says what is unlike the rest (`faults_of`)."""
+
+    def __init__(self) -> None:
+        self.captions = 0
+        #: By the words of a caption: on how many pictures it is, and the last of them.
+        self._pictures: dict[int, tuple[int, int]] = {}
+        self._lengths: Counter[int] = Counter()
+        self._languages: Counter[str] = Counter()
+        self._affixes: dict[str, Counter[str]] = {"begin": Counter(), "end": Counter()}
+
+    def learn(self, caption: str, picture: str) -> None:
+        words = _words(caption)
+        self.captions += 1
+        key, this_picture = hash(tuple(words)), hash(picture)
+        number, last = self._pictures.get(key, (0, None))
+        self._pictures[key] = (number + (last != this_picture), this_picture)
+        self._lengths[len(words)] += 1
+        if self.captions <= _FIRST:
+            self._languages[language_of(caption)] += 1
+            for size in range(1, min(_LONGEST_AFFIX, len(words)) + 1):
+                self._affixes["begin"][" ".join(words[:size])] += 1
+                self._affixes["end"][" ".join(words[-size:])] += 1
+
+    def faults_of(self, caption: str) -> list[str]:
+        """The names of COMPARED that apply."""
+        words = _words(caption)
+        if not words:
+            return []
+        low, high = self._usual_lengths()
+        is_far = self.captions >= FEWEST and (
+            len(words) > _FAR * max(high, 1) or len(words) * _FAR < low
+        )
+        usual = self._language()
+        is_foreign = usual and language_of(caption) not in ("", UNKNOWN, MIXED, usual)
+        faults = {
+            "same caption": self._pictures.get(hash(tuple(words)), (0, 0))[0] >= MANY_PICTURES,
+            "length": is_far,
+            "language": is_foreign,
+        }
+        return [name for name, applies in faults.items() if applies]
+
+    def shared_words(self) -> list[tuple[str, str]]:
+        """("begin" or "end", the words) with which most captions begin or end: they say nothing
+        about a picture, and a model that is trained on them learns to say them."""
+        first = min(self.captions, _FIRST)
+        shared = []
+        for end, affixes in self._affixes.items():
+            common = [affix for affix, number in affixes.items() if number >= _SAME_WORDS * first]
+            longest = max(common, key=len, default="")
+            # "A …" is how captions begin.
+            if self.captions >= FEWEST and (" " in longest or len(longest) > 5):
+                shared.append((end, longest))
+        return shared
+
+    def _usual_lengths(self) -> tuple[int, int]:
+        """The shortest and the longest of the middle half."""
+        if self._usual is None:
+            self._usual = (_quantile(self._lengths, 0.25), _quantile(self._lengths, 0.75))
+        return self._usual
+
+    def _language(self) -> str:
+        """That of most captions whose language can be told; "" if there is none."""
+        if self._main is None:
+            languages = Counter(self._languages)
+            for unclear in ("", UNKNOWN, MIXED):
+                del languages[unclear]
+            name, number = max(languages.items(), key=lambda each: each[1], default=("", 0))
+            is_main = self.captions >= FEWEST and number >= _MAIN_LANGUAGE * languages.total()
+            self._main = name if is_main else ""
+        return self._main
+
+    _usual: tuple[int, int] | None = None
+    _main: str | None = None
+
+
+def _words(caption: str) -> list[str]:
+    return _WORD.findall(caption.casefold())
+
+
+def _quantile(numbers: Counter[int], share: float) -> int:
+    """
+    >>> _quantile(Counter({3: 5, 9: 5}), 0.25), _quantile(Counter({3: 5, 9: 5}), 0.75)
+    (3, 9)
+    """
+    rest = share * numbers.total()
+    for number in sorted(numbers):
+        rest -= numbers[number]
+        if rest < 0:
+            return number
+    return max(numbers, default=0)

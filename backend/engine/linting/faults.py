@@ -1,0 +1,264 @@
+"""Rules about one caption. Each has examples of what it finds and of what it must leave alone in
+`tests/engine/linting/test_faults.py`; a rule that finds what is right costs more than it is worth.
+"""
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from backend.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`finds`: whether a caption has the fault; `mend`: the caption without it, None where only a
+    person can tell what is right."""
+
+    name: str
+    about: str
+    finds: Callable[[str], bool]
+    mend: Callable[[str], str] | None = None
+
+
+def _searches(*patterns: str, flags: int = re.IGNORECASE) -> Callable[[str], bool]:
+    expression = re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags)
+    return lambda text: expression.search(text) is not None
+
+
+# ---------------------------------------------------------------- loops of a captioner
+
+#: A word three times in a row, two or three words likewise, or four to six words twice, in scripts
+#: with blanks. "Very very" is somebody's word.
+_W = r"[\w'’-]{1,40}"
+_WORDS_AGAIN = re.compile(rf"\b(\w{_W}|\w)(?:\s+\1\b){{2,}}", re.IGNORECASE)
+_PHRASE_AGAIN = re.compile(
+    rf"\b((?:{_W}[\s,]+){{3,5}}{_W})(?:[\s,]+\1\b)+|\b((?:{_W}[\s,]+){{1,2}}{_W})(?:[\s,]+\2\b){{2,}}",
+    re.IGNORECASE,
+)
+_EXCLAMATIONS = frozenset({"no", "ha", "very", "really", "so", "la", "oh", "bye", "go", "yeah"})
+_SENTENCE_END = re.compile(r"[.!?。！？]+\s*")
+#: Shorter sentences may be said twice.
+_FEWEST_WORDS = 3
+
+
+def _sentences_again(text: str) -> list[tuple[int, int]]:
+    """Where a sentence stands that stood before, word for word."""
+    before: set[str] = set()
+    places, start = [], 0
+    for match in _SENTENCE_END.finditer(text):
+        words = text[start : match.end()].casefold().split()
+        sentence = " ".join(words)
+        if len(words) >= _FEWEST_WORDS and sentence in before:
+            places.append((start, match.end()))
+        before.add(sentence)
+        start = match.end()
+    return places
+
+
+def _loops(text: str) -> bool:
+    words = text.casefold().split()
+    twos = list(pairwise(words))
+    if len(set(twos)) == len(twos):  # no two words come again: the usual case, and much faster
+        return False
+    match = _WORDS_AGAIN.search(text)
+    if match is not None and match.group(1).casefold() not in _EXCLAMATIONS:
+        return True
+    return _PHRASE_AGAIN.search(text) is not None or bool(_sentences_again(text))
+
+
+def _without_loops(text: str) -> str:
+    for start, end in reversed(_sentences_again(text)):
+        text = text[:start] + text[end:]
+    text = _PHRASE_AGAIN.sub(lambda match: match.group(1) or match.group(2), text)
+    text = _WORDS_AGAIN.sub(
+        lambda m: m.group() if m.group(1).casefold() in _EXCLAMATIONS else m.group(1), text
+    )
+    return text.strip()
+
+
+# ---------------------------------------------------------------- endings
+
+#: Words after which an English caption goes on; prepositions that also end one ("the lights are
+#: on", "a man to look at") are left out.
+_GOES_ON = re.compile(
+    r"\b(?:a|an|the|of|with|and|or|from|into|near|between|their|which|while)\s*$", re.IGNORECASE
+)
+_ENDS_OPEN = re.compile(r"(?:[,:;(\[–—]|\w-|\.\.\.|…)\s*$")
+_TAG_SEPARATOR = re.compile(r"[,;|]")
+
+
+def _is_cut(text: str) -> bool:
+    words = text.split()
+    if len(words) < 4:
+        return False
+    if _GOES_ON.search(text):
+        return True
+    # "boy, dog, tree," is how tags are written.
+    return len(_TAG_SEPARATOR.findall(text)) < 3 and _ENDS_OPEN.search(text) is not None
+
+
+# ---------------------------------------------------------------- characters
+
+#: Controls and formats that show nothing. What scripts and emoji need to be joined or kept apart is
+#: none of them next to a letter of such a script, or to a symbol.
+_INVISIBLE = (
+    "\u200b\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+_JOINERS = "\u200c\u200d"
+
+
+def _is_invisible(text: str, index: int) -> bool:
+    character = text[index]
+    if character in _JOINERS:
+        beside = text[max(index - 1, 0) : index] + text[index + 1 : index + 2]
+        return all(c.isascii() for c in beside)
+    if character in "\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069":
+        return not any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+    return character in _INVISIBLE or (
+        unicodedata.category(character) == "Cc" and character not in "\t\n\r"
+    )
+
+
+def _has_invisible(text: str) -> bool:
+    if text.isascii() and text.isprintable():
+        return False
+    return any(_is_invisible(text, index) for index in range(len(text)))
+
+
+def _without_invisible(text: str) -> str:
+    return "".join(c for index, c in enumerate(text) if not _is_invisible(text, index))
+
+
+def _is_mojibake(text: str) -> bool:
+    if text.isascii():
+        return False
+    from ftfy.badness import is_bad
+
+    return "\ufffd" in text or (is_bad(text) and _decoded_again(text) != text)
+
+
+def _decoded_again(text: str) -> str:
+    from ftfy import fix_encoding
+
+    return fix_encoding(text)
+
+
+# ---------------------------------------------------------------- markup
+
+_TAG = re.compile(
+    r"</?(?:a|b|br|i|p|u|em|li|ul|ol|div|img|font|span|strong|small|center|h[1-6]|table|tr|td)"
+    r"(?:\s[^<>]{0,300})?/?>",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(
+    r"&(?:amp|lt|gt|quot|apos|nbsp|ndash|mdash|hellip|#\d{1,6}|#x[\da-f]{1,5});", re.I
+)
+
+
+def _without_markup(text: str) -> str:
+    plain = html.unescape(_TAG.sub(" ", text)).replace("\u00a0", " ")
+    return " ".join(plain.split())
+
+
+# ---------------------------------------------------------------- words of a prompt
+
+#: What a chat model says before a caption, up to the colon.
+_LEAD_IN = re.compile(
+    r"^\s*(?:(?:sure|certainly|of course|okay|ok|absolutely)\b[^:\n]{0,80}:|"
+    r"here(?:'s| is| are)\s+(?:a|an|the|my|your|one)\b"
+    r"[^:\n]{0,80}\b(?:caption|description)\b[^:\n]{0,60}:|"
+    r"(?:image |photo |picture )?(?:caption|description)\s*:)\s*",
+    re.IGNORECASE,
+)
+
+
+def _without_lead_in(text: str) -> str:
+    rest = _LEAD_IN.sub("", text, count=1).strip()
+    return rest[1:-1].strip() if len(rest) > 2 and rest[0] == rest[-1] == '"' else rest
+
+
+_GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+\s)")
+
+
+RULES: dict[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        Rule("loop", "words or sentences are repeated, as by a captioner in a loop",
+             _loops, _without_loops),
+        Rule("refusal", "a language model's refusal instead of a caption", _searches(
+            r"^\W*(?:i'?m|i am|we'?re) (?:very |really )?(?:sorry|afraid|unable)\b",
+            r"^\W*(?:sorry|apologies|unfortunately),? (?:but )?i\b",
+            r"\bi (?:can'?t|cannot|can not|am unable to|'?m unable to|am not able to) "
+            r"(?:assist|help|see|view|describe|identify|provide|process|analy[sz]e|access|fulfil)",
+            r"\bas an? (?:ai|artificial intelligence|language model|large language model)\b",
+        )),
+        Rule("failed answer", "an error message, or an answer without a text", _searches(
+            r"^\s*(?:none|null|nan|n/a|undefined|\[object object\]|\{\}|\[\])\s*$",
+            r"^\s*[{\[]\s*\"?(?:error|detail|message|status|code)\"?\s*:",
+            r"<think>\s*</think>",
+            r"^\s*(?:error|http error|exception|traceback)\b\s*(?::|\d{3}\b|\()",
+            r"\b(?:rate limit (?:exceeded|reached)|internal server error|bad gateway|"
+            r"service unavailable|cuda out of memory|connection (?:timed out|refused))\b",
+        )),
+        Rule("cut ending", "the text ends in the middle of a sentence", _is_cut),
+        Rule("placeholder", "a placeholder, or the marks of a prompt's roles", _searches(
+            r"<\|[a-z_]+\|>", r"</?(?:s|unk|pad|eos|bos|image|image_placeholder|start_of_turn)>",
+            r"\[/?INST\]", r"\b(?:lorem ipsum|placeholder|todo:|tbd\b)",
+            r"\[(?:insert|your|name|caption|description|object|person|location|color)\b[^\]]{0,40}\]",
+            r"\{\{?\s*(?:caption|name|object|description|prompt|text)\s*\}?\}",
+            r"^\s*(?:user|assistant|system|human|gpt)\s*:",
+        )),
+        Rule("characters", "characters of a text that was read in another encoding",
+             _is_mojibake, _decoded_again),
+        Rule("invisible", "characters that show nothing", _has_invisible, _without_invisible),
+        Rule("markup", "tags or entities of HTML",
+             lambda text: bool(_TAG.search(text) or _ENTITY.search(text)), _without_markup),
+        Rule("camera", "words of a camera or of a file instead of a caption", _searches(
+            r"^\W*(?:olympus|konica minolta|minolta|samsung|kodak|pentax|sanyo|exif|casio)?\s*"
+            r"digital (?:still )?camera\W*$",
+            r"^\W*(?:sony dsc|exif[_ ]jpeg[_ ]picture|processed with \w+(?: with .{1,40})?)\W*$",
+            r"^\W*(?:dsc|dscn|dscf|img|imgp|pict|p|mvc|screenshot|untitled|image|photo|picture)"
+            r"[-_ ]?\d{2,}(?:[-_ ]\d+)*(?:\.\w{3,4})?\W*$",
+            r"^\S+\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)$",
+        )),
+        Rule("glued", "words without the blank between them",
+             _searches(r"(?:#\w{2,}){3,}", _GLUED.pattern, flags=0),
+             lambda text: _GLUED.sub(" ", text)),
+        Rule("prompt", "words of a prompt or of a chat around the caption", _searches(
+            _LEAD_IN.pattern,
+            r"\b(?:write|generate|provide|create) (?:a|an|one) (?:\w+ ){0,3}"
+            r"(?:caption|description) (?:for|of|that)\b",
+            r"\b(?:the|your) caption should\b",
+            r"^\s*describe (?:the|this) (?:image|picture|photo)",
+            r"\bi hope this helps\b", r"\blet me know if you\b",
+        ), _without_lead_in),
+    )
+}  # fmt: skip
+
+
+def faults_of(caption: str) -> list[str]:
+    """The names of the rules that find something.
+
+    >>> faults_of("A dog on the the the beach &amp; a cat."), faults_of("A dog on the beach.")
+    (['loop', 'markup'], [])
+    """
+    return [rule.name for rule in RULES.values() if rule.finds(caption)]
+
+
+def mended(name: str, caption: str) -> str:
+    """The caption without the fault of this name; as it is for a name of "", and if it has not
+    the fault. Raises SettingsError for a fault that cannot be mended.
+
+    >>> mended("markup", "A dog &amp; a cat<br>on a mat")
+    'A dog & a cat on a mat'
+    """
+    if not name:
+        return caption
+    rule = RULES.get(name)
+    if rule is None or rule.mend is None:
+        names = ", ".join(rule.name for rule in RULES.values() if rule.mend is not None)
+        raise SettingsError(f"'{name}' cannot be mended; these can: {names}.")
+    return rule.mend(caption) if rule.finds(caption) else caption

@@ -1,0 +1,107 @@
+"""Look for faults in the captions of a dataset, and tag the pairs that have them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backend.engine.linting.comparison import COMPARED, Comparison
+from backend.engine.linting.faults import RULES, faults_of
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from db.queries import pair_tags
+from db.queries import pairs as pair_queries
+from db.queries.pairs import CaptionInUse
+from db.queries.statements import chunks
+
+#: Captions of each fault that the report shows.
+EXAMPLES = 3
+#: What the tags of faults begin with.
+PREFIX = "lint: "
+_AT_ONCE = 5000
+#: Longest part of a caption that is shown.
+_SHOWN = 120
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`examples`: the ids of the first pairs and their captions; `tag`: "" if they have none."""
+
+    name: str
+    about: str
+    pairs: int
+    examples: tuple[tuple[str, str], ...]
+    can_be_mended: bool
+    tag: str
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """`shared_words`: where ("begin" or "end") and with which words most captions begin or end."""
+
+    pairs: int
+    faults: tuple[Fault, ...]
+    shared_words: tuple[tuple[str, str], ...]
+
+    def in_words(self) -> str:
+        lines = []
+        for fault in self.faults:
+            mend = f" Mend: edit --mend '{fault.name}'." if fault.can_be_mended else ""
+            lines.append(f"{fault.pairs:,} × {fault.name}: {fault.about}.{mend}")
+            lines += [f"    {name}: {caption}" for name, caption in fault.examples]
+        lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]
+        with_faults = "No fault" if not self.faults else "These faults"
+        return "\n".join([*lines, f"{with_faults} in {self.pairs:,} captions."])
+
+
+def lint(
+    store: Store, dataset_id: int, author: str | None, progress: Progress = no_progress
+) -> LintReport:
+    """`author`: whose tags they are, None: nothing is tagged. Captions are read twice: what is
+    unlike the rest is known when all have been read."""
+    total = store.read(pair_queries.counts, dataset_id).total
+    comparison = Comparison()
+    for done, row in enumerate(_captions(store, dataset_id), start=1):
+        comparison.learn(row.caption, row.image_path)
+        if done % _AT_ONCE == 0:
+            progress(done, 2 * total, "Reading captions")
+    ids: dict[str, list[int]] = {name: [] for name in (*RULES, *COMPARED)}
+    examples: dict[str, list[tuple[str, str]]] = {name: [] for name in ids}
+    for done, row in enumerate(_captions(store, dataset_id), start=1):
+        for name in (*faults_of(row.caption), *comparison.faults_of(row.caption)):
+            ids[name].append(row.id)
+            if len(examples[name]) < EXAMPLES:
+                examples[name].append((row.external_id, " ".join(row.caption[:_SHOWN].split())))
+        if done % _AT_ONCE == 0:
+            progress(total + done, 2 * total, "Reading captions")
+    if author is not None:
+        for name, of_fault in ids.items():
+            _tag(store, dataset_id, PREFIX + name, of_fault, author)
+    about = {name: rule.about for name, rule in RULES.items()} | COMPARED
+    return LintReport(
+        comparison.captions,
+        tuple(
+            Fault(
+                name, about[name], len(of_fault), tuple(examples[name]),
+                name in RULES and RULES[name].mend is not None,
+                PREFIX + name if author is not None else "",
+            )
+            for name, of_fault in sorted(ids.items(), key=lambda each: -len(each[1]))
+            if of_fault
+        ),
+        tuple(comparison.shared_words()),
+    )  # fmt: skip
+
+
+def _captions(store: Store, dataset_id: int) -> Iterator[CaptionInUse]:
+    after = 0
+    while batch := store.read(pair_queries.captions_in_use, dataset_id, after, _AT_ONCE):
+        yield from batch
+        after = batch[-1].id
+
+
+def _tag(store: Store, dataset_id: int, name: str, pair_ids: list[int], author: str) -> None:
+    """The tag on these pairs alone."""
+    before, now = set(store.read(pair_tags.ids_of, dataset_id, name)), set(pair_ids)
+    for part in chunks(sorted(before - now), _AT_ONCE):
+        store.write(pair_tags.remove, part, name)
+    for part in chunks(sorted(now - before), _AT_ONCE):
+        store.write(pair_tags.add, part, name, author)

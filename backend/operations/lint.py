@@ -1,0 +1,38 @@
+"""`lint`: faults of captions that no model is needed for."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from backend.operations.operation import Operation
+from backend.options import Options, switch
+from backend.progress import Progress
+
+if TYPE_CHECKING:
+    from backend.jobs.lint_captions import LintReport
+    from backend.operations.context import Context
+
+
+class LintOptions(Options):
+    """Find faults of captions without a model: loops, refusals and error messages of a captioner,
+    cut endings, placeholders, broken or invisible characters, HTML, words of a camera or a prompt,
+    one caption on many pictures, and what is unlike the rest in length or language.
+
+    Each fault becomes a tag, `lint: NAME`, by which the queue, exports and edits find its pairs;
+    tags of an earlier run are replaced. `edit --mend NAME` repairs what can be repaired without
+    looking, with --dry-run for a preview and --undo.
+    """
+
+    tag: Annotated[bool, switch("tag")] = True
+    """Tag the pairs."""
+
+
+def run(
+    context: "Context", dataset_id: int, options: LintOptions, progress: Progress
+) -> "LintReport":
+    from backend.jobs import lint_captions
+
+    return lint_captions.lint(
+        context.store, dataset_id, context.settings.author if options.tag else None, progress
+    )
+
+
+LINT = Operation("lint", "Looking for faults", LintOptions, run, uses=("tags of {dataset}",))

@@ -1,0 +1,105 @@
+"""`lint`: faults are counted, tagged and mended."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import app as program
+from backend.jobs.lint_captions import LintReport
+from backend.workspace import Workspace
+from tests.jobs.opening import opened
+
+THINGS = ("dog", "cat", "horse", "bus", "boat", "tree", "lamp", "house", "kite", "bear")
+FAULTY = {
+    "html": "A dog &amp; a cat", "loop": "a dog on the the the beach",
+    "refusal": "I'm sorry, I can't help with that.",
+    "long": " ".join(f"A {a} and a {b} stand." for a in THINGS for b in THINGS[:3]),
+    "german": "Ein Hund liegt auf der Bank und schläft.",
+    **{f"same{n}": "A picture of things." for n in range(5)},
+}  # fmt: skip
+
+
+def written(folder: Path, beginning: str = "") -> Path:
+    folder.mkdir()
+    captions = {
+        f"fine{a}{b}": f"{beginning}A {THINGS[a]} stands near the {THINGS[b]} in a park."
+        for a in range(10)
+        for b in range(10)
+    } | FAULTY
+    rows = []
+    for number, (name, caption) in enumerate(captions.items()):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(folder / f"{name}.png")
+        rows.append(json.dumps({"file_name": f"{name}.png", "id": name, "caption": caption}))
+    (folder / "metadata.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    return folder
+
+
+def pairs_with(workspace: Workspace, tag: str) -> set[str]:
+    queue = workspace.review.filter_of(1, {"tag": tag, "review": "all"})
+    return {row.external_id for row in workspace.review.queue_page(queue).rows}
+
+
+@pytest.fixture
+def report(workspace: Workspace) -> LintReport:
+    return workspace.jobs.run("lint", 1)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    opened_ = opened(tmp_path / "state")
+    opened_.jobs.import_dataset(written(tmp_path / "pairs"))
+    return opened_
+
+
+def test_each_fault_is_a_queue(workspace: Workspace, report: LintReport) -> None:
+    pairs = {fault.name: pairs_with(workspace, fault.tag) for fault in report.faults}
+    assert pairs == {
+        "same caption": {f"same{n}" for n in range(5)}, "markup": {"html"}, "loop": {"loop"},
+        "refusal": {"refusal"}, "length": {"long"}, "language": {"german"},
+    }  # fmt: skip
+    counts = {fault.name: fault.pairs for fault in report.faults}
+    assert counts == {name: len(ids) for name, ids in pairs.items()}
+    assert report.pairs == 100 + len(FAULTY)
+    assert report.shared_words == ()
+
+
+def test_a_mend_is_previewed_undone_and_no_fault_any_more(
+    workspace: Workspace, report: LintReport, tmp_path: Path
+) -> None:
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(
+            program.app, [*arguments, "--json"],
+            env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    edit = ("edit", "pairs", "--mend", "markup", "--author", "Ada")
+    assert json.loads(run(*edit, "--dry-run"))["changed"] == 1
+    assert pairs_with(workspace, "lint: markup") == {"html"}
+    assert json.loads(run(*edit))["examples"][0]["after"] == "A dog & a cat"
+    faults = {fault["name"] for fault in json.loads(run("lint", "pairs"))["faults"]}
+    assert "markup" not in faults
+    assert "lint: markup" not in workspace.review.tags(1)
+    run("edit", "pairs", "--undo", "--author", "Ada")
+    assert "markup" in {fault["name"] for fault in json.loads(run("lint", "pairs"))["faults"]}
+
+
+def test_what_cannot_be_mended_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        program.app, ["edit", "pairs", "--mend", "refusal"],
+        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert "markup" in done.stderr
+
+
+def test_words_that_all_captions_share_are_reported(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "state")
+    workspace.jobs.import_dataset(written(tmp_path / "pairs", "A photo in sks style. "))
+    report = workspace.jobs.run("lint", 1, tag=False)
+    assert ("begin", "a photo in sks style a") in report.shared_words
+    assert workspace.review.tags(1) == {}
