@@ -35,7 +35,7 @@ from backend.review.views import (
     VerdictView,
     fingerprint_of,
 )
-from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, judgement
+from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, UNDECIDED, judgement
 from backend.workspace import Group, ReviewCounts
 from traced_ui.differences import difference, parts_that_differ, readable
 from traced_ui.highlighting import excerpt, highlighted_caption
@@ -606,7 +606,8 @@ def _after(act: VerdictView) -> str:
         return f"claim {label}: “{act.claim}”"
     if act.decision:
         return LISTED[judgement(act.decision, act.enriches) or ""]
-    return "edited, undecided" if act.corrected_caption else "undone: undecided"
+    text = f"edited, {UNDECIDED}" if act.corrected_caption else UNDECIDED
+    return f"undone: {text}" if act.is_undo else text
 
 
 def checked(view: PairView, check: CaptionCheck) -> Markup:

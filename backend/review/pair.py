@@ -209,7 +209,7 @@ def _verdict(caption: str, act: VerdictRow) -> VerdictView:
         claim = label.text if label is not None else caption[act.claim : act.claim + _ABOUT]
     return VerdictView(
         act.decision, act.corrected_caption, act.author, act.created_at, act.note, act.enriches,
-        claim, label.is_right if label is not None else None,
+        claim, label.is_right if label is not None else None, act.undoes is not None,
     )  # fmt: skip
 
 

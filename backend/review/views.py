@@ -78,7 +78,7 @@ class SuggestionView:
 
 @dataclass(frozen=True)
 class VerdictView:
-    """One row of a pair's history. `decision` None: the preceding verdict was undone."""
+    """One row of a pair's history. `decision` None: undecided after it."""
 
     decision: str | None
     corrected_caption: str | None
@@ -90,6 +90,7 @@ class VerdictView:
     #: The claim that it is about, and what it says of it; "": it is about the caption.
     claim: str = ""
     is_right: bool | None = None
+    is_undo: bool = False
 
 
 @dataclass(frozen=True)
