@@ -41,6 +41,26 @@ def readable(before: str, after: str) -> Markup:
     return render("difference.html", changes=[("kept", after)])
 
 
+def replacements(before: str, after: str) -> list[tuple[str, str]]:
+    """The words that `after` has in place of words of `before`, if these are all that differs and
+    at most two places do; otherwise empty.
+
+    >>> replacements("Two flowers at the lake.", "Two sheep at the lake.")
+    [('flowers', 'sheep')]
+    >>> replacements("A dog.", "A red dog."), replacements("A dog.", "It is late now.")
+    ([], [])
+    """
+    old, new = Caption.parse(before).words, Caption.parse(after).words
+    runs = [run for run in aligned(old, new) if not run.kept]
+    pairs = [
+        (" ".join(old[run.old.start : run.old.stop]), " ".join(new[run.new.start : run.new.stop]))
+        for run in runs
+    ]
+    kept_words = len(new) - sum(run.new.stop - run.new.start for run in runs)
+    is_short = len(pairs) <= 2 and 2 * kept_words >= max(len(old), len(new))
+    return pairs if is_short and all(all(pair) for pair in pairs) else []
+
+
 def changes(before: str, after: str) -> list[tuple[str, str]]:
     """The changes from `before` to `after`, in order: ("kept" | "gone" | "added", text).
 

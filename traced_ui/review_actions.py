@@ -218,6 +218,8 @@ class OpenPage:
         state.dataset, state.grid, state.came_from = wanted, False, None
         self._follow(address)
         pair = id_in(address.get("pair", ""))
+        if pair is None and wanted is not None and state.filter == START and not self.is_team:
+            pair = self.workspace.opening_pair(wanted)
         self._show_or_first(pair)
 
     @on("dataset")

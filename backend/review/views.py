@@ -65,6 +65,8 @@ class SuggestionView:
     p_after: float | None
     words_changed: int = 0
     similarity: float | None = None
+    #: Whether it is worth an offer; see `stored_rows.is_offer`.
+    is_offer: bool = True
     #: What a vision-language model sees for each suspect word: (word, seen, wrong).
     steps: tuple[tuple[str, str, bool], ...] = ()
     #: For a richer caption: its own picture's rank before and after, and the number of pictures.
@@ -199,6 +201,8 @@ class PairView(Measured):
     scored_by: str
     #: A warning about the model, empty if there is none.
     limits: str
+    #: The model was told to score pictures of a kind that it does not know.
+    is_unfamiliar: bool = False
     history: tuple[VerdictView, ...] = ()
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
@@ -476,6 +480,8 @@ class PlaygroundResult:
     #: `selected` one, the most suspicious.
     claims: tuple[ClaimView, ...] = ()
     selected: int = 0
+    #: The model does not know such pictures; it was asked to score this one anyway.
+    is_unfamiliar: bool = False
 
     @property
     def claim(self) -> ClaimView | None:
@@ -533,7 +539,11 @@ class PlaneView:
 
 
 def shown(
-    caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
+    caption: str,
+    suggestion: Suggestion | SuggestionRow,
+    identity: int,
+    provenance: Any = None,
+    is_offer: bool = True,
 ) -> SuggestionView:
     """`identity`: the id by which the page refers to it."""
     facts = provenance or {}
@@ -541,7 +551,7 @@ def shown(
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
-        words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
+        words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity, is_offer,
         tuple((str(word), str(view), bool(wrong)) for word, view, wrong in facts.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
         tuple(str(why) for _, _, why in facts.get("struck", ())),
