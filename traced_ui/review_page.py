@@ -28,13 +28,23 @@ from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
 from backend.review.views import (
     CaptionCheck,
+    DatasetSummary,
     EditView,
     ErrorsLeft,
     PairView,
+    ProgressView,
     VerdictView,
     fingerprint_of,
 )
-from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, UNDECIDED, judgement
+from backend.verdict_texts import (
+    ENRICHED,
+    ENRICHMENT,
+    TEXTS,
+    UNDECIDED,
+    is_wrong,
+    judgement,
+    word_of,
+)
 from backend.workspace import Group, ReviewCounts
 from traced_ui.differences import difference, parts_that_differ, readable, replacements
 from traced_ui.highlighting import excerpt, highlighted_caption, words_of
@@ -687,6 +697,17 @@ def not_scored(job: JobView | None) -> Markup:
             find,
         )
     return empty("Not scored", job.message, find)
+
+
+def finish(progress: DatasetSummary | ProgressView, left: ErrorsLeft | None) -> Markup:
+    """What a review has come to, and what comes next. `left`: the errors among the other pairs."""
+    counts = progress.by_decision
+    found = [(word_of(name), n) for name, n in counts.items() if is_wrong(name) and n]
+    return render(
+        "review/finish.html", total=progress.total, reviewed=progress.reviewed,
+        errors_found=progress.errors_found, found=sorted(found), left=left,
+        is_nearly=left is not None and left.is_few(progress.errors_found),
+    )  # fmt: skip
 
 
 def empty(title: str, text: str, act: Markup | str = "") -> Markup:

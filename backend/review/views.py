@@ -316,6 +316,10 @@ class Whole:
     remaining: Remaining | None
 
 
+#: The share of all errors that may remain when a review is nearly done.
+FEW = 0.05
+
+
 @dataclass(frozen=True)
 class ErrorsLeft:
     """Errors among the pairs without a verdict. `expected`: as far as the chances of error are
@@ -333,6 +337,14 @@ class ErrorsLeft:
     def errors(self) -> float:
         """The best number there is."""
         return self.expected if self.estimate is None else self.estimate.errors
+
+    def is_few(self, errors_found: int) -> bool:
+        """Whether hardly any is left, beside as many as have been found.
+
+        >>> [ErrorsLeft(4.0, 0, None).is_few(count) for count in (0, 90, 10)]
+        [False, True, False]
+        """
+        return errors_found > 0 and self.errors < max(1.0, FEW * (errors_found + self.errors))
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ def test_a_skip_link_leads_to_the_verdicts_and_a_button_explains_the_numbers(pag
     expect(page.locator(".skip-link")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#traced-stage .verdicts button").first).to_be_focused()
+    page.locator("#traced-steps [data-tab=details] summary").click()
     page.get_by_role("button", name="What the numbers mean").click()
     expect(page.locator("#traced-numbers")).to_contain_text("A correct caption gains little")
     page.keyboard.press("Escape")
@@ -140,7 +141,7 @@ def test_progress_tells_what_the_chances_say_until_a_sample_is_large_enough(page
     cards = page.locator("#progress-cards")
     expect(cards).to_contain_text("errors left, about")
     expect(cards).to_contain_text("drawn at random")
-    expect(page.locator("#progress-found .js-plotly-plot")).to_be_visible()
+    expect(page.locator("#progress-left .js-plotly-plot")).to_be_visible()
     expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
     go_to(page, "review")
     for _ in range(5):

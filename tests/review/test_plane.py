@@ -90,7 +90,7 @@ def test_the_plane_can_be_coloured_by_measured_values(enriched: tuple[Store, int
     assert len(measured) == PAIRS - 1  # the first pair's phrases were not measured
     assert list(by_support.data[0].marker.color) == [point.support for point in measured]
     assert list(by_share.data[0].marker.color) == [point.share for point in view.points]
-    assert {trace.name for trace in plane_figure(view, "verdict").data} == {"correct", "undecided"}
+    assert {trace.name for trace in plane_figure(view, "verdict").data} == {"right", "undecided"}
 
 
 def test_the_slider_removes_specific_captions() -> None:
