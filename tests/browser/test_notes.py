@@ -28,7 +28,7 @@ def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
     page.keyboard.press("ArrowRight")  # a redraw keeps unfinished input
     expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
     expect(box).to_have_value("two dogs? ask Ben")
-    box.focus()
+    page.keyboard.press("n")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#traced-stage .noted")).to_have_text("two dogs? ask Ben")
     assert pair_of(page) == pair
