@@ -6,6 +6,9 @@ from backend.engine.captions import Caption, aligned
 from backend.review.views import ClaimView
 from traced_ui.templates import render
 
+#: Words on either side of an arrow.
+LONGEST_SWAP = 3
+
 
 def difference(before: str, after: str, around: int | None = None) -> Markup:
     """Inline HTML: deleted words in <del>, new ones in <ins>, all else as in `after`.
@@ -58,7 +61,8 @@ def replacements(before: str, after: str) -> list[tuple[str, str]]:
     ]
     kept_words = len(new) - sum(run.new.stop - run.new.start for run in runs)
     is_short = len(pairs) <= 2 and 2 * kept_words >= max(len(old), len(new))
-    return pairs if is_short and all(all(pair) for pair in pairs) else []
+    is_readable = all(0 < len(text.split()) <= LONGEST_SWAP for pair in pairs for text in pair)
+    return pairs if is_short and is_readable else []
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:

@@ -91,12 +91,12 @@ def expected_figure(view: ProgressView) -> go.Figure:
 
 
 def left_figure(view: ProgressView) -> go.Figure:
-    """The errors left over the pairs decided: those found since then, and those that are expected
-    among the rest, down to the end of the likely ones."""
+    """The errors left over the pairs decided: those that were found since then, and those that are
+    expected among the rest, down to the end of the likely ones."""
     figure = go.Figure()
-    decided, found = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
+    decided, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
     rest = view.left.errors if view.left is not None else 0.0
-    lefts = [found[-1] - count + rest for count in found]
+    lefts = [errors[-1] - count + rest for count in errors]
     figure.add_scatter(
         x=decided, y=lefts, mode="lines", name="errors left",
         line={"color": S_COLOUR, "width": 3},

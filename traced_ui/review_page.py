@@ -702,10 +702,10 @@ def not_scored(job: JobView | None) -> Markup:
 def finish(progress: DatasetSummary | ProgressView, left: ErrorsLeft | None) -> Markup:
     """What a review has come to, and what comes next. `left`: the errors among the other pairs."""
     counts = progress.by_decision
-    found = [(word_of(name), n) for name, n in counts.items() if is_wrong(name) and n]
+    errors = [(word_of(name), n) for name, n in counts.items() if is_wrong(name) and n]
     return render(
         "review/finish.html", total=progress.total, reviewed=progress.reviewed,
-        errors_found=progress.errors_found, found=sorted(found), left=left,
+        errors_found=progress.errors_found, found=sorted(errors), left=left,
         is_nearly=left is not None and left.is_few(progress.errors_found),
     )  # fmt: skip
 

@@ -186,6 +186,23 @@ def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) 
     assert problems == {}
 
 
+#: A wide and a small screen, one of these at 200 %, and a phone.
+EVERY_SIZE = (SIZE, (1280, 720), (720, 450), PHONE)
+
+
+def test_no_page_overflows_at_any_size(page: Page) -> None:
+    problems = {}
+    for name in PAGES:
+        show(page, name)
+        for size in EVERY_SIZE:
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            for rule in (TOO_WIDE, BROKEN_WORDS):
+                if wrong := page.evaluate(rule):
+                    problems[f"{name}, {size[0]} wide"] = wrong
+    assert problems == {}
+
+
 def test_a_phone_shows_what_a_verdict_needs_and_the_queue_in_a_drawer(page: Page) -> None:
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     go_to(page, "review")
