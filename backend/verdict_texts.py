@@ -92,7 +92,7 @@ def word_of(judgement: str) -> str:
     """
     if judgement == ENRICHED:
         return ENRICHMENT.word
-    return TEXTS[judgement].word if judgement in DECISIONS else judgement  # pyrefly: ignore[bad-index]
+    return TEXTS[judgement].word if judgement in DECISIONS else judgement
 
 
 def saved_text(decision: str | None, enriches: bool, suggestion_id: int | None) -> str:

@@ -65,8 +65,6 @@ class SuggestionView:
     p_after: float | None
     words_changed: int = 0
     similarity: float | None = None
-    #: Whether it is worth an offer; see `stored_rows.is_offer`.
-    is_offer: bool = True
     #: What a vision-language model sees for each suspect word: (word, seen, wrong).
     steps: tuple[tuple[str, str, bool], ...] = ()
     #: For a richer caption: its own picture's rank before and after, and the number of pictures.
@@ -76,6 +74,8 @@ class SuggestionView:
     #: For a richer caption: its concreteness before and after, and other remarks of the guard.
     icc: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    #: Whether it is worth an offer; see `stored_rows.is_offer`.
+    is_offer: bool = True
 
 
 @dataclass(frozen=True)
@@ -563,10 +563,10 @@ def shown(
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
-        words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity, is_offer,
+        words_changed(Caption.parse(caption), suggestion.caption), suggestion.similarity,
         tuple((str(word), str(view), bool(wrong)) for word, view, wrong in facts.get("steps", ())),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
         tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in facts.get("notes", ())),
+        tuple(str(text) for text in facts.get("notes", ())), is_offer,
     )  # fmt: skip
