@@ -111,6 +111,7 @@ demo: install
 
 screenshots: install-dev
 	$(BIN)/python -m tests.browser.screenshots
+	$(BIN)/python -m tests.browser.film
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache

@@ -21,9 +21,24 @@ from db.decisions import (
 )
 
 __all__ = [
-    "DECISIONS", "ENRICHED", "ENRICHMENT", "NOT_ABOUT_CAPTION", "PICTURE_ISSUES",
-    "REVIEWS", "RIGHT_NOW", "RIGHT_OR_WRONG", "TEXTS", "UNDECIDED", "Decision", "Review",
-    "VerdictText", "about_caption", "is_wrong", "judgement", "saved_text",
+    "DECISIONS",
+    "ENRICHED",
+    "ENRICHMENT",
+    "NOT_ABOUT_CAPTION",
+    "PICTURE_ISSUES",
+    "REVIEWS",
+    "RIGHT_NOW",
+    "RIGHT_OR_WRONG",
+    "TEXTS",
+    "UNDECIDED",
+    "Decision",
+    "Review",
+    "VerdictText",
+    "about_caption",
+    "is_wrong",
+    "judgement",
+    "saved_text",
+    "word_of",
 ]  # fmt: skip
 
 #: Label of a pair without a verdict.
@@ -39,16 +54,21 @@ class VerdictText:
     saved: str  #: once it is recorded
     caption: str  #: what it says about the original caption
 
+    @property
+    def word(self) -> str:
+        """The verdict in a table, without its mark."""
+        return self.listed[2:]
+
 
 #: The texts of an accepted enrichment, which is stored as a correction.
-ENRICHMENT = VerdictText("Enrich", "✎ enriched", "Enriched.", "correct")
+ENRICHMENT = VerdictText("Enrich", "✎ enriched", "Enriched.", "right")
 TEXTS: dict[Decision, VerdictText] = {
-    "correct": VerdictText("Right", "✓ right", "Right.", "correct"),
+    "correct": VerdictText("Right", "✓ right", "Right.", "right"),
     "correction": VerdictText("Fix", "✎ corrected", "Corrected.", "wrong"),
     "drop": VerdictText("Remove", "✕ removed", "Removed.", "wrong"),
     "wrong": VerdictText("Wrong", "✕ wrong", "Wrong.", "wrong"),
-    "abstract": VerdictText("Vague", "~ vague", "Vague.", "abstract"),
-    "unsure": VerdictText("Not sure", "? not sure", "Not sure.", "unsure"),
+    "abstract": VerdictText("Vague", "~ vague", "Vague.", "vague"),
+    "unsure": VerdictText("Not sure", "? not sure", "Not sure.", "not sure"),
 }
 
 
@@ -57,11 +77,22 @@ def about_caption(judgement: str | None) -> str:
     Dropping a duplicate picture implies nothing, nor does a caption where there was none.
 
     >>> about_caption("drop"), about_caption("correction"), about_caption(ENRICHED)
-    ('wrong', 'wrong', 'correct')
+    ('wrong', 'wrong', 'right')
     """
     if judgement in (None, *NOT_ABOUT_CAPTION):
         return UNDECIDED
     return _texts_of(judgement).caption
+
+
+def word_of(judgement: str) -> str:
+    """The word for a judgement in tables and counts.
+
+    >>> word_of("drop"), word_of(ENRICHED), word_of("new caption")
+    ('removed', 'enriched', 'new caption')
+    """
+    if judgement == ENRICHED:
+        return ENRICHMENT.word
+    return TEXTS[judgement].word if judgement in DECISIONS else judgement
 
 
 def saved_text(decision: str | None, enriches: bool, suggestion_id: int | None) -> str:

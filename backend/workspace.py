@@ -33,6 +33,7 @@ from backend.jobs.import_dataset import check_source
 from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
 from backend.jobs.reports import Deletion, ExportChoice, JobView, Relocation
+from backend.jobs.scored_demo import OPENING
 from backend.loaded_models import Engine
 from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
@@ -210,6 +211,14 @@ class Workspace:
         with self.store.reading() as session:
             dataset_id = dataset_queries.last_used(session)
         return dataset_id or self.prepare(str(DEMO))
+
+    def opening_pair(self, dataset_id: int) -> int | None:
+        """The pair with which a page opens that names none: of the demo, until somebody has judged
+        a pair of it, one that shows what this program does. None: the head of the queue."""
+        summary = self.summary(dataset_id)
+        if summary.source != str(DEMO) or summary.reviewed:
+            return None
+        return self.review.first_pair(QueueFilter(dataset_id, external_id=OPENING))
 
     def prepare(self, name_or_path: str) -> int:
         """Make a dataset ready to be opened: import it now if needed, score it in the background;

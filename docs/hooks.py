@@ -21,7 +21,7 @@ OUTSIDE = {
     "CITATION.cff": "CITATION.cff",
     "assets/models/README.md": "embedded-models.md",
     "db/migrations/README.md": "migrations.md",
-    "assets/screenshots/review.png": "assets/screenshots/review.png",
+    "assets/screenshots/one-word.webp": "assets/screenshots/one-word.webp",
     "assets/screenshots/grid.png": "assets/screenshots/grid.png",
 }
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")

@@ -126,7 +126,7 @@ class Phrase(Record):
     start: int
     end: int
     kind: str
-    pas: float | None = Field(description="The drop in s when the phrase is made meaningless.")
+    pas: float | None = Field(description="How much s falls when the phrase is made meaningless.")
     spread: float | None
 
 

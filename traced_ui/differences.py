@@ -6,6 +6,9 @@ from backend.engine.captions import Caption, aligned
 from backend.review.views import ClaimView
 from traced_ui.templates import render
 
+#: Words on either side of an arrow.
+LONGEST_SWAP = 3
+
 
 def difference(before: str, after: str, around: int | None = None) -> Markup:
     """Inline HTML: deleted words in <del>, new ones in <ins>, all else as in `after`.
@@ -39,6 +42,27 @@ def readable(before: str, after: str) -> Markup:
     if 2 * kept_length >= max(len(old), len(new)):
         return difference(before, after)
     return render("difference.html", changes=[("kept", after)])
+
+
+def replacements(before: str, after: str) -> list[tuple[str, str]]:
+    """The words that `after` has in place of words of `before`, if these are all that differs and
+    at most two places do; otherwise empty.
+
+    >>> replacements("Two flowers at the lake.", "Two sheep at the lake.")
+    [('flowers', 'sheep')]
+    >>> replacements("A dog.", "A red dog."), replacements("A dog.", "It is late now.")
+    ([], [])
+    """
+    old, new = Caption.parse(before).words, Caption.parse(after).words
+    runs = [run for run in aligned(old, new) if not run.kept]
+    pairs = [
+        (" ".join(old[run.old.start : run.old.stop]), " ".join(new[run.new.start : run.new.stop]))
+        for run in runs
+    ]
+    kept_words = len(new) - sum(run.new.stop - run.new.start for run in runs)
+    is_short = len(pairs) <= 2 and 2 * kept_words >= max(len(old), len(new))
+    is_readable = all(0 < len(text.split()) <= LONGEST_SWAP for pair in pairs for text in pair)
+    return pairs if is_short and is_readable else []
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:

@@ -137,7 +137,7 @@ def _fields() -> tuple[Fields, gr.HTML]:
     fields["queue"] = field(
         ExportOptions, "queue", "Only a queue", elem_id="export-queue",
         placeholder="split=train&p_error_to=0.5&review=all",
-        info="The part of its address after the ?. Without review=…: unreviewed pairs.",
+        info="The part of its address after the ?. Without review=…: undecided pairs.",
     )  # fmt: skip
     return Fields(**fields), selection
 

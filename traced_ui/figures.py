@@ -10,10 +10,10 @@ _TEXT = "#7c828c"
 #: Colour and marker of each verdict if pairs are plotted as points.
 VERDICT_LOOKS = {
     UNDECIDED: (MARK, "circle-open"),
-    "correct": ("#5a9b6b", "circle"),
+    "right": ("#5a9b6b", "circle"),
     "wrong": (S_COLOUR, "x"),
-    "abstract": (C_COLOUR, "diamond"),
-    "unsure": ("#9a6fb0", "square-open"),
+    "vague": (C_COLOUR, "diamond"),
+    "not sure": ("#9a6fb0", "square-open"),
 }
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind
-from backend.engine.detection.localisation import VISIBLE
+from backend.engine.detection.localisation import most_suspect
 from backend.engine.detection.types import SuspectWord
 from backend.review.views import Abstractness, ClaimView
 from traced_ui.templates import render
@@ -27,25 +27,24 @@ def highlighted_caption(
     removal: Mapping[int, int] | None = None,
     wrong: Collection[tuple[int, int]] | None = None,
     expected: Sequence[str] = (),
-    named: Collection[SuspectWord] | None = None,
     claims: Sequence[ClaimView] = (),
     selected: int | None = None,
 ) -> Markup:
-    """The caption as a paragraph; words are shaded by suspicion, and hovering shows the number.
+    """The caption as a paragraph; the most suspect words are shaded (of each claim, if there are
+    several), and hovering shows the suspicion of any.
 
     `words_read`: words beyond this number are marked as not read by the model. `gains`: what
     deleting the word alone adds to s, shown on hover, as is `removal`: the step at which a word was
     removed, from which on the page strikes it out. `wrong`: character ranges of the
     words that a curator marked as wrong; None disables marking. `expected`: what a captioner
-    expected in place of each word ("cat 0.61, dog 0.20"), shown on hover. `named`: the words to
-    shade; None: all that are suspect enough. `claims`: of a caption that has several; `gains`,
-    `removal` and `expected` are those of the words of the `selected` one.
+    expected in place of each word ("cat 0.61, dog 0.20"), shown on hover. `claims`: of a caption
+    that has several; `gains`, `removal` and `expected` are those of the words of the `selected`
+    one.
     """
     score: dict[tuple[int, int], float] = {}
     for suspect in suspects:  # several words of a question may stand for one pronoun
         span = suspect.start, suspect.end
         score[span] = max(suspect.score, score.get(span, 0.0))
-    shaded = {(word.start, word.end) for word in (suspects if named is None else named)}
     every = Caption.parse(caption).spans
     pieces = []
     for first, last, place in _pieces(caption, claims):
@@ -54,7 +53,11 @@ def highlighted_caption(
             inside = [span for span in every if first <= span[0] < last]
             spans = [(*span, [index]) for index, span in enumerate(inside)]
         else:
-            spans = _words(caption, claim)
+            spans = words_of(caption, claim)
+        shaded = {
+            (word.start, word.end)
+            for word in most_suspect(caption, [w for w in suspects if first <= w.start < last])
+        }
         has_numbers = not claims or (place is not None and place == selected)
         limit = words_read if claim is None else claim.words_read
         words = []
@@ -71,7 +74,7 @@ def highlighted_caption(
                 "is_read": limit is None or indices[0] < limit or (bool(claims) and claim is None),
                 "wrong": None if wrong is None else any(a <= start < b for a, b in wrong),
                 "suspicion": suspicion,
-                "is_shaded": suspicion >= VISIBLE and (start, end) in shaded,
+                "is_shaded": (start, end) in shaded,
                 "gain": gains[index] if has_numbers and index < len(gains) else None,
                 "gone": _step_without(removal or {}, indices) if has_numbers else None,
                 "expected": expected[index] if has_numbers and index < len(expected) else "",
@@ -101,7 +104,7 @@ def _step_without(removal: Mapping[int, int], indices: Sequence[int]) -> int | N
     return None if None in steps else max(step or 0 for step in steps)
 
 
-def _words(caption: str, claim: ClaimView) -> list[tuple[int, int, list[int]]]:
+def words_of(caption: str, claim: ClaimView) -> list[tuple[int, int, list[int]]]:
     """The words of a claim, in characters of the caption, with the indices of the words that models
     read there: several for a pronoun."""
     asked_claim = Claim(claim.start, claim.end, cast(Kind, claim.kind), subject=claim.subject)

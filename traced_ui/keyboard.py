@@ -49,11 +49,7 @@ KEYS = (
     _key("p", "same-picture", "pictures like this one (press again for all pairs)"),
     _key("s", "suggest", "ask for suggestions"),
     _key("r", "richer", "suggest a richer caption: this one is right but says too little"),
-    _key(
-        "n",
-        "note",
-        "write a note, saved with the next verdict (Ctrl+Enter: keep the verdict, save the note)",
-    ),
+    _key("n", "note", "write a note, saved with the next verdict (or at once: Ctrl+Enter)"),
     _key("i", "guidelines", "show or hide the dataset's guidelines"),
     _key("h", "phrases", "show or hide the support of each phrase"),
     _key("x", "zoom", "enlarge the picture, or fit it again"),

@@ -8,7 +8,7 @@ const listen = () => {
       if (!range || !range.x) return;
       const [left, right] = [...range.x].sort((a, b) => a - b);
       const [low, high] = [...range.y].sort((a, b) => a - b);
-      trigger("keypress", { p_from: left, p_to: right, icc_from: low, icc_to: high });
+      trigger("keypress", { p_from: left, p_to: right, up_from: low, up_to: high });
     });
   });
 };

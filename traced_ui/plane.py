@@ -1,6 +1,6 @@
 """Wrong or vague? Chance of error, concreteness and specificity; each region is a queue.
 
-Three kinds of bad captions need three kinds of work: wrong ones are corrected or dropped, abstract
+Three kinds of bad captions need three kinds of work: wrong ones are corrected or removed, vague
 ones describe nothing, generic ones need more detail. A region of the plane is a queue like any
 other, with a URL.
 """
@@ -47,24 +47,14 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
              ("backed by the picture", "support")],
             value="verdict", label="Colour", elem_id="plane-colour",
         )  # fmt: skip
-        most = gr.Slider(0, 1, 1, step=0.05, label="Only captions at most this specific",
-                         elem_id="plane-most")  # fmt: skip
     gr.HTML(render("plane/hint.html"))
     chart = gr.Plot(elem_id="plane-chart", show_label=False, container=False, visible=False)
-    with gr.Row(elem_id="plane-region"):
-        fields = [
-            gr.Number(label=label, minimum=0, maximum=1, step=0.01, value=value, min_width=110)
-            for label, value in (
-                ("Chance of error from", 0), ("to", 1), ("Concrete from", 0), ("Concrete to", 1),
-                ("Specific from", 0), ("Specific to", 1),
-            )
-        ]  # fmt: skip
     link = gr.HTML(elem_id="plane-link")
     tables = gr.HTML(elem_id="plane-thresholds")
     bus = gr.HTML("", elem_id="plane-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
     def draw(
-        dataset_id: int | None, upwards: str, colours: str, at_most: float, request: gr.Request
+        dataset_id: int | None, upwards: str, colours: str, request: gr.Request
     ) -> tuple[Any, str, str, str]:
         if dataset_id is None:
             return gr.Plot(visible=False), "", part("empty", "No dataset yet"), ""
@@ -78,22 +68,27 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                     "Measure it under Add data.",
                 )
             return gr.Plot(visible=False), "", message, ""
-        figure = plane_figure(view, colours, at_most)
+        figure = plane_figure(view, colours)
         cards, table = regions_html(view, dataset_id), thresholds_html(view, dataset_id)
         return gr.Plot(figure, visible=True), "", cards, table
 
-    def region(dataset_id: int | None, request: gr.Request, *bounds: float | None) -> str:
-        """A link to the queue of the region, with the number of pairs in it."""
+    def selected(
+        event: gr.EventData, dataset_id: int | None, upwards: str, request: gr.Request
+    ) -> str:
+        """A link to the queue of the box that was drawn, with the number of pairs in it."""
         if dataset_id is None:
             return ""
-        names = ("p_error_from", "p_error_to", "icc_from", "icc_to",
-                 "specificity_from", "specificity_to")  # fmt: skip
+        ends = ("p_from", "p_to", "up_from", "up_to")
+        sides = (float(event_value(event, end, place % 2)) for place, end in enumerate(ends))
+        left, right, low, high = (round(min(1.0, max(0.0, side)), 3) for side in sides)
+        bounds = {"p_error": (left, right), upwards: (low, high)}
         try:
             fields = cleaned(
                 {
-                    name: _text(name, value)
-                    for name, value, default in zip(names, bounds, _WHOLE, strict=True)
-                    if value is not None and value != default
+                    f"{name}_{end}": _text(name, value)
+                    for name, ends_of in bounds.items()
+                    for end, value, default in zip(("from", "to"), ends_of, (0, 1), strict=True)
+                    if value != default
                 }
             )
             filter = from_fields(dataset_id, fields)
@@ -105,22 +100,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             label = f"{MOST_COUNTED:,}+ undecided pairs"
         return render("plane/link.html", address=_address(dataset_id, fields), count=label)
 
-    def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
-        """Copy the bounds of the drawn box into the fields; their change updates the link."""
-        sides = (
-            event_value(event, key, default)
-            for key, default in zip(("p_from", "p_to", "icc_from", "icc_to"), _WHOLE, strict=False)
-        )
-        left, right, low, high = (round(min(1.0, max(0.0, float(side))), 3) for side in sides)
-        if upwards == "specificity":
-            return left, right, 0, 1, low, high
-        return left, right, low, high, 0, 1
-
-    bus.keypress(selected, [up], fields, queue=False, **QUIET)
-    for number in fields:
-        number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **QUIET)
-    axes, drawn = [dataset, up, colour, most], [chart, link, regions, tables]
-    for control in (up, colour, most):
+    bus.keypress(selected, [dataset, up], [link], trigger_mode="always_last", **QUIET)
+    axes, drawn = [dataset, up, colour], [chart, link, regions, tables]
+    for control in (up, colour):
         control.change(draw, axes, drawn, trigger_mode="always_last", **QUIET)
     return draw, axes, drawn
 
@@ -139,8 +121,6 @@ _SCALES = {
     # A z-score: beyond two standard deviations the colour no longer changes.
     "support": _Scale("backed", lambda point: point.support, -2, 2),
 }
-#: Bounds (from, to) of the whole plane: probability, ICC, share.
-_WHOLE = (0, 1, 0, 1, 0, 1)
 
 
 def _text(name: str, value: float) -> str:
@@ -154,19 +134,14 @@ def _address(dataset_id: int, fields: dict[str, str]) -> str:
     return f"?dataset={dataset_id}&{as_query(fields)}"
 
 
-def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -> go.Figure:
+def plane_figure(view: PlaneView, colour: str = "verdict") -> go.Figure:
     """Probability to the right, concreteness or specificity upwards: the lower right is wrong and
-    abstract, or wrong and generic. `colour`: verdict, specificity or support; `at_most`: only pairs
-    with a share of at most this."""
+    abstract, or wrong and generic. `colour`: verdict, specificity or support."""
 
     def height(point: PlanePoint) -> float | None:
         return point.icc if view.up == "icc" else point.share
 
-    points = [
-        point
-        for point in view.points
-        if height(point) is not None and (at_most >= 1 or (point.share or 0) <= at_most)
-    ]
+    points = [point for point in view.points if height(point) is not None]
     what = "concrete" if view.up == "icc" else "share"
     figure = go.Figure()
     if sum(cell.pairs for cell in view.cells) > _CROWDED:

@@ -7,13 +7,15 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from backend.engine.statistics.stopping import ENOUGH
-from backend.review.charts import progress_of
+from backend.review.charts import MOST_ERRORS, progress_of
 from backend.review.queue import MIXED_EVERY
 from backend.review.views import ProgressView
+from backend.verdict_texts import word_of
 from backend.workspace import Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
 from traced_ui.login import seen_by
 from traced_ui.page_dataset import PageDataset
+from traced_ui.review_page import finish
 from traced_ui.templates import counted, number, part, render
 
 #: Minimum number of days on the axis of the pace chart.
@@ -25,7 +27,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
     """Build the page; return what draws it: (function, inputs, outputs)."""
     cards = gr.HTML(elem_id="progress-cards")
     with gr.Row():
-        found_plot = _plot("Errors found", "progress-found")
+        left_plot = _plot("Errors left", "progress-left")
         pace = _plot("Pace", "progress-pace")
     with gr.Row():
         calibration = _plot("Calibration", "progress-calibration")
@@ -43,11 +45,11 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
                 return (part("empty", "Not scored yet", text), *hidden, "")
             chart = gr.Plot(expected_figure(view), visible=True)
             return (expected_html(view), chart, *hidden[1:], "")
-        figures = (found_figure(view), pace_figure(view), calibration_figure(view))
+        figures = (left_figure(view), pace_figure(view), calibration_figure(view))
         plots = (gr.Plot(figure, visible=True) for figure in figures)
         return (cards_html(view), *plots, tables_html(view))
 
-    return draw, [dataset], [cards, found_plot, pace, calibration, tables]
+    return draw, [dataset], [cards, left_plot, pace, calibration, tables]
 
 
 def _plot(label: str, name: str) -> gr.Plot:
@@ -56,11 +58,14 @@ def _plot(label: str, name: str) -> gr.Plot:
 
 
 def cards_html(view: ProgressView) -> str:
-    """The four key figures for deciding whether to continue."""
+    """The four key figures for deciding whether to continue; above them what a review that is
+    nearly done has come to."""
     share = view.reviewed / view.total if view.total else 0.0
-    return render(
+    is_done = view.reviewed == view.total or (view.left and view.left.is_few(view.errors_found))
+    cards = render(
         "progress/cards.html", view=view, share=share, enough=ENOUGH, mixed_every=MIXED_EVERY
     )
+    return (finish(view, view.left) if is_done else "") + cards
 
 
 def expected_html(view: ProgressView) -> str:
@@ -85,22 +90,26 @@ def expected_figure(view: ProgressView) -> go.Figure:
     return figure
 
 
-def found_figure(view: ProgressView) -> go.Figure:
-    """Errors found over pairs decided; a curve that levels off means that few errors remain at the
-    head of the queue."""
+def left_figure(view: ProgressView) -> go.Figure:
+    """The errors left over the pairs decided: those that were found since then, and those that are
+    expected among the rest, down to the end of the likely ones."""
     figure = go.Figure()
-    decided = [pairs for pairs, _ in view.errors_by_decided]
-    errors = [count for _, count in view.errors_by_decided]
+    decided, errors = zip(*(view.errors_by_decided or ((0, 0),)), strict=True)
+    rest = view.left.errors if view.left is not None else 0.0
+    lefts = [errors[-1] - count + rest for count in errors]
     figure.add_scatter(
-        x=decided, y=decided, mode="lines", name="every pair wrong",
-        line={"color": MARK, "dash": "dot", "width": 1}, hoverinfo="skip",
-    )  # fmt: skip
-    figure.add_scatter(
-        x=decided, y=errors, mode="lines", name="errors found",
+        x=decided, y=lefts, mode="lines", name="errors left",
         line={"color": S_COLOUR, "width": 3},
-        hovertemplate="%{x} decided, %{y} wrong<extra></extra>",
+        hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
     )  # fmt: skip
-    return quiet(figure, "pairs decided right or wrong", "errors found")
+    if view.left is not None and view.left.pairs:
+        figure.add_scatter(
+            x=[decided[-1], decided[-1] + view.left.pairs], y=[rest, rest * (1 - MOST_ERRORS)],
+            mode="lines", name="expected", line={"color": MARK, "dash": "dot", "width": 2},
+            hovertemplate="%{x} decided, about %{y:.0f} left<extra></extra>",
+        )  # fmt: skip
+    figure.update_yaxes(rangemode="tozero")
+    return quiet(figure, "pairs decided right or wrong", "errors left, about")
 
 
 def pace_figure(view: ProgressView) -> go.Figure:
@@ -149,7 +158,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
 
 def tables_html(view: ProgressView) -> str:
     """Verdicts by kind, and the AUC before and after each retraining."""
-    kinds = [[name, str(count)] for name, count in sorted(view.by_decision.items())]
+    kinds = [[word_of(name), str(count)] for name, count in sorted(view.by_decision.items())]
     trained = [
         [
             retraining.name + (" (in use)" if retraining.active else ""),

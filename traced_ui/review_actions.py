@@ -218,6 +218,8 @@ class OpenPage:
         state.dataset, state.grid, state.came_from = wanted, False, None
         self._follow(address)
         pair = id_in(address.get("pair", ""))
+        if pair is None and wanted is not None and state.filter == START and not self.is_team:
+            pair = self.workspace.opening_pair(wanted)
         self._show_or_first(pair)
 
     @on("dataset")
@@ -419,7 +421,7 @@ class OpenPage:
             following = self._first()
         is_last = following is None or following == state.pair
         self.toast += render("review/saved.html", saved=[saved], is_last=is_last)
-        if not is_last:
+        if following != state.pair:
             state.show(following)
         return None
 
@@ -695,7 +697,7 @@ class OpenPage:
         if state.grid:
             self._turn(act.model_copy(update={"action": _PAGE_OF[act.action]}))
             return None
-        if before is None:
+        if before is None and not state.visited:
             return {}
         for _ in range(act.by):
             back = self._back_through_visited() if act.action == "previous" else None
@@ -965,12 +967,9 @@ class OpenPage:
         left, page, counts = self.draw_queue()
         parts: Parts = {"chart": "", "steps": ""}
         if view is None:
-            if counts.total and counts.reviewed == counts.total:
-                stage = review_page.empty(
-                    "All reviewed",
-                    "Every pair of this dataset has a verdict.",
-                    part("page_link", "export", "Export"),
-                )
+            if counts.reviewed and (counts.reviewed == counts.total or is_plain(self.filter())):
+                summary = self.workspace.summary(counts.dataset_id)
+                stage = review_page.finish(summary, self.review.errors_left(counts))
             else:
                 clear = part("button", "view", "Clear the filters")
                 text = "No pair is left in this queue, or none fits its filters."

@@ -7,9 +7,9 @@ from urllib.parse import unquote_plus
 
 from markupsafe import Markup
 
-from backend.engine.detection.localisation import VISIBLE
+from backend.engine.captions import Caption
+from backend.engine.detection.localisation import most_suspect
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english.shortening import is_sentence
 from backend.engine.statistics.stopping import ENOUGH
 from backend.jobs.reports import JobView
 from backend.measures import MEASURES, OF_THE_MODEL, filter_names
@@ -28,22 +28,32 @@ from backend.review.queue_rules import RulePreview
 from backend.review.queue_values import QueueValues
 from backend.review.views import (
     CaptionCheck,
+    DatasetSummary,
     EditView,
     ErrorsLeft,
     PairView,
-    SuggestionView,
+    ProgressView,
     VerdictView,
     fingerprint_of,
 )
-from backend.verdict_texts import ENRICHED, ENRICHMENT, TEXTS, judgement
+from backend.verdict_texts import (
+    ENRICHED,
+    ENRICHMENT,
+    TEXTS,
+    UNDECIDED,
+    is_wrong,
+    judgement,
+    word_of,
+)
 from backend.workspace import Group, ReviewCounts
-from traced_ui.differences import difference, parts_that_differ, readable
-from traced_ui.highlighting import excerpt, highlighted_caption
+from traced_ui.differences import difference, parts_that_differ, readable, replacements
+from traced_ui.highlighting import excerpt, highlighted_caption, words_of
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import enrichments, phrases_section, specificity_line
 from traced_ui.templates import part, percent, render
+from traced_ui.trajectory_chart import RISE
 
 #: Verdicts with a button: (key shown, button text, explanation).
 DECISIONS = {
@@ -295,8 +305,6 @@ BEFORE_CHANGE = 24
 SUGGESTIONS_SHOWN = 3
 #: Longer captions are set smaller, and their box is higher.
 LONGEST_AT_SIZE = 160
-#: Suggestions that lower the chance of an error by less are behind "more".
-LEAST_CHANGE = 0.05
 
 
 def stage(view: PairView, is_sampled: bool = False) -> Markup:
@@ -310,11 +318,11 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
     correction = view.corrected_caption
     suggestions = view.suggestions[:SUGGESTIONS_SHOWN]
-    cards = [
-        (number, each, readable(*parts_that_differ(view.caption, each.caption, view.claim)))
-        for number, each in enumerate(suggestions, 1)
-    ]
-    named = _most_suspect(view)
+    cards = []
+    for number, each in enumerate(suggestions, 1):
+        parts = parts_that_differ(view.caption, each.caption, view.claim)
+        cards.append((number, each, readable(*parts), replacements(*parts), parts[1]))
+    best = cards[:1] if cards and cards[0][1].is_offer else []
     is_unjudged = any(s.p_before is not None and s.p_after is None for s in suggestions)
     is_whole = trajectory is None or trajectory.whole
     return render(
@@ -325,15 +333,14 @@ def stage(view: PairView, is_sampled: bool = False) -> Markup:
         caption=highlighted_caption(
             view.caption, view.suspects, view.words_read, gains,
             removal, view.wrong_words,
-            expectations_by_word(trajectory), named,
+            expectations_by_word(trajectory),
             view.claims, view.selected if view.claims else None,
         ),
         decisions=DECISIONS,
         correction=None if correction is None else _correction(view, correction),
-        strong=[card for card in cards if not _is_weak(view, card[1])],
-        weak=[card for card in cards if _is_weak(view, card[1])],
-        why=[view.caption[word.start : word.end] for word in named],
-        because=_because(view),
+        best=best,
+        others=cards[len(best) :],
+        why=why(view),
         is_sampled=is_sampled,
         mixed_every=MIXED_EVERY,
         opinions=_opinions(view),
@@ -375,40 +382,60 @@ def by_order(row: Any, order: str) -> str:
     return "" if value is None else f"{measure.word} {measure.write(value)}"
 
 
-def _most_suspect(view: PairView) -> list[SuspectWord]:
-    """The words that the page tints and names: the most suspect ones, at most three."""
-    start, end = (view.claim.start, view.claim.end) if view.claim else (0, len(view.caption))
-    visible = [
-        word for word in view.suspects if word.score >= VISIBLE and start <= word.start < end
-    ]
-    return sorted(visible, key=lambda word: -word.score)[:3] if view.trajectory else []
+class Why(NamedTuple):
+    """A sentence around words of the caption."""
+
+    before: str
+    words: tuple[str, ...]
+    after: str
 
 
-def _because(view: PairView) -> str:
-    """The beginning of the sentence that names the most suspect words."""
-    judged = view.claim or view
-    if judged.p_error is not None and judged.p_error < 0.5:
-        return "Least sure of "
-    if (judged.gain or 0.0) > 0:
-        return "Picture and caption match better without "
-    return "Least expected in this caption: "
+def why(view: PairView) -> Why | None:
+    """Why the caption, or its selected claim, looks wrong, in one sentence; None if nothing does.
+
+    The words are those that the page tints: the first that the trajectory removes, as long as they
+    are among them, or else the single one without which the match rises most.
+    """
+    trajectory, claim = view.trajectory, view.claim
+    start, end = (claim.start, claim.end) if claim is not None else (0, len(view.caption))
+    inside = [word for word in view.suspects if start <= word.start < end]
+    suspects = most_suspect(view.caption, inside)
+    if trajectory is None or not suspects:
+        return None
+    texts = [view.caption[word.start : word.end] for word in suspects]
+    chance = (claim or view).p_error
+    if chance is not None and chance < 0.5:
+        return Why("Least sure of", tuple(texts), "")
+    if trajectory.captions is None:  # it removes words
+        spans = {(word.start, word.end) for word in suspects}
+        every = (
+            words_of(view.caption, claim)
+            if claim is not None
+            else [(*span, [i]) for i, span in enumerate(Caption.parse(view.caption).spans)]
+        )
+        text_of = {
+            i: view.caption[a:b] for a, b, indices in every if (a, b) in spans for i in indices
+        }
+        step = 0
+        while step < len(trajectory.removed) and trajectory.removed[step] in text_of:
+            step += 1
+        gains = trajectory.deletion_gains
+        alone = max((i for i in text_of if i < len(gains)), key=lambda i: gains[i], default=None)
+        before = float(trajectory.scores[0])
+        if float(trajectory.scores[step]) - before >= RISE:
+            gone, after = sorted(trajectory.removed[:step]), float(trajectory.scores[step])
+        elif alone is not None and gains[alone] >= RISE:
+            gone, after = [alone], before + float(gains[alone])
+        else:
+            return Why("Least expected in this caption:", tuple(texts), "")
+        words = tuple(dict.fromkeys(text_of[i] for i in gone))
+        return Why("Without", words, f"the match rises from {before:.2f} to {after:.2f}")
+    return Why("Least expected in this caption:", tuple(texts), "")
 
 
 def _correction(view: PairView, text: str) -> Markup:
     """What the pair's text is now; of a long one the part that has changed."""
     return difference(view.caption, text, around=BEFORE_CHANGE if view.claims else None)
-
-
-def _is_weak(view: PairView, suggestion: SuggestionView) -> bool:
-    """Whether a suggestion is no sentence or hardly changes the chance of an error."""
-    is_tag = view.claim is not None and view.claim.kind == "tag"
-    if not is_tag and not is_sentence(
-        parts_that_differ(view.caption, suggestion.caption, view.claim)[1]
-    ):
-        return True
-    if suggestion.p_before is None or suggestion.p_after is None:
-        return suggestion.s_after <= suggestion.s_before
-    return suggestion.p_before - suggestion.p_after < LEAST_CHANGE
 
 
 #: Characters of a caption shown on a card; opening the pair shows the rest.
@@ -606,7 +633,8 @@ def _after(act: VerdictView) -> str:
         return f"claim {label}: “{act.claim}”"
     if act.decision:
         return LISTED[judgement(act.decision, act.enriches) or ""]
-    return "edited, undecided" if act.corrected_caption else "undone: undecided"
+    text = f"edited, {UNDECIDED}" if act.corrected_caption else UNDECIDED
+    return f"undone: {text}" if act.is_undo else text
 
 
 def checked(view: PairView, check: CaptionCheck) -> Markup:
@@ -669,6 +697,17 @@ def not_scored(job: JobView | None) -> Markup:
             find,
         )
     return empty("Not scored", job.message, find)
+
+
+def finish(progress: DatasetSummary | ProgressView, left: ErrorsLeft | None) -> Markup:
+    """What a review has come to, and what comes next. `left`: the errors among the other pairs."""
+    counts = progress.by_decision
+    errors = [(word_of(name), n) for name, n in counts.items() if is_wrong(name) and n]
+    return render(
+        "review/finish.html", total=progress.total, reviewed=progress.reviewed,
+        errors_found=progress.errors_found, found=sorted(errors), left=left,
+        is_nearly=left is not None and left.is_few(progress.errors_found),
+    )  # fmt: skip
 
 
 def empty(title: str, text: str, act: Markup | str = "") -> Markup:

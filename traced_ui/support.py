@@ -18,7 +18,7 @@ HELP = (
     "How much s falls, for this model, when a phrase is made meaningless by replacing its head "
     "with a nonsense word. Our reading of Counterfactual Phrase Intervention. Hollow is not wrong."
 )
-_DOUBTFUL = " · suspect, and yet supported more than usual: the scorer is unsure about this word"
+_DOUBTFUL = " · suspect, and yet supported more than usual: the scorer is not sure about this word"
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,14 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from backend.engine.captions import Caption
+from backend.engine.detection.localisation import has_content
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.differences import difference
 from traced_ui.templates import render
 
+#: A rise of the match that is worth a word.
+RISE = 0.01
 #: Size and plot area in SVG units; the page scales the chart to the column.
 WIDTH, HEIGHT = 400, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 162
@@ -55,6 +59,7 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         heights = [_scaled(float(value), low, high, BOTTOM, TOP) for value in values]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
 
+    best = best_step(trajectory)
     dots = [
         Dot(t, across[t], _scaled(float(trajectory.scores[t]), s_low, s_high, BOTTOM, TOP),
             _hint(trajectory, t))
@@ -70,12 +75,24 @@ def trajectory_chart(trajectory: Trajectory) -> Markup:
         auxiliary=None if auxiliary is None else path(auxiliary, c_low, c_high),
         dots=dots,
         current=dots[0],
-        peak=trajectory.peak,
+        peak=best,
         x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
         s_ticks=_ticks(s_low, s_high),
         c_ticks=_ticks(c_low, c_high),
         x_title="words removed" if trajectory.captions is None else "steps",
     )
+
+
+def best_step(trajectory: Trajectory) -> int:
+    """The step with the best match among those whose text still says something; 0: the caption
+    itself, or hardly better."""
+    content = (
+        t
+        for t in range(trajectory.steps + 1)
+        if not t or has_content(Caption.parse(trajectory.caption_at(t)).words)
+    )
+    best = max(content, key=lambda t: trajectory.scores[t])
+    return best if trajectory.scores[best] - trajectory.scores[0] >= RISE else 0
 
 
 def _scaled(value: float, low: float, high: float, start: float, end: float) -> float:
@@ -117,7 +134,7 @@ MOST = 60
 
 def steps_list(trajectory: Trajectory) -> Markup:
     """An ordered list; each item is clickable and shows its s and gain. The first is current."""
-    scores = trajectory.scores
+    scores, best = trajectory.scores, best_step(trajectory)
     steps = [
         {
             "number": t,
@@ -125,7 +142,7 @@ def steps_list(trajectory: Trajectory) -> Markup:
             "score": float(scores[t]),
             "gain": float(scores[t] - scores[t - 1]) if t else 0.0,
             "is_current": t == 0,
-            "is_peak": t == trajectory.peak and t > 0,
+            "is_peak": t == best and t > 0,
         }
         for t in range(min(trajectory.steps, MOST) + 1)
     ]

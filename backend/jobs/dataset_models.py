@@ -35,6 +35,7 @@ _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", 
 REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories", "claims")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
+UNFAMILIAR = "unfamiliar"
 _DEFAULT = "default_model"
 #: How captions were divided before there were claims.
 _EARLIER: Division = "whole"
@@ -134,14 +135,24 @@ def division_before(store: Store, dataset_id: int) -> Division:
 
 
 def remember(
-    store: Store, engine: Engine, dataset_id: int, anyway: bool, depth: Depth, division: Division
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    anyway: bool,
+    depth: Depth,
+    division: Division,
+    is_unfamiliar: bool = False,
 ) -> None:
     """Store this engine's models, the depth of trajectories and the division into claims as the
-    dataset's own, used for scoring from now on."""
+    dataset's own, used for scoring from now on. `is_unfamiliar`: the model does not know the
+    pictures that it is to score `anyway`."""
     models = models_of(engine.settings, depth.name) | {"claims": division}
     with store.writing() as session:
-        if anyway or was_scored_anyway(session, dataset_id, engine.settings):
+        was_anyway = was_scored_anyway(session, dataset_id, engine.settings)
+        if anyway or was_anyway:
             models[ANYWAY] = True
+        if is_unfamiliar or (was_anyway and was_unfamiliar(session, dataset_id)):
+            models[UNFAMILIAR] = True
         if dict(dataset_queries.get_dataset(session, dataset_id).models) != models:
             dataset_queries.remember_models(session, dataset_id, models)
 
@@ -156,6 +167,11 @@ def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> 
     """Whether the dataset was scored by this model with `anyway`: known pictures or not."""
     models = dataset_queries.get_dataset(session, dataset_id).models
     return bool(models.get(ANYWAY)) and models.get("model") == model_name(settings.model)
+
+
+def was_unfamiliar(session: Session, dataset_id: int) -> bool:
+    """Whether the model did not know the pictures that it scored."""
+    return bool(dataset_queries.get_dataset(session, dataset_id).models.get(UNFAMILIAR))
 
 
 def model_name(model: str) -> str:

@@ -160,13 +160,19 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
 
     Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
+    with store.reading() as session:
+        if was_scored_anyway(session, dataset_id, engine.settings):
+            return Recognition(engine.settings.model, 0, 0)
+    return examine(store, engine, dataset_id, run_id)
+
+
+def examine(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
+    """As `recognise`, whatever a user chose."""
     model = engine.settings.model
     familiarity = Familiarity.of_model(model)
     if familiarity is None:
         return Recognition(model, 0, 0)
     with store.reading() as session:
-        if was_scored_anyway(session, dataset_id, engine.settings):
-            return Recognition(model, 0, 0)
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
         waiting = chain(

@@ -17,7 +17,7 @@ from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.captioner_stages import Descriptions, Expectations
 from backend.jobs.dataset_models import depth_for, division_before, division_for, remember
 from backend.jobs.detect import Copies, check_detector, measure_disagreement
-from backend.jobs.known_pictures import check_pictures, familiarity_for, prepare_scorer
+from backend.jobs.known_pictures import check_pictures, examine, familiarity_for, prepare_scorer
 from backend.jobs.reports import ScoreReport
 from backend.jobs.stage import (
     PAIRS,
@@ -142,9 +142,11 @@ def score_dataset(
         dataset = dataset_queries.get_dataset(session, dataset_id)
         total = pair_queries.count_captions(session, dataset_id)
     root = Path(dataset.root)
+    earlier = store.read(run_queries.find_run, **run_key(engine, dataset_id))
+    earlier_id = earlier.id if earlier is not None else 0
     if not anyway:
-        earlier = store.read(run_queries.find_run, **run_key(engine, dataset_id))
-        check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
+        check_pictures(store, engine, dataset_id, earlier_id)
+    is_unfamiliar = anyway and bool(examine(store, engine, dataset_id, earlier_id).refusal)
     prepare_scorer(store, engine, dataset_id, progress)
     depth = depth_for(store, engine, dataset_id)
     detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
@@ -152,7 +154,7 @@ def score_dataset(
         check_detector(store, dataset_id)
     division = division_for(store, engine, dataset_id)
     is_divided_anew = division != division_before(store, dataset_id)
-    remember(store, engine, dataset_id, anyway, depth, division)
+    remember(store, engine, dataset_id, anyway, depth, division, is_unfamiliar)
     run = run_of(store, engine, dataset_id)
     if is_divided_anew:
         forget_other_divisions(store, engine, run, division)

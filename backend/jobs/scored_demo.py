@@ -21,6 +21,8 @@ from db.queries import dataset_queries, job_queries
 from db.queries import dataset_queries as setting_queries
 from db.queries import runs as run_queries
 
+#: The pair with which the demo opens: near the head of its queue, with one wrong word.
+OPENING = "scene-0179"
 ARCHIVE = ASSETS / "demo-scored.tar.xz"
 _DATABASE, _VECTORS = "traced.db", "vectors"
 #: Settings that determine the scores: with other values the demo has to be scored again.

@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim, Kind, whole
 from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim, says_something
-from backend.engine.correction.suggestion import Suggestion, ranked
+from backend.engine.correction.suggestion import Suggestion, ranked, words_changed
 from backend.engine.detection.types import SuspectWord
+from backend.engine.english.shortening import is_sentence
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
@@ -281,6 +282,12 @@ def replaced_text(caption: str, suggestion: SuggestionRow) -> str:
     return suggestion.caption[start : len(suggestion.caption) - (len(caption) - end)]
 
 
+def replaced_claim(caption: str, suggestion: SuggestionRow) -> str:
+    """The claim that a suggestion replaces, or the whole caption."""
+    start, end = claim_replaced(suggestion) or (0, len(caption))
+    return caption[start:end]
+
+
 def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
     """The characters of the claim that a suggestion replaces; None: it replaces the caption."""
     place = (suggestion.provenance or {}).get(_CLAIM)
@@ -288,8 +295,12 @@ def claim_replaced(suggestion: SuggestionRow) -> tuple[int, int] | None:
 
 
 def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[SuggestionRow]:
-    """Suggestions of several proposers from different times, best first, without duplicates: by
-    the chance of an error that each leaves, once it is known of all."""
+    """Suggestions of several proposers from different times, best first, without duplicates.
+
+    Once the chance of an error that each leaves is known of all: of those that leave about the
+    least, the one that changes the fewest words, then the others by chance. Those that are not
+    worth an offer (`is_offer`) come last.
+    """
     once: dict[str, SuggestionRow] = {}
     for suggestion in suggestions:
         once.setdefault(suggestion.caption, suggestion)
@@ -302,7 +313,30 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     chances = [suggestion.p_after for suggestion in in_rank]
     if None in chances:
         return in_rank
-    return sorted(in_rank, key=lambda suggestion: suggestion.p_after or 0.0)
+    by_chance = sorted(in_rank, key=lambda each: (not is_offer(caption, each), each.p_after or 0.0))
+    as_good = [
+        each
+        for each in by_chance
+        if is_offer(caption, each) and (each.p_after or 0.0) < (by_chance[0].p_after or 0.0) + ALIKE
+    ]
+    original = Caption.parse(caption)
+    best = min(as_good, key=lambda each: words_changed(original, each.caption), default=None)
+    return sorted(by_chance, key=lambda each: each is not best)
+
+
+#: Chances of an error that differ by less are about the same.
+ALIKE = 0.05
+
+
+def is_offer(caption: str, suggestion: SuggestionRow) -> bool:
+    """Whether a correction is worth an offer: a sentence, if what it replaces is one, that is more
+    likely right than wrong, and clearly more so than before."""
+    before, after = replaced_claim(caption, suggestion), replaced_text(caption, suggestion)
+    if (not before or is_sentence(before)) and not is_sentence(after):
+        return False
+    if suggestion.p_before is None or suggestion.p_after is None:
+        return suggestion.s_after > suggestion.s_before
+    return suggestion.p_after <= 0.5 and suggestion.p_before - suggestion.p_after >= ALIKE
 
 
 def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:

@@ -21,7 +21,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.errors import SettingsError
+from backend.errors import SettingsError, UnknownPictures
 from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
     classifier_captioner,
@@ -234,8 +234,13 @@ def play(
     if not Caption.parse(caption).words:
         raise SettingsError("Type a caption first.")
     image = images.to_rgb(image)
-    if not anyway:
+    is_unfamiliar = False
+    try:
         check_picture(engine, image)
+    except UnknownPictures:
+        if not anyway:
+            raise
+        is_unfamiliar = True
     text = caption[:LONGEST_EDIT]
     with engine.lock:
         state = engine.encode([image])[0]
@@ -285,6 +290,7 @@ def play(
         phrases=phrases,
         claims=claims,
         selected=judged.claims.index(leading.claim),
+        is_unfamiliar=is_unfamiliar,
     )
 
 

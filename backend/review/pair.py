@@ -16,9 +16,11 @@ from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
+from backend.jobs.dataset_models import UNFAMILIAR
 from backend.jobs.stored_rows import (
     claim_replaced,
     in_order,
+    is_offer,
     to_claim,
     to_scored_caption,
     to_suspects,
@@ -165,12 +167,13 @@ def view_of(
         picture_issues=issues,
         tags=tags,
         suggestions=tuple(
-            shown(pair.caption, row, row.id, row.provenance)
+            shown(pair.caption, row, row.id, row.provenance, is_offer(pair.caption, row))
             for row in in_order(pair.caption, corrections)
         ),
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
+        is_unfamiliar=bool(dataset.models.get(UNFAMILIAR)),
         history=tuple(_verdict(pair.caption, act) for act in history),
         claims=claim_views,
         selected=selected,
@@ -209,7 +212,7 @@ def _verdict(caption: str, act: VerdictRow) -> VerdictView:
         claim = label.text if label is not None else caption[act.claim : act.claim + _ABOUT]
     return VerdictView(
         act.decision, act.corrected_caption, act.author, act.created_at, act.note, act.enriches,
-        claim, label.is_right if label is not None else None,
+        claim, label.is_right if label is not None else None, act.undoes is not None,
     )  # fmt: skip
 
 

@@ -262,12 +262,19 @@ class Verdicts:
     def annotate(
         self, pair_id: int, expected_version: int, note: str, author: str | None = None
     ) -> VerdictRow:
-        """Repeat the current verdict with this note ("" removes the note). Raises
-        VerdictConflict as `decide` does, and SettingsError if there is no verdict yet."""
+        """Repeat the current verdict with this note ("" removes the note), or leave the pair
+        undecided with it. Raises VerdictConflict as `decide` does, and SettingsError if the
+        verdicts of others must not be known yet: a note beside them would be overwritten."""
         acts = self._store.read(verdict_queries.history, pair_id)
         last = acts[-1] if acts else None
         if last is None or last.decision is None:
-            raise SettingsError("A note is saved with a verdict: give a verdict now.")
+            with self._store.writing() as session:
+                if hidden_pairs(session, [pair_id]):
+                    raise SettingsError("Others judge this pair too: give your verdict first.")
+                return verdict_queries.add_note(
+                    session, pair_id, expected_version, _note(note),
+                    author=author or self._settings.author,
+                )  # fmt: skip
         return self.decide(
             pair_id,
             expected_version,

@@ -74,11 +74,13 @@ class SuggestionView:
     #: For a richer caption: its concreteness before and after, and other remarks of the guard.
     icc: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    #: Whether it is worth an offer; see `stored_rows.is_offer`.
+    is_offer: bool = True
 
 
 @dataclass(frozen=True)
 class VerdictView:
-    """One row of a pair's history. `decision` None: the preceding verdict was undone."""
+    """One row of a pair's history. `decision` None: undecided after it."""
 
     decision: str | None
     corrected_caption: str | None
@@ -90,6 +92,7 @@ class VerdictView:
     #: The claim that it is about, and what it says of it; "": it is about the caption.
     claim: str = ""
     is_right: bool | None = None
+    is_undo: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,8 @@ class PairView(Measured):
     scored_by: str
     #: A warning about the model, empty if there is none.
     limits: str
+    #: The model was told to score pictures of a kind that it does not know.
+    is_unfamiliar: bool = False
     history: tuple[VerdictView, ...] = ()
     #: Character ranges (start, end) of the words that a curator marked as wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
@@ -311,6 +316,10 @@ class Whole:
     remaining: Remaining | None
 
 
+#: The share of all errors that may remain when a review is nearly done.
+FEW = 0.05
+
+
 @dataclass(frozen=True)
 class ErrorsLeft:
     """Errors among the pairs without a verdict. `expected`: as far as the chances of error are
@@ -328,6 +337,14 @@ class ErrorsLeft:
     def errors(self) -> float:
         """The best number there is."""
         return self.expected if self.estimate is None else self.estimate.errors
+
+    def is_few(self, errors_found: int) -> bool:
+        """Whether hardly any is left, beside as many as have been found.
+
+        >>> [ErrorsLeft(4.0, 0, None).is_few(count) for count in (0, 90, 10)]
+        [False, True, False]
+        """
+        return errors_found > 0 and self.errors < max(1.0, FEW * (errors_found + self.errors))
 
 
 @dataclass(frozen=True)
@@ -475,6 +492,8 @@ class PlaygroundResult:
     #: `selected` one, the most suspicious.
     claims: tuple[ClaimView, ...] = ()
     selected: int = 0
+    #: The model does not know such pictures; it was asked to score this one anyway.
+    is_unfamiliar: bool = False
 
     @property
     def claim(self) -> ClaimView | None:
@@ -532,7 +551,11 @@ class PlaneView:
 
 
 def shown(
-    caption: str, suggestion: Suggestion | SuggestionRow, identity: int, provenance: Any = None
+    caption: str,
+    suggestion: Suggestion | SuggestionRow,
+    identity: int,
+    provenance: Any = None,
+    is_offer: bool = True,
 ) -> SuggestionView:
     """`identity`: the id by which the page refers to it."""
     facts = provenance or {}
@@ -545,5 +568,5 @@ def shown(
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
         tuple(str(why) for _, _, why in facts.get("struck", ())),
         (float(icc[0]), float(icc[1])) if icc else None,
-        tuple(str(text) for text in facts.get("notes", ())),
+        tuple(str(text) for text in facts.get("notes", ())), is_offer,
     )  # fmt: skip

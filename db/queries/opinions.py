@@ -108,12 +108,13 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
         elif act.redoes is not None:
             taken_back.discard(act.redoes)
     standing = [act for version, act in act_of.items() if version not in taken_back]
-    # A label is an opinion on the caption if the author says that a claim is wrong.
+    # A label is an opinion on the caption if the author says that a claim is wrong; a note alone is
+    # none.
     newest = len(standing) - 1
     standing = [
         act
         for place, act in enumerate(standing)
-        if act.claim is None
+        if (act.claim is None and act.decision is not None)
         or (place == newest and act.decision == "wrong" and has_wrong(act.claim_labels, author))
     ]
     key = (Opinion.pair_id == pair_id, Opinion.author == author)

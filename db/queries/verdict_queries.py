@@ -216,7 +216,7 @@ def add_verdict(
 
 
 def _is_answer(
-    act: VerdictRow, requested: tuple[str, str | None], origin: tuple[str, str, int | None]
+    act: VerdictRow, requested: tuple[str | None, str | None], origin: tuple[str, str, int | None]
 ) -> bool:
     """Whether the act is the requested verdict: an earlier request may have written it and lost its
     response. `requested`: decision and caption; `origin`: author, note and suggestion."""
@@ -253,7 +253,7 @@ def add_claim_label(
     if is_blank(author) or sampling not in SAMPLINGS:
         raise ValueError("a label needs an author, and a known way in which its pair was sampled")
     check_text(author, "The author's name", 255)
-    pair = session.execute(select(*_LABELLED).where(Pair.id == pair_id)).one_or_none()
+    pair = session.execute(select(*_STATE).where(Pair.id == pair_id)).one_or_none()
     if pair is None:
         raise _missing(pair_id)
     start, end = claim
@@ -274,7 +274,7 @@ def add_claim_label(
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 
 
-_LABELLED = (
+_STATE = (
     Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
     Pair.corrected_caption, Pair.enriches, Pair.note, Pair.sampling, Pair.decided_by,
     Pair.decided_at, Pair.claim_labels,
@@ -286,7 +286,21 @@ def _labelled(
 ) -> _Change:
     """The act after which the pair has these labels."""
     standing = _version(session, pair.id, pair.standing_version)
-    act = Act(
+    act = replace(_unchanged(pair, standing, author), claim_labels=labels, claim=claim)
+    if has_wrong(labels) and not is_wrong(judgement(pair.decision, pair.enriches)):
+        wrong = replace(
+            act, decision="wrong", corrected_caption=None, suggestion_id=None, enriches=False,
+            sampling=sampling,
+        )  # fmt: skip
+        return _Change(wrong, author, act.created_at)
+    if has_wrong(pair.claim_labels) and not has_wrong(labels) and pair.decision == "wrong":
+        return _before_labels(session, standing, act)
+    return _Change(act, pair.decided_by, pair.decided_at)
+
+
+def _unchanged(pair: Any, standing: VerdictRow | None, author: str) -> Act:
+    """An act that leaves the pair as it is; `standing`: the act in effect."""
+    return Act(
         pair_id=pair.id,
         version=pair.verdict_version + 1,
         decision=pair.decision,
@@ -299,18 +313,35 @@ def _labelled(
         enriches=pair.enriches,
         note=pair.note,
         sampling=pair.sampling,
-        claim_labels=labels,
-        claim=claim,
+        claim_labels=pair.claim_labels,
     )
-    if has_wrong(labels) and not is_wrong(judgement(pair.decision, pair.enriches)):
-        wrong = replace(
-            act, decision="wrong", corrected_caption=None, suggestion_id=None, enriches=False,
-            sampling=sampling,
-        )  # fmt: skip
-        return _Change(wrong, author, act.created_at)
-    if has_wrong(pair.claim_labels) and not has_wrong(labels) and pair.decision == "wrong":
-        return _before_labels(session, standing, act)
-    return _Change(act, pair.decided_by, pair.decided_at)
+
+
+def add_note(
+    session: Session, pair_id: int, expected_version: int, note: str, *, author: str
+) -> VerdictRow:
+    """Set the note of an undecided pair as seen at `expected_version`, and decide nothing. Commits;
+    needs a `writing()` session.
+
+    Idempotent and guarded like `add_verdict`, with the same exceptions.
+    """
+    if is_blank(author):
+        raise ValueError("a note needs an author")
+    check_text(author, "The author's name", 255)
+    check_text(note, "The note")
+    pair = session.execute(select(*_STATE).where(Pair.id == pair_id)).one_or_none()
+    if pair is None:
+        raise _missing(pair_id)
+    if pair.verdict_version == expected_version and pair.decision is None:
+        act = replace(_unchanged(pair, None, author), note=note)
+        if (row := _write_change(session, _Change(act, None, None), settles=False)) is not None:
+            return row
+    earlier = _version(session, pair_id, expected_version + 1)
+    if earlier is not None:
+        requested = None, earlier.corrected_caption
+        if _is_answer(earlier, requested, (author, note, earlier.suggestion_id)):
+            return earlier
+    raise VersionConflict(expected_version, pair_state(session, pair_id))
 
 
 def _before_labels(session: Session, standing: VerdictRow | None, act: Act) -> _Change:
@@ -509,7 +540,7 @@ def _rewritten(
     states = {
         row.id: row
         for row in session.execute(
-            select(*_LABELLED).where(Pair.id.in_([edit.pair_id for edit in edits]))
+            select(*_STATE).where(Pair.id.in_([edit.pair_id for edit in edits]))
         )
     }
     changes = []

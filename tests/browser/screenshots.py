@@ -1,7 +1,7 @@
 """Screenshots of every page for visual inspection: `python -m tests.browser.screenshots [FOLDER]`
 
 Serves the demo in a new temporary folder, waits until it is scored, and captures each page at
-1440 × 900 and 820 × 1180, light and dark. The README uses one of these screenshots.
+1440 × 900 and 820 × 1180, light and dark. `tests/browser/film.py` takes the film of the README.
 """
 
 import os

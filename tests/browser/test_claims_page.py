@@ -63,6 +63,16 @@ def site(shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory) 
         yield site
 
 
+@pytest.fixture(autouse=True)
+def untouched_pairs(site: Site) -> Iterator[None]:
+    """What a test has said about pairs is taken back, also where it failed: `+` takes back a label
+    that is left over."""
+    yield
+    with site.workspace() as workspace:
+        while workspace.review.undo(1, author=workspace.settings.author):
+            pass
+
+
 @pytest.fixture
 def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
     with opened_page(profile, site, "?dataset=1&review=all&external_id=prose") as opened:
@@ -163,8 +173,6 @@ def test_a_row_of_keys_is_kept_however_slow_the_server_is(page: Page, site: Site
     again = wait_for_row(page, site, name, verdict_version=row["verdict_version"] + 7)
     assert labels(again) == {every[0]: True}
     assert identity_of(page) == name
-    page.keyboard.press("z")
-    wait_for_row(page, site, name, verdict_version=row["verdict_version"] + 8)
 
 
 def test_a_label_survives_a_reload_before_the_server_has_answered(page: Page, site: Site) -> None:
@@ -177,8 +185,6 @@ def test_a_label_survives_a_reload_before_the_server_has_answered(page: Page, si
     wait_until_saved(page)
     row = wait_for_row(page, site, name, verdict_version=before + 1)
     assert [label["is_right"] for label in row["labels"]] == [True]
-    page.keyboard.press("z")
-    wait_for_row(page, site, name, claim_labels=None)
 
 
 def test_a_claim_is_taken_out_byte_for_byte_and_right_is_asked_for(page: Page, site: Site) -> None:
@@ -196,10 +202,6 @@ def test_a_claim_is_taken_out_byte_for_byte_and_right_is_asked_for(page: Page, s
     expect(page.locator("[data-question]")).to_be_visible()
     page.keyboard.press("Escape")
     assert row_of(site, name)["decision"] == "correction"
-    for _ in range(2):
-        page.keyboard.press("z")
-        page.wait_for_timeout(300)
-    wait_for_row(page, site, name, decision=None, claim_labels=None)
 
 
 def test_of_two_tabs_the_second_is_told_and_nothing_is_lost(
@@ -218,10 +220,6 @@ def test_of_two_tabs_the_second_is_told_and_nothing_is_lost(
     page.keyboard.press("-")  # on what is shown now
     row = wait_for_row(page, site, name, decision="wrong")
     assert [label["is_right"] for label in row["labels"]] == [False]
-    for _ in range(2):
-        page.keyboard.press("z")
-        page.wait_for_timeout(300)
-    wait_for_row(page, site, name, decision=None)
 
 
 def test_all_claims_right_is_offered_and_not_given(page: Page, site: Site) -> None:
@@ -264,8 +262,6 @@ def test_tags_are_chips_and_a_single_sentence_is_as_ever(page: Page, site: Site)
     row = wait_for_row(page, site, name, decision="wrong")
     (label,) = row["labels"]
     assert row["caption"][label["start"] : label["end"]] == label["text"]
-    page.keyboard.press("z")
-    wait_for_row(page, site, name, decision=None)
     page.goto(f"{site.address}/?dataset=1&review=all&external_id=short")
     page.wait_for_selector(STAGE)
     assert page.locator(f"{CLAIM}, {BAR}").count() == 0
@@ -314,5 +310,3 @@ def test_claims_are_accessible_and_fit(
         problems += page.evaluate(RUN_AXE, [False, True, COLOURS])
         assert problems == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.keyboard.press("z")
-        page.wait_for_timeout(300)

@@ -118,7 +118,7 @@ def page(profile: BrowserContext, separate_site: Site) -> Iterator[Page]:
 def show(page: Page, name: str) -> None:
     """Open a page and wait until it is drawn: a chart first loads the chart library."""
     go_to(page, name)
-    charts = {"map": "map-chart", "plane": "plane-chart", "progress": "progress-found"}
+    charts = {"map": "map-chart", "plane": "plane-chart", "progress": "progress-left"}
     if name in charts:
         chart = page.locator(f"#{charts[name]} .js-plotly-plot .main-svg").first
         expect(chart).to_be_visible()
@@ -183,6 +183,23 @@ def test_nothing_is_wider_than_a_phone_and_no_word_or_legend_is_cut(page: Page) 
             if wrong := page.evaluate(rule):
                 problems[name] = [*problems.get(name, []), *wrong]
     page.keyboard.press("Escape")
+    assert problems == {}
+
+
+#: A wide and a small screen, one of these at 200 %, and a phone.
+EVERY_SIZE = (SIZE, (1280, 720), (720, 450), PHONE)
+
+
+def test_no_page_overflows_at_any_size(page: Page) -> None:
+    problems = {}
+    for name in PAGES:
+        show(page, name)
+        for size in EVERY_SIZE:
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            for rule in (TOO_WIDE, BROKEN_WORDS):
+                if wrong := page.evaluate(rule):
+                    problems[f"{name}, {size[0]} wide"] = wrong
     assert problems == {}
 
 

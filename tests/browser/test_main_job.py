@@ -53,12 +53,8 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     if page.locator(".suggestions li").count() == 0:
         page.keyboard.press("s")
     page.wait_for_selector(".suggestions li")
-    offered = page.evaluate(
-        "() => { const s = document.querySelector('.suggestions li span').cloneNode(true);"
-        "s.querySelectorAll('del').forEach(d => d.remove()); return s.textContent; }"
-    )
-    # A deleted word and its replacement are separated by a visual space.
-    decided[identity_of(page)] = ("correction", " ".join(offered.split()))
+    offered = page.locator("[data-action=suggestion-1]").get_attribute("title") or ""
+    decided[identity_of(page)] = ("correction", offered.partition("\n")[0])
     press(page, "1")
 
     # The tenth: a typed correction. Shortcuts must not fire during typing.

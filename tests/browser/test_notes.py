@@ -28,6 +28,11 @@ def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
     page.keyboard.press("ArrowRight")  # a redraw keeps unfinished input
     expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
     expect(box).to_have_value("two dogs? ask Ben")
+    page.keyboard.press("n")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#traced-stage .noted")).to_have_text("two dogs? ask Ben")
+    assert pair_of(page) == pair
+    expect(page.locator("#traced-stage [data-decided]")).to_have_count(0)
     press(page, "u")
     expect(box).to_have_value("")  # of the next pair
     queue = page.locator("#traced-queue")
@@ -45,7 +50,7 @@ def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
     box.fill("two dogs, ask Ben")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#traced-stage .noted")).to_have_text("two dogs, ask Ben")
-    for _ in range(2):
+    for _ in range(3):
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Undone")
         page.wait_for_load_state()

@@ -3,8 +3,9 @@
 import pytest
 
 from db import Store
-from db.errors import MissingRow, UnstorableText
+from db.errors import MissingRow, UnstorableText, VersionConflict
 from db.queries import dataset_queries, opinions, verdict_queries
+from db.queries.verdict_queries import VerdictRow
 from tests.db.building import add_dataset, decide, in_queue, redo, rows_of, undo
 
 HOSTILE = "50% _off_ \\ 'quoted' <b>犬</b>"
@@ -39,6 +40,35 @@ def test_one_undo_removes_the_note_of_many_verdicts(store: Store) -> None:
     assert notes(store, *ids) == ["ask Ben"] * 3
     undo(store, dataset)
     assert notes(store, *ids) == [""] * 3
+
+
+def test_a_note_alone_decides_nothing(store: Store) -> None:
+    dataset, (pair_id, other) = add_dataset(store, 2)
+
+    def add(version: int, note: str = HOSTILE, pair_id: int = pair_id) -> VerdictRow:
+        with store.writing() as session:
+            return verdict_queries.add_note(session, pair_id, version, note, author="Ada")
+
+    first = add(0)
+    assert add(0).id == first.id, "a repeated request"
+    with pytest.raises(VersionConflict):
+        add(0, "another")
+    (row,) = rows_of(store, [pair_id])
+    assert (row.note, row.decision, row.decided_by) == (HOSTILE, None, None)
+    assert in_queue(store, dataset, review="unreviewed") == [pair_id, other]
+    assert in_queue(store, dataset, noted=True) == [pair_id]
+    with store.reading() as session:
+        assert opinions.of_pair(session, pair_id) == []
+    decide(store, pair_id, "correct", note="decided")
+    with pytest.raises(VersionConflict):
+        add(2)
+    for note in (HOSTILE, ""):
+        undo(store, dataset, "Ada")
+        assert notes(store, pair_id) == [note]
+    redo(store, dataset, "Ada")
+    assert notes(store, pair_id) == [HOSTILE]
+    with store.reading() as session:
+        assert opinions.of_pair(session, pair_id) == []
 
 
 def test_notes_can_be_searched(store: Store) -> None:

@@ -84,7 +84,7 @@ def test_the_site_has_every_page(site: Path) -> None:
     assert len(list(site.rglob("*.html"))) >= len(PAGES)
     text = (site / "index.html").read_text(encoding="utf-8")
     assert 'href="reviewing.html"' in text
-    assert (site / "assets" / "screenshots" / "review.png").exists()
+    assert (site / "assets" / "screenshots" / "one-word.webp").exists()
 
 
 @pytest.mark.nightly

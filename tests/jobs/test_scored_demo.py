@@ -11,6 +11,7 @@ from backend.bundled import DEMO
 from backend.datasets.cells import split_proof
 from backend.datasets.images import load_image
 from backend.engine.captions import Caption
+from backend.engine.detection.localisation import most_suspect
 from backend.engine.trajectories.driver import run_trajectories
 from backend.jobs import scored_demo
 from backend.jobs.score_dataset import run_key
@@ -21,6 +22,8 @@ from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
+from research.evaluation.demo_report import read_truth
+from traced_ui import review_page
 
 SAMPLE = 6
 
@@ -50,6 +53,25 @@ def test_the_demo_is_completely_scored(workspace: Workspace) -> None:
     assert first.suggestions
     assert first.image_size is not None
     assert workspace.review.search(dataset_id, "a dog", "")
+
+
+def test_it_opens_with_one_wrong_word_and_its_right_correction(workspace: Workspace) -> None:
+    dataset_id = workspace.prepare(str(DEMO))
+    pair_id = workspace.opening_pair(dataset_id)
+    assert pair_id is not None
+    head = workspace.review.queue_page(from_fields(dataset_id, START), None, 10)
+    assert pair_id in [row.pair_id for row in head.rows], "it is what a curator would see anyway"
+    view, truth = workspace.review.open_pair(pair_id), read_truth()[scored_demo.OPENING]
+    (wrong,) = truth.changed
+    tinted = [(word.start, word.end) for word in most_suspect(view.caption, view.suspects)]
+    assert tinted == [wrong]
+    best = view.suggestions[0]
+    assert best.is_offer
+    assert best.caption == truth.original
+    why = review_page.why(view)
+    assert why is not None
+    assert why.words == (view.caption[slice(*wrong)],)
+    assert "the match rises" in why.after
 
 
 def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -> None:

@@ -1,10 +1,10 @@
 """Suggestions in the store keep the order in which they were proposed."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from backend.engine.correction.suggestion import Suggestion
-from backend.jobs.stored_rows import in_order, to_save
+from backend.jobs.stored_rows import in_order, is_offer, to_save
 from db.queries.suggestions import SuggestionRow
 
 
@@ -31,3 +31,30 @@ def test_suggestions_of_earlier_versions_are_ordered_by_score() -> None:
         for number, (text, s) in enumerate((("A brown dog", 0.6), ("A black dog", 0.9)))
     ]  # fmt: skip
     assert [row.caption for row in in_order("A red dog", rows)] == ["A black dog", "A brown dog"]
+
+
+def judged(caption: str, chance: float, number: int) -> SuggestionRow:
+    row = stored(Suggestion(caption, "guided infill", 0.1, 0.5, place=number), number)
+    return replace(row, p_before=0.9, p_after=chance)
+
+
+def test_the_smallest_of_the_changes_that_help_most_comes_first() -> None:
+    caption = "A red dog on a lawn."
+    rows = [
+        judged("A black cat is at the beach.", 0.05, 0),
+        judged("A brown dog on a lawn.", 0.08, 1),
+        judged("A dog on a lawn.", 0.3, 2),
+        judged("A green dog on a lawn.", 0.6, 3),
+        judged("A dog with a in a green in", 0.04, 4),
+    ]
+    ordered = in_order(caption, rows)
+    assert [rows.index(row) for row in ordered] == [1, 0, 2, 4, 3]
+    assert [is_offer(caption, row) for row in ordered] == [True, True, True, False, False]
+
+
+def test_a_correction_that_helps_nobody_is_no_offer() -> None:
+    for before, after in ((0.9, 0.86), (0.9, 0.55), (0.3, 0.4)):
+        row = replace(judged("A brown dog.", after, 0), p_before=before)
+        assert not is_offer("A red dog.", row)
+    # What is no sentence need not become one.
+    assert is_offer("red dog", judged("brown dog", 0.1, 0))

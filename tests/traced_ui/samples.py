@@ -28,11 +28,13 @@ from backend.review.views import (
     Abstractness,
     CaptionCheck,
     ClaimView,
+    DatasetSummary,
     DuplicateGroup,
     DuplicatePicture,
     DuplicatesView,
     EditedCaption,
     EditView,
+    ErrorsLeft,
     ExpectedErrors,
     Likeness,
     PairView,
@@ -363,7 +365,11 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/stage.html": lambda text: review_page.stage(
         pair(text, suggestions=(suggestion(text), suggestion(text, s_after=0.1)))
     ),
-    "review/facts.html": lambda text: review_page.stage(pair(text, image_size=None)),
+    "review/facts.html": lambda text: review_page.beside(pair(text, guidelines="")),
+    "review/finish.html": lambda text: review_page.finish(
+        DatasetSummary(1, text, text, text, 9, 9, 5, 3, {text: 1, "drop": 3}),
+        ErrorsLeft(0.1, 0, None, 4, 60.0),
+    ),
     "review/suggestion.html": lambda text: review_page.stage(
         pair(text, decision=None, may_ask="", suggestions=(suggestion(text),))
     ),

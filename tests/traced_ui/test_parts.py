@@ -4,6 +4,7 @@ import html
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from backend.engine.captions import Caption
@@ -16,7 +17,15 @@ from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS, key_table
-from traced_ui.trajectory_chart import BOTTOM, LEFT, RIGHT, TOP, steps_list, trajectory_chart
+from traced_ui.trajectory_chart import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    best_step,
+    steps_list,
+    trajectory_chart,
+)
 
 HOSTILE = [
     "<img src=x onerror=alert(1)> dog",
@@ -121,22 +130,47 @@ def test_no_key_has_two_actions() -> None:
 
 
 def test_the_tinted_words_are_those_that_the_sentence_names() -> None:
-    text = "A red dog on a lawn"
+    text = "Two red dogs on a lawn"
+    scores = (0.95, 0.9, 0.8, 0.7, 0.6, 0.3)
     many = tuple(
-        SuspectWord(start, end, 0.9 - 0.1 * place)
-        for place, (start, end) in enumerate(Caption.parse(text).spans)
+        SuspectWord(start, end, score)
+        for score, (start, end) in zip(scores, Caption.parse(text).spans, strict=True)
     )
-    shown = review_page.stage(pair(text, suspects=many, corrected_caption=None))
-    assert "“A”, “red”, “dog”." in text_of(shown)
-    tinted = re.findall(r'class="word suspect[^>]*>([^<]*)<', shown)
-    assert tinted == ["A", "red", "dog"]
+    view = pair(text, suspects=many, corrected_caption=None)
+    trajectory = view.trajectory
+    assert trajectory is not None
+    steps = np.array([0.1, 0.2, 0.4, 0.3], np.float32)
+    removing = replace(trajectory, caption=Caption.parse(text), removed=(2, 1, 0), scores=steps)
+    shown = review_page.stage(replace(view, trajectory=removing))
+    # Not the count or the function word beside words that say more, nor what is likely right.
+    tinted = r'class="word suspect[^>]*>([^<]*)<'
+    assert re.findall(tinted, shown) == ["red", "dogs"]
+    assert "Without red, dogs the match rises from 0.10 to 0.40." in text_of(shown)
+    assert re.findall(tinted, highlighted_caption(text, many)) == ["red", "dogs"], "everywhere"
+
+
+def test_the_best_step_says_something_and_is_better() -> None:
+    trajectory = pair("A dog at the lake").trajectory
+    assert trajectory is not None
+    caption = Caption.parse("A dog at the lake")
+    steps = np.array([0.1, 0.2, 0.5], np.float32)
+    removing = replace(trajectory, caption=caption, removed=(4, 1), scores=steps)
+    assert best_step(removing) == 1
+    assert best_step(replace(removing, scores=np.array([0.2, 0.201, 0.5], np.float32))) == 0
+
+
+def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
+    assert "likely wrong" in review_page.stage(pair("A dog"))
+    shown = review_page.stage(replace(pair("A dog"), is_unfamiliar=True))
+    assert "likely wrong" not in shown
+    assert "does not know such pictures" in shown
 
 
 def test_suggestions_that_change_little_or_are_no_sentence_are_folded() -> None:
     strong = suggestion("A brown dog.")  # 0.9 to 0.2
     strong = replace(strong, p_before=0.9, p_after=0.2)
-    little = replace(strong, id=2, p_after=0.88)
-    broken = replace(strong, id=3, caption="A tree with a in a green in")
+    little = replace(strong, id=2, is_offer=False)
+    broken = replace(strong, id=3, is_offer=False)
     shown = review_page.stage(pair("A red dog.", suggestions=(strong, little, broken)))
     visible, folded = shown.split('<details class="weak">')
     assert re.findall(r'data-action="(suggestion-\d)"', visible) == ["suggestion-1"]

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import remaining_errors
 from backend.review.charts import expected_errors
@@ -14,7 +16,7 @@ from traced_ui.progress import (
     cards_html,
     expected_figure,
     expected_html,
-    found_figure,
+    left_figure,
     pace_figure,
     tables_html,
 )
@@ -30,7 +32,7 @@ VIEW = ProgressView(
 
 
 def test_charts_and_tables_escape_names() -> None:
-    for figure in (found_figure(VIEW), pace_figure(VIEW), calibration_figure(VIEW)):
+    for figure in (left_figure(VIEW), pace_figure(VIEW), calibration_figure(VIEW)):
         assert figure.data
         assert "<b>" not in figure.to_json().replace("\\u003c", "<")
     shown = tables_html(VIEW)
@@ -79,3 +81,30 @@ def test_before_the_first_verdict_the_chances_of_error_add_up_by_split() -> None
     figure = expected_figure(view)
     assert [sum(bar.y) for bar in figure.data] == [110, 2]
     assert "<i>" not in figure.to_json().replace("\\u003c", "<")
+
+
+def test_the_errors_left_fall_to_what_is_expected_among_the_rest() -> None:
+    view = replace(VIEW, left=ErrorsLeft(20.0, 0, None, 100, 400.0))
+    past, ahead = left_figure(view).data
+    assert list(past.y) == [60, 25, 20]
+    assert list(ahead.x) == [120, 220]
+    assert list(ahead.y) == pytest.approx([20, 2])
+
+
+def test_a_review_that_is_nearly_done_says_what_it_has_come_to() -> None:
+    nearly = replace(VIEW, left=ErrorsLeft(0.9, 0, None, 3, 12.0))
+    shown = cards_html(nearly)
+    assert "Nearly done" in shown
+    assert "40 errors found in 120 pairs: 40 removed" in shown
+    assert 'href="./export"' in shown
+    assert "finish" not in cards_html(replace(VIEW, left=ErrorsLeft(30.0, 0, None, 90, 360.0)))
+    everything = replace(nearly, total=120)
+    assert "All reviewed" in cards_html(everything)
+    assert "without a verdict" not in cards_html(everything)
+
+
+def test_verdicts_are_counted_by_the_words_of_their_buttons() -> None:
+    shown = tables_html(VIEW)
+    assert "right" in shown
+    assert "removed" in shown
+    assert "drop" not in shown

@@ -42,6 +42,7 @@ def test_all_pairs_are_decided_by_key_and_undone_again(workspace: Workspace) -> 
         message = page.press("unsure")
     assert "last pair" in message
     assert decisions(workspace) == ["unsure"] * total
+    assert "All reviewed" in page.shown["stage"]
     for _ in range(total):
         page.press("undo")
     assert decisions(workspace) == [None] * total

@@ -26,10 +26,10 @@ def test_chips_show_the_change_of_s() -> None:
 
 
 def test_a_suspect_word_that_is_supported_has_a_hint() -> None:
-    """The two readings of the picture disagree: the scorer is unsure about this word."""
+    """The two readings of the picture disagree: the scorer is not sure about this word."""
     phrases = [replace(view, suspect_yet_supported=view.start == 5) for view in PHRASES]
     html = phrase_chips(CAPTION, phrases)
-    assert html.count("the scorer is unsure about this word") == 1
+    assert html.count("the scorer is not sure about this word") == 1
     chip = html.split("<li")[1]
     assert "suspect, and yet supported more than usual" in chip
     assert "<small>unsure</small>" in chip

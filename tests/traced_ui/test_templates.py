@@ -16,7 +16,7 @@ PYTHON = sorted(templates.FOLDER.parent.glob("*.py"))
 NOT_WHOLE = {"steps.html", "help.html", "header.html", "models_busy.html",
     "playground_stale.html", "plane/thresholds.html", "review/reasons.html",
                  "map/hint.html",
-                 "progress/cards.html", "review/toolbar.html", "icons.html",
+                 "progress/cards.html", "review/finish.html", "review/toolbar.html", "icons.html",
                  "review/returned.html", "datasets/upload.html", "plane/hint.html"}  # fmt: skip
 
 

@@ -19,6 +19,7 @@ If the probability of error is known, scores are scaled by it, so that right cap
 Words the model does not read have no score.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -26,13 +27,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.detection.types import SuspectWord
-from backend.engine.english.word_lists import FUNCTION_WORDS
+from backend.engine.english.word_lists import FUNCTION_WORDS, NUMBERS
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: Minimum score of a word that is shown as suspect.
 VISIBLE = 0.15
+#: A word that scores less is more often right than wrong.
+LIKELY = 0.5
+#: Most words that are pointed out.
+NAMED = 3
+_SAY_LITTLE = FUNCTION_WORDS | {"one", *NUMBERS}
 #: Surprise is relative to the caption's largest -log p, but to at least this value (nats).
 _FULL_SURPRISE = 2.0
+
+
+def has_content(words: Sequence[str]) -> bool:
+    """Whether any of the words is more than a function word or a count.
+
+    >>> has_content(["two", "dogs"]), has_content(["Two", "at", "the"])
+    (True, False)
+    """
+    return any(word.lower() not in _SAY_LITTLE for word in words)
+
+
+def most_suspect(caption: str, words: Sequence[SuspectWord]) -> list[SuspectWord]:
+    """The words to point out, the most suspect first, at most `NAMED`: those that are more likely
+    wrong than right, or else the most suspect one. Function words and counts stand back behind
+    words that say more.
+
+    >>> two, dogs = SuspectWord(0, 3, 0.9), SuspectWord(4, 8, 0.6)
+    >>> [word.score for word in most_suspect("Two dogs", (two, dogs))]
+    [0.6]
+    >>> [word.score for word in most_suspect("Two dogs", (two, SuspectWord(4, 8, 0.2)))]
+    [0.9]
+    """
+    visible = sorted((w for w in words if w.score >= VISIBLE), key=lambda word: -word.score)
+    content = [w for w in visible if has_content([caption[w.start : w.end]])]
+    likely = [w for w in content if w.score >= LIKELY] or [w for w in visible if w.score >= LIKELY]
+    return likely[:NAMED] or (content or visible)[:1]
 
 
 @dataclass(frozen=True)
