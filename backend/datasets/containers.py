@@ -19,6 +19,7 @@ whenever the picture is opened. Databases of earlier versions hold addresses wit
 
 import hashlib
 import math
+import os
 import threading
 import zipfile
 from collections import Counter, OrderedDict
@@ -27,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_onc
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES
 from backend.errors import ImageError, UnsafePath
+from db.texts import composed
 
 SEPARATOR = "!/"
 _KEPT_OPEN = 8
@@ -150,11 +152,35 @@ def locate(root: Path, relative: str) -> ImageFile:
     place, proof = split_proof(relative)
     outer, separator, inner = place.partition(SEPARATOR)
     path = (root / outer).resolve()
+    if not outer.isascii() and not path.exists():
+        path = (root / _in_present_form(root, outer)).resolve()
     if not path.is_relative_to(root.resolve()):
         raise UnsafePath(f"'{relative}' lies outside {root}. It is not opened.")
     if separator:
         return Member(path, inner, proof)
     return ProvedFile(path, proof) if proof else path
+
+
+def _in_present_form(root: Path, name: str) -> str:
+    """The name in the normal form that its file has now, if one alone differs from it in that:
+    files that moved between macOS and Linux may be named in another one."""
+    place = root
+    for part in PurePosixPath(name).parts:
+        if not (place / part).exists():
+            with suppress(OSError):
+                names = _names_by_form(place, place.stat().st_mtime_ns).get(composed(part), [])
+                part = names[0] if len(names) == 1 else part
+        place /= part
+    return place.relative_to(root).as_posix()
+
+
+@lru_cache(_KEPT_OPEN)
+def _names_by_form(folder: Path, _changed: int) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for name in os.listdir(folder):
+        if not name.isascii():
+            names.setdefault(composed(name), []).append(name)
+    return names
 
 
 def relative_name(image: ImageFile, root: Path) -> str:
@@ -202,6 +228,19 @@ def file_of(image: ImageFile) -> Path:
 
 def tar_member(offset: int, size: int, name: str) -> str:
     return f"{offset}+{size}/{name}"
+
+
+def member_name(place: str) -> str:
+    """The name that a picture has inside its archive, with slashes; "" outside of archives.
+
+    >>> member_name("a.tar!/1536+20480/x/1.jpg"), member_name("a.zip!/x/1.jpg"), member_name("1.jpg")
+    ('x/1.jpg', 'x/1.jpg', '')
+    """
+    outer, separator, inner = place.partition(SEPARATOR)
+    ending = PurePosixPath(outer).suffix.lower()
+    if not separator or ending not in (".tar", ".zip"):
+        return ""
+    return (inner.partition("/")[2] if ending == ".tar" else inner).replace("\\", "/")
 
 
 class _Opened:

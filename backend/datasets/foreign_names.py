@@ -59,7 +59,10 @@ class ForeignNames:
         """Choose the prefix of another machine by some names; how many of them are there as they
         are, and how many after all."""
         foreign = [
-            n for n in map(portable, names) if _ABSOLUTE.match(n) and not is_absolute_here(n)
+            other
+            for name in names
+            for other in _variants(name)
+            if _ABSOLUTE.match(other) and not is_absolute_here(other)
         ]
         for is_there in (self._place.has, self._is_matched):
             prefixes: Counter[str] = Counter()
@@ -86,13 +89,14 @@ class ForeignNames:
             return name, ""
         if is_absolute_here(name):
             return None
-        changed, said = name, ""
-        for changed, said in self._plainer(name):
-            if self._place.has(changed):
-                return changed, said
-        if (match := self._match(changed)) is None:
-            return None
-        return match[0], match[1] or said
+        plainer = self._plainer(name)
+        for other, said in plainer.items():
+            if self._place.has(other):
+                return other, said
+        for other, said in plainer.items():
+            if (match := self._match(other)) is not None:
+                return match[0], match[1] or said
+        return None
 
     def _is_matched(self, name: str) -> bool:
         try:
@@ -106,15 +110,14 @@ class ForeignNames:
         except BadCell:
             return True
 
-    def _plainer(self, name: str) -> Iterator[tuple[str, str]]:
-        """The name without what other systems add to one, step by step."""
-        for step, what in _STEPS:
-            if (after := step(name)) != name:
-                name = after
-                yield name, what
-        if self._prefix and name.startswith(self._prefix):
-            name = name.removeprefix(self._prefix)
-            yield name, f"begin with a folder of another machine ('{shown(self._prefix)}')"
+    def _plainer(self, name: str) -> dict[str, str]:
+        """The name without some of what other systems add to one, and what that is."""
+        names = _variants(name)
+        for other in list(names):
+            if self._prefix and other.startswith(self._prefix):
+                said = f"begin with a folder of another machine ('{shown(self._prefix)}')"
+                names.setdefault(other.removeprefix(self._prefix), said)
+        return names
 
     def _match(self, name: str) -> tuple[str, str] | None:
         """As `find`, of a name without what other systems add."""
@@ -164,11 +167,14 @@ class ForeignNames:
         return f"{before}{there[0]}" if there else None
 
 
-def portable(name: str) -> str:
-    """The name without what other systems add to one, but for the folders of another machine."""
-    for step, _ in _STEPS:
-        name = step(name)
-    return name
+def _variants(name: str) -> dict[str, str]:
+    """The name, and without each combination of what other systems add to one; how it then differs
+    from the given one, "" if it does not."""
+    variants = {name: ""}
+    for step, what in _STEPS:
+        for other in list(variants):
+            variants.setdefault(step(other), what)
+    return variants
 
 
 def _without_scheme(name: str) -> str:
