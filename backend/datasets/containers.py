@@ -233,8 +233,8 @@ def tar_member(offset: int, size: int, name: str) -> str:
 def member_name(place: str) -> str:
     """The name that a picture has inside its archive, with slashes; "" outside of archives.
 
-    >>> member_name("a.tar!/1536+20480/x/1.jpg"), member_name("a.zip!/x/1.jpg"), member_name("1.jpg")
-    ('x/1.jpg', 'x/1.jpg', '')
+    >>> member_name("a.tar!/1536+20480/x/1.jpg"), member_name("a.zip!/2.jpg"), member_name("3.jpg")
+    ('x/1.jpg', '2.jpg', '')
     """
     outer, separator, inner = place.partition(SEPARATOR)
     ending = PurePosixPath(outer).suffix.lower()

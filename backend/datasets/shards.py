@@ -366,8 +366,8 @@ def _zip_tables(
             by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
     if not by_folder:
         raise DatasetFormatError(
-            f"'{path.name}' holds no metadata.jsonl or metadata.csv. Unpack it and give its folder, "
-            f"or give a table beside it whose image paths begin with '{path.name}{SEPARATOR}'."
+            f"'{path.name}' holds no metadata.jsonl or metadata.csv. Unpack it and give its "
+            f"folder, or a table beside it whose image paths begin with '{path.name}{SEPARATOR}'."
         )
     folders = SplitFolders(by_folder)
     for folder, tables in by_folder.items():

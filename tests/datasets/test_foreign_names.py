@@ -86,10 +86,11 @@ NAMES = [
 
 def colours_of(pairs: list[SourcePair], reader: DatasetReader) -> dict[str, tuple[int, int, int]]:
     """The colour of each caption's picture, opened as the store names it."""
-    pixels = {}
+    pixels: dict[str, tuple[int, int, int]] = {}
     for pair in pairs:
         pixel = load_image(locate(reader.root, relative_name(pair.image_path, reader.root)))
-        pixels[pair.caption] = pixel.getpixel((1, 1))
+        red, green, blue = pixel.convert("RGB").tobytes()[:3]
+        pixels[pair.caption] = (red, green, blue)
     return pixels
 
 

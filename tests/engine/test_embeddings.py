@@ -22,5 +22,5 @@ def test_a_changed_or_missing_file_is_named_and_not_loaded(
     check_files(tmp_path, {"config.json": DIGEST})
     if content is not None:
         (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(ModelUnavailable, match="model.safetensors"):
+    with pytest.raises(ModelUnavailable, match=r"model\.safetensors"):
         check_files(tmp_path, {"config.json": DIGEST, "model.safetensors": DIGEST})
