@@ -8,13 +8,12 @@ COPY . .
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim
-COPY constraints.txt requirements.txt requirements-postgres.txt requirements-quality.txt requirements-vlm.txt ./
-# torch for CPUs first: the index named here has builds without gigabytes of CUDA.
+COPY constraints.txt requirements.lock ./
+# torch for CPUs: the index named here has builds without gigabytes of CUDA.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN grep '==' constraints.txt \
-    | xargs pip install --no-cache-dir --index-url "$TORCH_INDEX" \
-    && pip install --no-cache-dir -c constraints.txt -r requirements.txt \
-        -r requirements-postgres.txt -r requirements-quality.txt -r requirements-vlm.txt
+RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock \
+    && grep '==' constraints.txt \
+    | xargs pip install --no-cache-dir --index-url "$TORCH_INDEX"
 RUN --mount=from=build,source=/wheels,target=/wheels pip install --no-cache-dir --no-deps /wheels/*.whl \
     && useradd --create-home curator && install -d -o curator /data
 USER curator

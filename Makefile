@@ -7,6 +7,7 @@
 # make coverage  which lines the quick tests reach; TESTS="tests/db tests/jobs" for others
 # make bench  measure speed
 # make bench-gpu  the same on an accelerator with 1,000 pairs, in minutes; DEVICE=cpu PAIRS=2 tries it
+# make lock   requirements*.lock from requirements*.txt; make audit  their known weaknesses
 # make demo   redraw and rescore the demo dataset;  make models  retrain the embedded models
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +19,7 @@ export TOKENIZERS_PARALLELISM := false
 # The programs that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run quick test tests nightly coverage bench bench-gpu check lint types docs lavis install install-dev system-packages models demo screenshots clean
+.PHONY: lock audit run quick test tests nightly coverage bench bench-gpu check lint types docs lavis install install-dev system-packages models demo screenshots clean
 
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
@@ -39,6 +40,7 @@ nightly: install-dev system-packages lint types
 	$(BIN)/python -m tests.faults --times 10
 	$(PYTEST) --hypothesis-profile thorough tests/datasets tests/traced_ui/test_any_request.py
 	$(BIN)/python -m tests.browser.latency --soak 1000
+	$(MAKE) audit
 
 coverage: install-dev
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m coverage run -m pytest $(or $(TESTS),--quick)
@@ -68,18 +70,47 @@ types: install-dev
 install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev
 
-# One stamp per set of requirements: pip runs again only when a file has changed.
-$(VENV)/installed: requirements.txt constraints.txt
+# One stamp per lock: pip runs again only when a file has changed. What a lock names is installed by
+# its hash, and nothing else is. torch and torchvision follow, pinned alone: a machine may have builds
+# of its own for its processor or accelerator.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TORCH := $(PIP) -c constraints.txt torch torchvision
+
+$(VENV)/installed: requirements.lock constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements.txt
+	$(PIP) --no-deps --require-hashes -r requirements.lock
+	$(TORCH)
 	touch $@
 
-REQUIREMENTS := constraints.txt research/requirements.txt \
-	$(filter-out requirements-lavis.txt,$(wildcard requirements*.txt))
-$(VENV)/installed-dev: $(REQUIREMENTS)
+$(VENV)/installed-dev: requirements-dev.lock requirements.lock constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	$(PIP) --no-deps --require-hashes -r requirements-dev.lock
+	$(TORCH)
 	touch $(VENV)/installed $@
+
+# The locks from the requirements, within their ranges, for all systems. LOCK=--upgrade takes the
+# newest releases, as .github/workflows/lock.yml does each week. What torch draws in is left to it.
+LOCKING := .venv-lock
+FOR_TORCH := torch torchvision triton cuda-bindings cuda-pathfinder cuda-toolkit nvidia-cublas \
+	nvidia-cuda-cupti nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cudnn-cu13 nvidia-cufft \
+	nvidia-cufile nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-cusparselt-cu13 \
+	nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
+COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11.5 \
+	--generate-hashes --no-header --no-annotate $(LOCK) -c constraints.txt \
+	$(addprefix --no-emit-package ,$(FOR_TORCH))
+lock: $(LOCKING)/installed
+	$(COMPILE) requirements-dev.txt -o requirements-dev.lock
+	$(COMPILE) -c requirements-dev.lock -o requirements.lock requirements.txt \
+		requirements-postgres.txt requirements-quality.txt requirements-vlm.txt
+
+# Known weaknesses of what the locks name; where the lists of them cannot be reached, it says so.
+audit: $(LOCKING)/installed
+	tests/audit.sh $(LOCKING)/bin/pip-audit requirements-dev.lock
+
+$(LOCKING)/installed:
+	$(PYTHON) -m venv $(LOCKING)
+	$(LOCKING)/bin/python -m pip install --quiet "uv>=0.9,<1" "pip-audit>=2.10,<3"
+	touch $@
 
 # Chromium for the browser tests, PostgreSQL for the store's tests. Missing packages are installed
 # with apt if it is available; otherwise a message lists them.

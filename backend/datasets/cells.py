@@ -21,13 +21,15 @@ class TableRow:
     """`values` by column; None with a `problem` if the row itself cannot be read.
 
     `number` is None if the problem concerns many rows or the whole file. `split`: the one that its
-    folder states, for a row without a value of its own.
+    folder states, for a row without a value of its own. `within`: the folder of an archive that the
+    row's paths are relative to, such as `a.zip!/train`; "" outside of archives.
     """
 
     number: int | None
     values: dict[str, Any] | None
     problem: str = ""
     split: str = ""
+    within: str = ""
 
 
 class UniqueNames(dict[str, Any]):

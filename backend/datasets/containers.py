@@ -19,24 +19,28 @@ whenever the picture is opened. Databases of earlier versions hold addresses wit
 
 import hashlib
 import math
+import os
 import threading
 import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
-from pathlib import Path
+from itertools import accumulate, chain
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 
 from backend.datasets.arrow_cells import arrow_table
 from backend.datasets.cells import split_proof
+from backend.datasets.foreign_names import NamesByFolder
 from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
 from backend.datasets.text_files import MOST_BYTES
 from backend.errors import ImageError, UnsafePath
+from db.texts import composed
 
 SEPARATOR = "!/"
 _KEPT_OPEN = 8
@@ -130,17 +134,53 @@ def proved(image: ImageFile) -> ProvedFile | Member:
     return ProvedFile(path, _hash_of(path))
 
 
+def is_there(image: ImageFile) -> bool:
+    """Whether its file exists and, if that is a zip, has such a member. Raises OSError."""
+    if not file_of(image).exists():
+        return False
+    if not isinstance(image, Member) or image.container.suffix.lower() != ".zip":
+        return True
+    try:
+        return ZipMembers.of(image.container).names.has(image.inner)
+    except ImageError:
+        return True  # what is wrong with the zip is said when the picture is opened
+
+
 def locate(root: Path, relative: str) -> ImageFile:
     """The image that a dataset calls `relative`. Raises UnsafePath if it is outside the root,
     including through links."""
     place, proof = split_proof(relative)
     outer, separator, inner = place.partition(SEPARATOR)
     path = (root / outer).resolve()
+    if not outer.isascii() and not path.exists():
+        path = (root / _in_present_form(root, outer)).resolve()
     if not path.is_relative_to(root.resolve()):
         raise UnsafePath(f"'{relative}' lies outside {root}. It is not opened.")
     if separator:
         return Member(path, inner, proof)
     return ProvedFile(path, proof) if proof else path
+
+
+def _in_present_form(root: Path, name: str) -> str:
+    """The name in the normal form that its file has now, if one alone differs from it in that:
+    files that moved between macOS and Linux may be named in another one."""
+    place = root
+    for part in PurePosixPath(name).parts:
+        if not (place / part).exists():
+            with suppress(OSError):
+                names = _names_by_form(place, place.stat().st_mtime_ns).get(composed(part), [])
+                part = names[0] if len(names) == 1 else part
+        place /= part
+    return place.relative_to(root).as_posix()
+
+
+@lru_cache(_KEPT_OPEN)
+def _names_by_form(folder: Path, _changed: int) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for name in os.listdir(folder):
+        if not name.isascii():
+            names.setdefault(composed(name), []).append(name)
+    return names
 
 
 def relative_name(image: ImageFile, root: Path) -> str:
@@ -188,6 +228,19 @@ def file_of(image: ImageFile) -> Path:
 
 def tar_member(offset: int, size: int, name: str) -> str:
     return f"{offset}+{size}/{name}"
+
+
+def member_name(place: str) -> str:
+    """The name that a picture has inside its archive, with slashes; "" outside of archives.
+
+    >>> member_name("a.tar!/1536+20480/x/1.jpg"), member_name("a.zip!/2.jpg"), member_name("3.jpg")
+    ('x/1.jpg', '2.jpg', '')
+    """
+    outer, separator, inner = place.partition(SEPARATOR)
+    ending = PurePosixPath(outer).suffix.lower()
+    if not separator or ending not in (".tar", ".zip"):
+        return ""
+    return (inner.partition("/")[2] if ending == ".tar" else inner).replace("\\", "/")
 
 
 class _Opened:
@@ -269,14 +322,52 @@ def _kept_open(path: Path) -> Any:
     return open_regular(path, math.inf, is_resolved=True)
 
 
-def _opened_zip(path: Path) -> tuple[zipfile.ZipFile, set[str]]:
-    """The zip, and the names that several of its members have."""
+class ZipMembers:
+    """The members of an archive by their names with slashes and in UTF-8: Windows' programs write
+    backslashes, and macOS' do not say that a name is UTF-8."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        counts = Counter(archive.namelist())
+        #: Names that several members have.
+        self.repeated = {name for name, count in counts.items() if count > 1}
+        self._stored: dict[str, list[str]] = {}
+        for entry in archive.infolist():
+            if (plain := _plain_name(entry)) != entry.filename and plain not in counts:
+                self._stored.setdefault(plain, []).append(entry.filename)
+        self.repeated |= {name for name, stored in self._stored.items() if len(stored) > 1}
+        self.names = NamesByFolder(chain(counts, self._stored))
+
+    @staticmethod
+    def of(path: Path) -> "ZipMembers":
+        """Those of a zip, which is kept open. Raises ImageError if it cannot be opened."""
+        try:
+            (_, members), _ = _zips.use(path)
+        except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as problem:
+            raise ImageError(f"'{path.name}' cannot be opened: {problem}.") from problem
+        return members
+
+    def stored_name(self, name: str) -> str:
+        """The name as the zip has it; the given one if several members have it."""
+        stored = self._stored.get(name, [name])
+        return stored[0] if len(stored) == 1 else name
+
+
+def _plain_name(entry: zipfile.ZipInfo) -> str:
+    name = entry.filename
+    if not entry.flag_bits & _IS_UTF_8 and not name.isascii():
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/")
+
+
+def _opened_zip(path: Path) -> tuple[zipfile.ZipFile, ZipMembers]:
     archive = zipfile.ZipFile(_kept_open(path))
-    counts = Counter(archive.namelist())
-    return archive, {name for name, count in counts.items() if count > 1}
+    return archive, ZipMembers(archive)
 
 
 _zips = _Opened(_opened_zip)
+#: The flag of a member whose name is said to be UTF-8 (APPNOTE.TXT, 4.4.4, bit 11).
+_IS_UTF_8 = 0x800
 #: Compression methods with bounded output: with others a few bytes may expand to gigabytes at once,
 #: whatever size the archive claims.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -315,8 +406,8 @@ def _from_tar(path: Path, inner: str) -> bytes:
 
 
 def _from_zip(path: Path, inner: str) -> bytes:
-    (archive, repeated), lock = _zips.use(path)
-    if inner in repeated:
+    (archive, members), lock = _zips.use(path)
+    if inner in members.repeated:
         raise ValueError("several members of the zip have that name")
     with lock:
         about = zip_member(archive, inner)

@@ -18,7 +18,7 @@ from backend.datasets.containers import ImageFile, Member, ProvedFile, file_of
 from backend.datasets.export_row import Changes
 from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import LeadsOut, NotRegular, open_regular, read_regular
-from backend.datasets.splits import STATED, WORDS
+from backend.datasets.splits import STATED, WORDS, split_in
 from backend.errors import ExportError
 from db.texts import composed
 
@@ -100,13 +100,22 @@ class SplitNames:
             self._names[split] = next(names)
         return self._names[split]
 
-    def report(self, changes: Changes) -> None:
-        """Say which splits have other names than in the source."""
+    def report(self, changes: Changes, loader: str = "") -> None:
+        """Say which splits have other names than in the source, and which are not found by a loader
+        of `datasets` that is given the folder alone."""
         for split, name in sorted(self._names.items()):
             if split not in ("", name):
                 changes.remarks.append(f"The split {code(split)} is called {code(name)}.")
         if self._without:
             changes.remarks.append(f"{self._without:,} without a split: in {code(UNNAMED)}.")
+        written = {name for split, name in self._names.items() if split or self._without}
+        unknown = sorted(name for name in written if not split_in(name))
+        if loader and unknown and len(unknown) < len(written):
+            changes.remarks.append(
+                f'`load_dataset(FOLDER)` finds every split. `load_dataset("{loader}", '
+                "data_dir=FOLDER)` supports train, validation and test only, and skips: "
+                f"{', '.join(unknown)}."
+            )
 
 
 def _file_name(split: str) -> str:

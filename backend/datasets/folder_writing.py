@@ -80,19 +80,12 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
         )
     shutil.rmtree(spool)
     target.changes.packed |= columns.packed - {"extra"}
-    splits.report(target.changes)
+    splits.report(target.changes, "imagefolder")
     if several:
         target.changes.remarks.append(
             f"{several:,} captions have several lines, and the first of {begins_blank:,} is empty. "
             "Trainers that read the first line of a `.txt` alone (sd-scripts without "
             "`enable_wildcard`) see no more of them."
-        )
-    unknown = sorted(split for split in target.files if not split_in(split))
-    if unknown and len(unknown) < len(target.files):
-        target.changes.remarks.append(
-            f'`load_dataset(FOLDER)` finds every split. `load_dataset("imagefolder", '
-            f"data_dir=FOLDER)` supports train, validation and test only, and skips: "
-            f"{', '.join(unknown)}."
         )
     return count
 

@@ -2,29 +2,26 @@
 
 All paths of a table are relative to one folder: its own, the dataset's, or the one that COCO's
 layout provides. It is chosen by the first rows, because a name that is missing in one folder may be
-another picture in the next. Paths that other systems wrote are tried as they are, and then without
-what those systems add; nothing outside the dataset's folder is ever opened.
+another picture in the next. Paths that other systems wrote are found by `foreign_names`, in folders
+and in archives alike; nothing outside the dataset's folder is ever opened.
 """
 
 import difflib
 import os
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
 
 from backend.datasets.cells import shown
-from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of
+from backend.datasets.containers import SEPARATOR, ImageFile, Member, ZipMembers, file_of
+from backend.datasets.foreign_names import ForeignNames, NamesBelow, folded
 from backend.datasets.splits import SplitFolders
-from db.texts import composed
+from backend.errors import ImageError
 
 _MOST_FOLDERS = 10_000
 #: Names in a folder beyond which no similar one is looked for, and missing files with a hint.
 _MOST_NAMES, _MOST_HINTS = 50_000, 100
 #: Rows by which folder and prefix are chosen.
 _SAMPLE = 200
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
 class ImagePaths:
@@ -43,56 +40,100 @@ class ImagePaths:
         self._state_splits = state_splits
         self._splits = SplitFolders(())
         self._folders = list(dict.fromkeys(folders))
+        self._files = _FilesBelow(root)
         self._folder = next((f for f in self._folders if f.is_relative_to(root)), root)
-        #: What paths of another machine begin with, instead of `_folder`.
-        self._prefix = ""
+        self._names = ForeignNames(_Files(self._files, self._folder))
+        #: By an archive's folder: the folder of it that names are relative to, and its names.
+        self._in_archives: dict[tuple[Path, str], tuple[str, ForeignNames]] = {}
         self._noted: set[str] = set()
-        self._resolved_folders: dict[Path, Path] = {}
-        self._names: dict[Path, dict[str, list[str]]] = {}
         self._hints = 0
 
-    def learn(self, paths: Iterable[str]) -> None:
-        """Choose the folder, and the prefix of another machine, by the paths of some rows."""
-        names = [name.partition(SEPARATOR)[0] for name in paths if "\0" not in name]
+    def learn(self, paths: Iterable[tuple[str, str]]) -> None:
+        """Choose the folder, and the prefix of another machine, by the paths of some rows and the
+        archive's folders (see `find`) that these are in."""
+        every = [(name, within) for name, within in paths if "\0" not in name]
+        names = [name.partition(SEPARATOR)[0] for name, _ in every]
         if self._state_splits:
             self._splits = SplitFolders(PurePosixPath(name).parent for name in names)
         del names[_SAMPLE:]
-        if len(self._folders) > 1:
-            counts = [sum(self._is_there(f / name) for name in names) for f in self._folders]
-            if max(counts):
-                self._folder = self._folders[counts.index(max(counts))]
-        foreign = [n for n in map(_portable, names) if _ABSOLUTE.match(n) and not _exists(Path(n))]
-        prefixes: Counter[str] = Counter()
-        for name in foreign:
-            parts = name.split("/")
-            prefixes.update(
-                "/".join(parts[:n]) + "/"
-                for n in range(1, len(parts))
-                if self._is_there(self._folder / "/".join(parts[n:]))
-            )
-        if prefixes:
-            most = max(prefixes.values())
-            self._prefix = min((p for p in prefixes if prefixes[p] == most), key=len)
+        candidates = [ForeignNames(_Files(self._files, folder)) for folder in self._folders]
+        counts = [candidate.learn(names) for candidate in candidates]
+        if counts and max(counts) > (0, 0):
+            place = counts.index(max(counts))
+            self._folder, self._names = self._folders[place], candidates[place]
+        else:
+            self._names = ForeignNames(_Files(self._files, self._folder))
+        archived: dict[tuple[str, str], list[str]] = {}
+        for name, within in every[:_SAMPLE]:
+            outer, separator, inner = (name if SEPARATOR in name else within).partition(SEPARATOR)
+            if separator:
+                is_address = SEPARATOR in name
+                key = (outer, "" if is_address else inner)
+                archived.setdefault(key, []).append(inner if is_address else name)
+        for (outer, below), inner_names in archived.items():
+            if (archive := self._file(outer)) is not None:
+                self._learn_archive(archive, below, inner_names)
 
-    def find(self, path_text: str) -> ImageFile | None:
+    def _learn_archive(self, archive: Path, below: str, names: Sequence[str] = ()) -> None:
+        """Choose the folder of an archive that names are relative to: that of its table, or none
+        above it."""
+        if archive.suffix.lower() != ".zip":
+            return
+        try:
+            members = ZipMembers.of(archive).names
+        except ImageError:
+            return  # said when the picture is opened
+        folders = list(dict.fromkeys((below, "")))
+        candidates = [ForeignNames(NamesBelow(members, folder)) for folder in folders]
+        counts = [candidate.learn(names) for candidate in candidates]
+        place = counts.index(max(counts))
+        self._in_archives[archive, below] = folders[place], candidates[place]
+
+    def find(self, path_text: str, within: str = "") -> ImageFile | None:
         """The absolute path of a picture; None if it is outside the root, including through links.
-        The file need not exist."""
+        The file need not exist. `within`: the folder of an archive, such as `a.zip!/train`, whose
+        table names the picture. Raises BadCell if several files may be meant."""
         if "\0" in path_text:
             return None
         name, separator, inner = path_text.partition(SEPARATOR)
-        for variant, what in self._variants(name):
-            path = self._inside(self._folder / variant)
-            if path is not None and _exists(path):
-                if what and what not in self._noted:
-                    self._noted.add(what)
-                    self._note(
-                        f"Image paths {what}: '{shown(name)}' is read as "
-                        f"'{shown(path.relative_to(self._root).as_posix())}'."
-                    )
-                break
-        else:
-            path = self._inside(self._folder / name)
-        return Member(path, inner) if path is not None and separator else path
+        if within and not separator:
+            outer, _, below = within.partition(SEPARATOR)
+            if (archive := self._file(outer)) is None:
+                return None
+            if (member := self._member(archive, below, name)) is not None:
+                return member
+            beside = self._file(name)
+            if beside is not None and _exists(beside):
+                return beside
+            return Member(archive, f"{below}/{name}" if below else name)
+        path = self._file(name)
+        if path is None or not separator:
+            return path
+        return self._member(path, "", inner) or Member(path, inner)
+
+    def _file(self, name: str) -> Path | None:
+        """The file of that name, which need not exist; None if it is outside the root."""
+        found, said = self._names.find(name) or (name, "")
+        path = self._files.inside(self._folder / found)
+        if path is not None:
+            self._tell(said, name, path.relative_to(self._root).as_posix())
+        return path
+
+    def _member(self, archive: Path, below: str, name: str) -> Member | None:
+        """The member of a zip; None if it has none of that name, or is no zip."""
+        if (archive, below) not in self._in_archives:
+            self._learn_archive(archive, below)
+        folder, names = self._in_archives.get((archive, below), ("", None))
+        if names is None or (found := names.find(name)) is None:
+            return None
+        inner = ZipMembers.of(archive).stored_name(f"{folder}/{found[0]}".lstrip("/"))
+        self._tell(found[1], name, inner)
+        return Member(archive, inner)
+
+    def _tell(self, how: str, name: str, found: str) -> None:
+        if how and how not in self._noted:
+            self._noted.add(how)
+            self._note(f"Image paths {how}: '{shown(name)}' is read as '{shown(found)}'.")
 
     def split_of(self, picture: ImageFile) -> str:
         """The split that the picture's folder states; "" if none."""
@@ -104,7 +145,7 @@ class ImagePaths:
     def embedded(self, folder: Path, address: str) -> ImageFile | None:
         """The picture at the address of a container in `folder`; None if that is outside."""
         name, _, inner = address.partition(SEPARATOR)
-        path = self._inside(folder / name)
+        path = self._files.inside(folder / name)
         return None if path is None else Member(path, inner)
 
     def refusal(self, path: str) -> str:
@@ -120,87 +161,95 @@ class ImagePaths:
             "their common parent folder as the one that image paths are relative to."
         )
 
-    def hint(self, missing: Path) -> str:
+    def hint(self, missing: ImageFile) -> str:
         """What is where a missing file is expected, as a sentence; "" if nothing helps."""
         self._hints += 1
-        if self._hints > _MOST_HINTS or not missing.is_relative_to(self._root):
+        path = file_of(missing)
+        if self._hints > _MOST_HINTS or not path.is_relative_to(self._root):
             return ""
-        if missing.is_relative_to(self._folder):
-            name = missing.relative_to(self._folder)
+        if isinstance(missing, Member) and _exists(path):
+            return self._hint_in_archive(missing)
+        if path.is_relative_to(self._folder):
+            name = path.relative_to(self._folder)
             for folder in self._folders:
-                if folder != self._folder and self._is_there(folder / name):
+                if folder != self._folder and self._files.is_there(folder / name):
                     return (
-                        f" There is one in '{shown(folder.name)}', but the paths of this table are "
-                        f"relative to '{shown(self._folder.name)}'."
+                        f" There is one in '{self._shown(folder)}', but the paths of this table "
+                        f"are relative to '{self._shown(self._folder)}'."
                     )
-        while not missing.parent.is_dir() and missing.parent != self._root:
-            missing = missing.parent
-        names = [name for names in self._names_in(missing.parent).values() for name in names]
-        nearest = difflib.get_close_matches(missing.name, names, 1)
-        return f" The most similar name there is '{shown(nearest[0])}'." if nearest else ""
+        while not path.parent.is_dir() and path.parent != self._root:
+            path = path.parent
+        return _nearest(path.name, self._files.names_in(path.parent))
 
-    def _variants(self, name: str) -> Iterator[tuple[str, str]]:
-        """The path as it is, then without what other systems add to one, step by step."""
-        yield name, ""
-        if _ABSOLUTE.match(name) and _exists(Path(name)):
-            return  # a file of this machine, wherever it is
-        changed = name
-        for step, what in _STEPS:
-            if (after := step(changed)) != changed:
-                changed = after
-                yield changed, what
-        if self._prefix and changed.startswith(self._prefix):
-            changed = changed.removeprefix(self._prefix)
-            yield changed, f"begin with a folder of another machine ('{shown(self._prefix)}')"
-        if (other := self._in_other_form(changed)) is not None:
-            is_same = composed(other) == composed(changed)
-            what = "normal form (macOS)" if is_same else "upper and lower case"
-            yield other, f"differ from their files in {what}"
+    def _hint_in_archive(self, missing: Member) -> str:
+        try:
+            members = ZipMembers.of(missing.container).names
+        except ImageError:
+            return ""
+        path = PurePosixPath(missing.inner.replace("\\", "/"))
+        while path.name and not members.names_in(_folder_of(path)):
+            path = path.parent
+        return _nearest(path.name, members.names_in(_folder_of(path)))
 
-    def _in_other_form(self, name: str) -> str | None:
-        """The only file whose path differs in case and in the normal form of letters with accents
-        alone; None if there is none, or several."""
-        folder, parts = self._folder, []
-        for part in name.split("/"):
-            if not _exists(folder / part):
-                names = self._names_in(folder).get(composed(part).lower(), [])
-                same = [name for name in names if composed(name) == composed(part)]
-                if len(same or names) != 1:
-                    return None
-                (part,) = same or names
-            folder /= part
-            parts.append(part)
-        return "/".join(parts)
+    def _shown(self, folder: Path) -> str:
+        """A folder by its path in the dataset, or by the whole one."""
+        below = folder.relative_to(self._root) if folder.is_relative_to(self._root) else folder
+        return shown(str(folder) if str(below) == "." else below.as_posix(), 500)
 
-    def _names_in(self, folder: Path) -> dict[str, list[str]]:
-        """The names in a folder of the dataset by their composed lower case; empty if there are too
-        many."""
-        if folder not in self._names:
-            if len(self._names) == _MOST_HINTS:
-                self._names.clear()
-            names: dict[str, list[str]] = {}
-            inside = self._inside(folder)
-            try:
-                for count, entry in enumerate(os.scandir(folder) if inside is not None else ()):
-                    if count == _MOST_NAMES:
-                        names.clear()
-                        break
-                    names.setdefault(composed(entry.name).lower(), []).append(entry.name)
-            except OSError:
-                names.clear()
-            self._names[folder] = names
-        return self._names[folder]
 
-    def _is_there(self, path: Path) -> bool:
-        inside = self._inside(path)
+def _folder_of(path: PurePosixPath) -> str:
+    return "" if str(path.parent) == "." else str(path.parent)
+
+
+def _nearest(name: str, listed: dict[str, list[str]]) -> str:
+    """The most similar name there, as a sentence; what looks the same is told apart."""
+    if len(alike := listed.get(folded(name), [])) > 1:
+        return (
+            f" {len(alike)} names there differ from it in upper and lower case or in the normal "
+            "form of letters alone, and which of them is meant is uncertain. Rename one."
+        )
+    names = [name for names in listed.values() for name in names]
+    nearest = difflib.get_close_matches(name, names, 1)
+    return f" The most similar name there is '{shown(nearest[0])}'." if nearest else ""
+
+
+class _FilesBelow:
+    """The files below a folder, which no link leads out of."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._resolved_folders: dict[Path, Path] = {}
+        self._names: dict[Path, dict[str, list[str]]] = {}
+
+    def is_there(self, path: Path) -> bool:
+        inside = self.inside(path)
         return inside is not None and _exists(inside)
 
-    def _inside(self, path: Path) -> Path | None:
+    def inside(self, path: Path) -> Path | None:
+        """The resolved path; None if it is outside."""
         try:
             path = self._resolved(path)
         except (OSError, RuntimeError, ValueError):
             return None
         return path if path.is_relative_to(self._root) else None
+
+    def names_in(self, folder: Path) -> dict[str, list[str]]:
+        """The names in a folder by their form in `folded`; empty if there are too many."""
+        if folder not in self._names:
+            if len(self._names) == _MOST_HINTS:
+                self._names.clear()
+            names: dict[str, list[str]] = {}
+            inside = self.inside(folder)
+            try:
+                for count, entry in enumerate(os.scandir(folder) if inside is not None else ()):
+                    if count == _MOST_NAMES:
+                        names.clear()
+                        break
+                    names.setdefault(folded(entry.name), []).append(entry.name)
+            except (OSError, ValueError):
+                names.clear()
+            self._names[folder] = names
+        return self._names[folder]
 
     def _resolved(self, path: Path) -> Path:
         """`path.resolve()`, which looks at every folder above it, with one look at a folder that
@@ -214,29 +263,17 @@ class ImagePaths:
         return self._resolved_folders[path.parent] / path.name
 
 
-def _without_scheme(name: str) -> str:
-    if not name.lower().startswith("file:"):
-        return name
-    return unquote(name[len("file:") :].removeprefix("//localhost").removeprefix("//"))
+class _Files:
+    """The names of the files below one of the folders of a dataset."""
 
+    def __init__(self, files: _FilesBelow, folder: Path) -> None:
+        self._files, self._folder = files, folder
 
-def _with_slashes(name: str) -> str:
-    return name.replace("\\", "/")
+    def has(self, name: str) -> bool:
+        return bool(name) and self._files.is_there(self._folder / name)
 
-
-#: What other systems add to a path, and how it is called.
-_STEPS: tuple[tuple[Callable[[str], str], str], ...] = (
-    (str.strip, "have blanks around them"),
-    (_without_scheme, "begin with 'file:'"),
-    (_with_slashes, "have backslashes"),
-    (unquote, "have characters written as %20"),
-)
-
-
-def _portable(name: str) -> str:
-    for step, _ in _STEPS:
-        name = step(name)
-    return name
+    def names_in(self, folder: str) -> dict[str, list[str]]:
+        return self._files.names_in(self._folder / folder)
 
 
 def _exists(path: Path) -> bool:

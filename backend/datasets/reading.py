@@ -37,7 +37,7 @@ from backend.datasets.cells import (
     unescaped,
 )  # fmt: skip
 from backend.datasets.columns import CAPTION_NAMES, WEAK_IDS, Columns, find_columns, usual_name
-from backend.datasets.containers import ImageFile, file_of, proved, relative_name
+from backend.datasets.containers import ImageFile, file_of, is_there, proved, relative_name
 from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.hub_datasets import SourceTables
@@ -183,7 +183,7 @@ class DatasetReader:
                 message = f"'{shown(candidate.path_text)}' is an address: download the picture."
             else:
                 message = f"There is no file '{shown(candidate.path_text)}'."
-                message += candidate.paths.hint(file_of(pair.image_path))
+                message += candidate.paths.hint(pair.image_path)
         self._report(pair.file, pair.row, kind, message, pair.id)
 
     def _report_repeated(self, pair: SourcePair, is_same: bool) -> None:
@@ -226,8 +226,9 @@ class DatasetReader:
         good = [row.values for row in head if row.values is not None]
         columns = self._columns_of(good, name) if good else None
         if columns is not None:
-            cells = (values.get(columns.image) for values in good)
-            paths.learn(cell for cell in cells if type(cell) is str)
+            rows_in_head = ((row.values or {}, row.within) for row in head)
+            cells = ((values.get(columns.image), within) for values, within in rows_in_head)
+            paths.learn((cell, within) for cell, within in cells if type(cell) is str)
             if not ours and _are_lists(values.get(columns.caption) for values in good):
                 self._note(f"'{name}': lists written as text in '{columns.caption}' are captions.")
                 head, rows = (_with_lists(part, columns.caption) for part in (head, rows))
@@ -313,7 +314,11 @@ class DatasetReader:
         if "\0" not in path_text and (problem := text_problem(path_text)):
             raise BadCell(f"The image path '{shown(path_text)}': {problem}")
         is_address = isinstance(row.values.get(columns.image), Embedded)
-        path = paths.embedded(table.parent, path_text) if is_address else paths.find(path_text)
+        path = (
+            paths.embedded(table.parent, path_text)
+            if is_address
+            else paths.find(path_text, row.within)
+        )
         if path is None:
             self._report(name, row.number, "unsafe path", paths.refusal(path_text))
             return
@@ -506,7 +511,7 @@ def _plain_text(value: Any) -> str:
 
 def _exists(pair: SourcePair) -> bool:
     try:
-        return file_of(pair.image_path).exists()
+        return is_there(pair.image_path)
     except OSError:
         return False
 

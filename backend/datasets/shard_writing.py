@@ -56,7 +56,7 @@ _SCHEMA = pa.schema(
 def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `train-000000.tar`, …: one sample per pair, with its image, its caption as `.txt`, and
     the rest as `.json`, where `extra` contains the source's other columns as JSON text."""
-    count = _sharded(rows, target, "{split}-{number:06d}.tar", write_samples)
+    count = _sharded(rows, target, "{split}-{number:06d}.tar", write_samples, "webdataset")
     _unify_endings(sorted(target.part.glob("*.tar")), target)
     return count
 
@@ -117,7 +117,7 @@ def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:
                 cells = [_cells(number, row) for number, row in numbered[first : first + _GROUP]]
                 writer.write_table(pa.Table.from_pylist(cells, _SCHEMA))
 
-    return _sharded(rows, target, "{split}-{number:05d}.parquet", write)
+    return _sharded(rows, target, "{split}-{number:05d}.parquet", write, "parquet")
 
 
 def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
@@ -158,8 +158,10 @@ def _sharded(
     target: Target,
     name: str,
     write: Callable[[Path, Sequence[tuple[int, ExportRow]]], None],
+    loader: str = "",
 ) -> int:
-    """Write the rows to shards by split; return the number of rows.
+    """Write the rows to shards by split; return the number of rows. `loader`: see
+    `SplitNames.report`.
 
     A shard with the same rows and images, finished by an interrupted export, is reused.
     """
@@ -194,7 +196,7 @@ def _sharded(
     for split in list(waiting):
         flush(split)
     finished.end(wanted, Path(name).suffix)
-    splits.report(target.changes)
+    splits.report(target.changes, loader)
     return count
 
 

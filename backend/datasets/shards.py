@@ -7,7 +7,6 @@ import json
 import tarfile
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import IO, Any, cast
 from backend.datasets.caption_texts import TextReader, unreadable_picture
 from backend.datasets.cells import Embedded, TableRow, json_object, shown
 from backend.datasets.columns import CAPTION_NAMES
-from backend.datasets.containers import SEPARATOR, tar_member, zip_member
+from backend.datasets.containers import SEPARATOR, ZipMembers, tar_member, zip_member
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.export_row import MARK
 from backend.datasets.on_disk import SeenIds
@@ -35,7 +34,6 @@ _MOST_TEXT = 4_000_000
 _MOST_MEMBERS = 1000
 #: A multiple of a tar's blocks.
 _READ_AT_ONCE = 1 << 20
-_NO_PATHS = (*CAPTION_NAMES, "id", "split")
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
 
 
@@ -155,7 +153,7 @@ def _groups(path: Path, folders: Sequence[Path]) -> Iterator[list["_TarMember"]]
                 with tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:") as archive:
                     while (entry := archive.next()) is not None:
                         archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
-                        if not entry.isfile() or is_hidden(entry.name):
+                        if not entry.isfile() or is_hidden(entry.name.replace("\\", "/")):
                             continue
                         member = _tar_member(path, archive, entry)
                         has_members = True
@@ -215,6 +213,7 @@ def _has_picture_and_text(group: list[_TarMember]) -> bool:
 
 def _parts(member: str) -> tuple[str, str, str]:
     """Key, stem and ending of a member's name, as in `_TarMember`."""
+    member = member.replace("\\", "/")
     name = PurePosixPath(member)
     before, dot, rest = name.name.partition(".")
     key, ending = str(name.with_name(before)) if before else member, f"{dot}{rest}".lower()
@@ -360,28 +359,30 @@ def _zip_tables(
     delimiter: str | None,
     note: Callable[[str], None],
 ) -> Iterator[TableRow]:
-    counts = Counter(archive.namelist())
+    members = ZipMembers(archive)
     by_folder: dict[PurePosixPath, list[str]] = {}
-    for name in sorted(name for name in counts if PurePosixPath(name).name in _METADATA):
+    for name in sorted(name for name in members.names if PurePosixPath(name).name in _METADATA):
         if not is_hidden(name):
             by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
     if not by_folder:
         raise DatasetFormatError(
-            f"'{path.name}' holds no metadata.jsonl or metadata.csv. Give the table of the "
-            "captions, and the zip as the folder that image paths are relative to."
+            f"'{path.name}' holds no metadata.jsonl or metadata.csv. Unpack it and give its "
+            f"folder, or a table beside it whose image paths begin with '{path.name}{SEPARATOR}'."
         )
     folders = SplitFolders(by_folder)
     for folder, tables in by_folder.items():
         table, *others = sorted(tables, key=lambda name: _METADATA.index(PurePosixPath(name).name))
         for other in others:
             note(f"'{shown(other)}' is not read, because '{shown(table)}' is in the same folder.")
-        if counts[table] > 1:
+        if table in members.repeated:
             yield TableRow(None, None, f"'{shown(table)}' occurs several times in the zip.")
             continue
         try:
             split = folders.of(folder)
-            for row in _zip_table(archive, path, table, counts, encoding, delimiter, note):
-                yield replace(row, split=split)
+            within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
+            stored = members.stored_name(table)
+            for row in _zip_table(archive, path, stored, encoding, delimiter, note):
+                yield replace(row, split=split, within=within)
         except DatasetFormatError as problem:
             if len(by_folder) == 1:
                 raise
@@ -392,7 +393,6 @@ def _zip_table(
     archive: zipfile.ZipFile,
     path: Path,
     table: str,
-    counts: Counter[str],
     encoding: str | None,
     delimiter: str | None,
     note: Callable[[str], None],
@@ -404,39 +404,18 @@ def _zip_table(
             f"'{shown(table)}' in '{path.name}' cannot be read: {problem}. Unpack the zip and give "
             "its folder."
         ) from problem
-    folder = PurePosixPath(table).parent
     try:
         with archive.open(about) as raw:
             detected = encoding_of(raw, shown(table), encoding)
             if detected.note:
                 note(detected.note)
             lines = decoded_lines(raw, detected.name)
-            rows = (
-                jsonl_rows(lines)
-                if table.endswith(".jsonl")
-                else csv_rows(lines, delimiter, shown(table))
-            )
-            for row in rows:
-                yield _zipped(row, path, folder, counts)
+            if table.endswith(".jsonl"):
+                yield from jsonl_rows(lines)
+            else:
+                yield from csv_rows(lines, delimiter, shown(table))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
             RuntimeError, ValueError) as problem:  # fmt: skip
         yield TableRow(
             None, None, f"'{shown(table)}' in the zip cannot be unpacked to its end: {problem}."
         )
-
-
-def _zipped(row: TableRow, path: Path, folder: PurePosixPath, counts: Counter[str]) -> TableRow:
-    """The row, with cells that name members of the zip replaced by their addresses; a problem if a
-    name occurs several times (`counts`)."""
-    if row.values is None:
-        return row
-    values = dict(row.values)
-    for column, value in values.items():
-        if column.strip().lower() in _NO_PATHS:
-            continue  # a caption may equal the name of a member
-        if isinstance(value, str) and str(folder / value) in counts:
-            if counts[str(folder / value)] > 1:
-                message = f"'{shown(value)}' occurs several times in the zip."
-                return TableRow(row.number, None, message)
-            values[column] = f"{path.name}{SEPARATOR}{folder / value}"
-    return TableRow(row.number, values)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from backend.datasets.cells import split_proof
+from backend.datasets.cells import BadCell, split_proof
+from backend.datasets.containers import member_name
+from backend.datasets.foreign_names import ForeignNames, NamesByFolder
 from backend.datasets.label_file import Label, labels_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
@@ -156,9 +158,11 @@ class _Labels:
         self._rows: dict[int, int | None] = {}  #: the row of the label of each pair
         self._tally: Counter[str] = Counter()
         self._lists: defaultdict[str, list[LabelProblem]] = defaultdict(list)
-        self._by_picture = _by_picture(store, dataset_id) if by_picture else None
+        self._pictures = _Pictures(store, dataset_id) if by_picture else None
 
     def add(self, labels: Sequence[Label]) -> None:
+        if self._pictures is not None:
+            labels = self._pictures.known(labels)
         pairs, secret = self._pairs_of([label.key for label in labels])
         for label in labels:
             of_key = pairs.get(label.key, [])
@@ -179,11 +183,11 @@ class _Labels:
     def _pairs_of(self, keys: Sequence[str]) -> tuple[dict[str, list[PairRow]], set[int]]:
         """The pairs of each key, and those about which the reader may not know what others said."""
         with self._store.reading() as session:
-            if self._by_picture is None:
+            if self._pictures is None:
                 ids = pair_queries.ids_by_external_id(session, self._dataset_id, keys)
                 ids_of = {key: [pair_id] for key, pair_id in ids.items()}
             else:
-                ids_of = {key: self._by_picture.get(key, []) for key in keys}
+                ids_of = {key: self._pictures.ids.get(key, []) for key in keys}
             wanted = [pair_id for ids in ids_of.values() for pair_id in ids]
             pairs = {pair.id: pair for pair in pair_queries.pairs_of(session, wanted)}
             secret = hidden_pairs(session, wanted)
@@ -249,10 +253,30 @@ def _agree(pair: PairRow, decision: str) -> bool:
     return decision == "correct" and pair.judgement in ("correct", "enriched")
 
 
-def _by_picture(store: Store, dataset_id: int) -> dict[str, list[int]]:
-    """Pair ids by the picture's place in the dataset."""
-    ids: defaultdict[str, list[int]] = defaultdict(list)
-    with store.reading(scanning=True) as session:
-        for path, pair_ids in pair_queries.ids_by_picture(session, dataset_id).items():
-            ids[split_proof(path)[0]] += pair_ids
-    return ids
+class _Pictures:
+    """The pictures of a dataset by their places in it, and by the names of members in archives."""
+
+    def __init__(self, store: Store, dataset_id: int) -> None:
+        #: Pair ids.
+        self.ids: defaultdict[str, list[int]] = defaultdict(list)
+        with store.reading(scanning=True) as session:
+            for path, pair_ids in pair_queries.ids_by_picture(session, dataset_id).items():
+                place = split_proof(path)[0]
+                for name in filter(None, (place, member_name(place))):
+                    self.ids[name] += pair_ids
+        self._names = ForeignNames(NamesByFolder(self.ids))
+        self._is_learnt = False
+
+    def known(self, labels: Sequence[Label]) -> list[Label]:
+        """The labels, with the pictures' names as they are in the dataset."""
+        if not self._is_learnt:
+            self._names.learn([label.key for label in labels])
+            self._is_learnt = True
+        return [self._known(label) for label in labels]
+
+    def _known(self, label: Label) -> Label:
+        try:
+            found = self._names.find(label.key)
+        except BadCell as problem:
+            return replace(label, problem=label.problem or f"{problem}.")
+        return replace(label, key=found[0]) if found else label

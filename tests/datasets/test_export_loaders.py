@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from backend.datasets.images import image_size
 from backend.datasets.reading import SourcePair
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError
+from tests.datasets.export_loaders import LOADERS
 from tests.datasets.folders import encoded, json_lines, make_tar, picture, read, zip_bytes
 from tests.datasets.folders import write as save
 from tests.datasets.test_writing import COUNTS, CREATED
@@ -119,26 +120,6 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
         packed = [json.loads(text) for text in table["extra"]]
         assert [row["mask_file_name"] for row in packed] == ["m.png"] * len(wanted)
         assert [row["p_error"] for row in packed] == [row.numbers["p_error"] for row in wanted]
-
-
-Loader = Callable[[Path], Any]
-#: The loaders that docs/export.md names, for those formats that a library with a cache reads.
-LOADERS: dict[str, tuple[Loader, ...]] = {
-    "imagefolder": (
-        lambda out: datasets.load_dataset(str(out)),
-        lambda out: datasets.load_dataset("imagefolder", data_dir=str(out)),
-    ),
-    "sidecar": (lambda out: datasets.load_dataset("imagefolder", data_dir=str(out)),),
-    "webdataset": (
-        lambda out: datasets.load_dataset(str(out)),
-        lambda out: datasets.load_dataset("webdataset", data_dir=str(out)),
-    ),
-    "parquet-images": (
-        lambda out: datasets.load_dataset(str(out)),
-        lambda out: datasets.load_dataset("parquet", data_files=str(out / "train-*.parquet")),
-    ),
-    "huggingface": (lambda out: datasets.load_from_disk(str(out)),),
-}
 
 
 @pytest.mark.parametrize("format", LOADERS)

@@ -1,21 +1,39 @@
 """Stories of sources whose captions name the colour of their pictures: they are imported, changed,
-imported again and exported, and no caption may end beside another colour.
+imported again and exported, and no caption may end beside another colour or be another text.
+
+Names, captions and splits are drawn from all scripts and normal forms; names are also written as
+other systems do. Every export lands in one folder, over the last one, and is read back by our own
+reader and by the loaders of docs/export.md, here with the cache of all stories before, and in a
+fresh process.
+
+    python -m tests.jobs.coloured_pairs --minutes 20 --seed 1 [--database postgresql]
 """
 
+import argparse
+import csv
 import io
 import itertools
 import json
 import shutil
+import subprocess
+import sys
 import tarfile
+import tempfile
 import time
+import unicodedata
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -30,7 +48,10 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
-from tests.datasets.folders import csv_file
+from db.texts import is_blank
+from tests.datasets.export_loaders import Loaded, loaded_by
+from tests.fixtures.postgresql import find_binaries, temporary_server
+from tests.tree import ROOT
 
 COLOURS = {f"colour{n}": (n * 40 % 256, n * 90 % 256, n * 7) for n in range(30)}
 NAMES = {rgb: name for name, rgb in COLOURS.items()}
@@ -53,12 +74,57 @@ class Source:
 
     rows: tuple[Row, ...]
     colours: Mapping[str, str]
+    style: "Style"
 
     def caption(self, row: Row) -> str:
-        return f"{self.colours[row.picture]}: {row.text}"
+        return f"{self.colours[row.picture]}: {self.style.text}{row.text}"
 
     def used(self) -> dict[str, str]:
         return {row.picture: self.colours[row.picture] for row in self.rows}
+
+
+class Style(NamedTuple):
+    """How a source is written. `stem`: what pictures' names begin with; `writing`: how rows write
+    them; `text`: in each caption; `splits`: instead of train and test."""
+
+    stem: str = ""
+    writing: str = "as they are"
+    text: str = ""
+    splits: tuple[str, str] = ("train", "test")
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+
+    def picture(self, name: str) -> str:
+        """The name of a picture's file."""
+        folder, _, last = name.rpartition("/")
+        return f"{folder}/{self.stem}{last}" if folder else f"{self.stem}{last}"
+
+    def written(self, name: str) -> str:
+        return WRITINGS[self.writing](self.picture(name))
+
+    def written_beside(self, name: str) -> str:
+        """The name of the text beside a picture, without its ending, in the same folder."""
+        folder, _, last = self.picture(name).rpartition("/")
+        if self.writing in ("in form C", "in form D"):
+            last = WRITINGS[self.writing](last)
+        return f"{folder}/{last}" if folder else last
+
+    def split(self, name: str) -> str:
+        return self.splits[("train", "test").index(name)]
+
+
+#: How systems and programs write the name of a file.
+WRITINGS: dict[str, Callable[[str], str]] = {
+    "as they are": str,
+    "in form C": lambda name: unicodedata.normalize("NFC", name),
+    "in form D": lambda name: unicodedata.normalize("NFD", name),
+    "by Windows": lambda name: name.replace("/", "\\"),
+    "on Windows": lambda name: "C:\\set\\" + name.replace("/", "\\"),
+    "on another machine": lambda name: f"/home/ann/set/{name}",
+    "as an address": lambda name: f"file:///data/{quote(name)}",
+    "by Label Studio": lambda name: f"/data/local-files/?d=set/{quote(name)}",
+    "without ending": lambda name: name.removesuffix(".png"),
+}
 
 
 def png(colour: str) -> bytes:
@@ -77,32 +143,66 @@ Writer = Callable[[Path, Source, bool], Written]
 def columns(source: Source, has_ids: bool, image: str = "file_name") -> list[dict[str, Any]]:
     return [
         ({"id": f"id{row.id}"} if has_ids else {})
-        | {image: row.picture, "caption": source.caption(row), "split": row.split}
+        | {
+            image: source.style.written(row.picture),
+            "caption": source.caption(row),
+            "split": source.style.split(row.split),
+        }
         for row in source.rows
     ]
 
 
+def files(source: Source) -> dict[str, bytes]:
+    return {source.style.picture(name): png(colour) for name, colour in source.used().items()}
+
+
 def pictures(folder: Path, source: Source) -> None:
-    for name, colour in source.used().items():
+    for name, content in files(source).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(png(colour))
+        (folder / name).write_bytes(content)
 
 
-def lines(rows: Sequence[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
+def lines(rows: Sequence[Mapping[str, Any]], style: Style) -> bytes:
+    text = "".join(json.dumps(row, ensure_ascii=False) + style.line_end for row in rows)
+    return text.encode(style.encoding)
+
+
+def table_text(rows: Sequence[Mapping[str, Any]], style: Style, delimiter: str) -> bytes:
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, list(rows[0]), delimiter=delimiter,
+                            lineterminator=style.line_end)  # fmt: skip
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue().encode(style.encoding)
 
 
 def image_folder(folder: Path, source: Source, has_ids: bool) -> Written:
     pictures(folder, source)
     rows = columns(source, has_ids)
-    (folder / "metadata.jsonl").write_text(lines(rows))
+    (folder / "metadata.jsonl").write_bytes(lines(rows, source.style))
     return folder, len(rows)
 
 
 def csv_table(folder: Path, source: Source, has_ids: bool) -> Written:
     pictures(folder, source)
     rows = columns(source, has_ids)
-    return csv_file(folder / "pairs.csv", rows), len(rows)
+    (folder / "pairs.csv").write_bytes(table_text(rows, source.style, ","))
+    return folder / "pairs.csv", len(rows)
+
+
+def tsv_table(folder: Path, source: Source, has_ids: bool) -> Written:
+    pictures(folder, source)
+    rows = columns(source, has_ids)
+    (folder / "pairs.tsv").write_bytes(table_text(rows, source.style, "\t"))
+    return folder / "pairs.tsv", len(rows)
+
+
+def json_list(folder: Path, source: Source, has_ids: bool) -> Written:
+    pictures(folder, source)
+    rows = columns(source, has_ids)
+    text = json.dumps(rows, ensure_ascii=False, indent=1).replace("\n", source.style.line_end)
+    (folder / "pairs.json").write_bytes(text.encode(source.style.encoding))
+    return folder / "pairs.json", len(rows)
 
 
 def parquet(folder: Path, source: Source, has_ids: bool) -> Written:
@@ -114,8 +214,8 @@ def parquet(folder: Path, source: Source, has_ids: bool) -> Written:
 
 def parquet_images(folder: Path, source: Source, has_ids: bool) -> Written:
     rows = columns(source, has_ids, "image")
-    for row in rows:
-        row["image"] = png(source.colours[row["image"]])
+    for row, about in zip(rows, source.rows, strict=True):
+        row["image"] = png(source.colours[about.picture])
     for number, start in enumerate(range(0, len(rows), 3)):
         table = pa.Table.from_pylist(rows[start : start + 3])
         pq.write_table(table, folder / f"part-{number}.parquet", row_group_size=2)
@@ -124,8 +224,8 @@ def parquet_images(folder: Path, source: Source, has_ids: bool) -> Written:
 
 def saved(folder: Path, source: Source, has_ids: bool) -> Written:
     rows = columns(source, has_ids, "image")
-    for row in rows:
-        row["image"] = {"bytes": png(source.colours[row["image"]]), "path": None}
+    for row, about in zip(rows, source.rows, strict=True):
+        row["image"] = {"bytes": png(source.colours[about.picture]), "path": None}
     table = pa.Table.from_pylist(rows)
     with pa.ipc.new_stream(str(folder / "data-0.arrow"), table.schema) as stream:
         stream.write_table(table)
@@ -136,7 +236,7 @@ def saved(folder: Path, source: Source, has_ids: bool) -> Written:
 def webdataset(folder: Path, source: Source, has_ids: bool) -> Written:
     with tarfile.open(folder / "0.tar", "w") as archive:
         for row, values in zip(source.rows, columns(source, has_ids), strict=True):
-            stem = row.picture.removesuffix(".png")
+            stem = source.style.picture(row.picture).removesuffix(".png")
             del values["file_name"]
             for name, data in (
                 (f"{stem}.png", png(source.colours[row.picture])),
@@ -151,10 +251,28 @@ def webdataset(folder: Path, source: Source, has_ids: bool) -> Written:
 def zipped(folder: Path, source: Source, has_ids: bool) -> Written:
     rows = columns(source, has_ids)
     with zipfile.ZipFile(folder / "pairs.zip", "w") as archive:
-        archive.writestr("metadata.jsonl", lines(rows))
-        for name, colour in source.used().items():
-            archive.writestr(name, png(colour))
+        archive.writestr("metadata.jsonl", lines(rows, source.style))
+        for name, content in files(source).items():
+            archive.writestr(name, content)
     return folder / "pairs.zip", len(rows)
+
+
+def zip_by_windows(folder: Path, source: Source, has_ids: bool) -> Written:
+    rows = columns(source, has_ids)
+    with zipfile.ZipFile(folder / "pairs.zip", "w") as archive:
+        archive.writestr("set\\metadata.csv", table_text(rows, source.style, ","))
+        for name, content in files(source).items():
+            archive.writestr(f"set\\{name}".replace("/", "\\"), content)
+    return folder / "pairs.zip", len(rows)
+
+
+def zip_beside(folder: Path, source: Source, has_ids: bool) -> Written:
+    rows = [{**row, "file_name": f"z.zip!/{row['file_name']}"} for row in columns(source, has_ids)]
+    with zipfile.ZipFile(folder / "z.zip", "w") as archive:
+        for name, content in files(source).items():
+            archive.writestr(name, content)
+    (folder / "pairs.jsonl").write_bytes(lines(rows, source.style))
+    return folder / "pairs.jsonl", len(rows)
 
 
 def sidecars(folder: Path, source: Source, has_ids: bool) -> Written:
@@ -162,7 +280,9 @@ def sidecars(folder: Path, source: Source, has_ids: bool) -> Written:
     pictures(folder, source)
     by_picture = {row.picture: source.caption(row) for row in source.rows}
     for name, caption in by_picture.items():
-        (folder / name).with_suffix(".txt").write_text(caption)
+        text = (folder / source.style.written_beside(name)).with_suffix(".txt")
+        text.parent.mkdir(parents=True, exist_ok=True)
+        text.write_bytes(caption.encode(source.style.encoding))
     return folder, len(by_picture)
 
 
@@ -174,17 +294,21 @@ def coco(folder: Path, source: Source, has_ids: bool) -> Written:
         | {"image_id": numbers[row.picture], "caption": source.caption(row)}
         for row in source.rows
     ]
-    images = [{"id": number, "file_name": name} for name, number in numbers.items()]
+    images = [
+        {"id": number, "file_name": source.style.written(name)} for name, number in numbers.items()
+    ]
     (folder / "annotations").mkdir()
-    (folder / "annotations" / "captions_val2017.json").write_text(
-        json.dumps({"images": images, "annotations": annotations})
-    )
+    text = json.dumps({"images": images, "annotations": annotations}, ensure_ascii=False)
+    table = folder / "annotations" / "captions_val2017.json"
+    table.write_bytes(text.encode(source.style.encoding))
     return folder, len(annotations)
 
 
 FORMS: dict[str, Writer] = {
     "image folder": image_folder,
     "csv": csv_table,
+    "tsv": tsv_table,
+    "json": json_list,
     "parquet": parquet,
     "sidecars": sidecars,
     "coco": coco,
@@ -192,9 +316,11 @@ FORMS: dict[str, Writer] = {
     "saved": saved,
     "webdataset": webdataset,
     "zip": zipped,
+    "zip by Windows": zip_by_windows,
+    "zip beside a table": zip_beside,
 }
 #: Forms whose pictures are files of their own.
-WITH_FILES = tuple(FORMS)[:5]
+WITH_FILES = tuple(FORMS)[:7]
 
 
 # Changes: each has two positions, drawn at random, and a fresh number.
@@ -205,7 +331,7 @@ def insert(source: Source, at: int, other: int, fresh: int, **picture: str) -> S
     row = Row(fresh, name, f"text {fresh}", "train")
     at %= len(source.rows) + 1
     rows = (*source.rows[:at], row, *source.rows[at:])
-    return Source(rows, {**source.colours, name: colour} | picture)
+    return replace(source, rows=rows, colours={**source.colours, name: colour} | picture)
 
 
 def changed_row(**change: Callable[[Row, Row, int], Any]) -> "Change":
@@ -214,7 +340,7 @@ def changed_row(**change: Callable[[Row, Row, int], Any]) -> "Change":
         model = source.rows[other % len(source.rows)]
         values = {name: value(row, model, fresh) for name, value in change.items()}
         rows = [replace(r, **values) if r is row else r for r in source.rows]
-        return Source(tuple(rows), source.colours)
+        return replace(source, rows=tuple(rows))
 
     return apply
 
@@ -222,34 +348,35 @@ def changed_row(**change: Callable[[Row, Row, int], Any]) -> "Change":
 def delete(source: Source, at: int, other: int, fresh: int) -> Source:
     at %= len(source.rows)
     rows = source.rows[:at] + source.rows[at + 1 :]
-    return Source(rows or source.rows, source.colours)
+    return replace(source, rows=rows or source.rows)
 
 
 def rename(source: Source, at: int, other: int, fresh: int) -> Source:
     old, new = source.rows[at % len(source.rows)].picture, f"sub/p{fresh}.png"
     rows = tuple(replace(r, picture=new) if r.picture == old else r for r in source.rows)
-    return Source(rows, {**source.colours, new: source.colours[old]})
+    return replace(source, rows=rows, colours={**source.colours, new: source.colours[old]})
 
 
 def recolour(source: Source, at: int, other: int, fresh: int) -> Source:
     name = source.rows[at % len(source.rows)].picture
-    return Source(source.rows, {**source.colours, name: f"colour{other % len(COLOURS)}"})
+    colours = {**source.colours, name: f"colour{other % len(COLOURS)}"}
+    return replace(source, colours=colours)
 
 
 def swap_pictures(source: Source, at: int, other: int, fresh: int) -> Source:
     first, second = (source.rows[n % len(source.rows)].picture for n in (at, other))
     colours = {first: source.colours[second], second: source.colours[first]}
-    return Source(source.rows, {**source.colours, **colours})
+    return replace(source, colours={**source.colours, **colours})
 
 
 def rotate(source: Source, at: int, other: int, fresh: int) -> Source:
     at %= len(source.rows)
-    return Source(source.rows[at:] + source.rows[:at], source.colours)
+    return replace(source, rows=source.rows[at:] + source.rows[:at])
 
 
 def repeat(source: Source, at: int, other: int, fresh: int) -> Source:
     row, place = source.rows[at % len(source.rows)], other % (len(source.rows) + 1)
-    return Source((*source.rows[:place], row, *source.rows[place:]), source.colours)
+    return replace(source, rows=(*source.rows[:place], row, *source.rows[place:]))
 
 
 Change = Callable[[Source, int, int, int], Source]
@@ -287,6 +414,7 @@ class Story:
     has_ids: bool
     rounds: tuple[Round, ...]
     format: str
+    style: Style
 
 
 _POSITION = st.integers(0, 11)
@@ -299,12 +427,43 @@ _ROUND = st.builds(
     st.sampled_from(["keep", "hide"]),
     st.none() | _POSITION,
 )
+#: Names in scripts and forms that programs trip over; a word for a split, marks of addresses.
+_STEMS = (
+    "é ", "e\u0301", "한국어", "\u1112\u1161\u11ab", "Việt", "がぎ", "ｶﾞ", "犬", "صورة", "تמ",
+    "می\u200cخواهم", "תמונה", "चित्र", "รูป", "Ω", "İ", "ß", "👩\u200d🚒", "a\u202fb", "a\u00a0b",
+    "it's", "a&b", "#1-", "50%-", "a+b", "what?", "a,b;c", 'say "x" ', "[x]", "a%41", "train",
+    "test-", "val2017_", "~a", "-x", "a=b", "$x", "{x}",
+)  # fmt: skip
+_LETTERS = st.characters(
+    categories=("L", "M", "N", "P", "S", "Zs"), exclude_characters="/\\.", codec="utf-8"
+)
+_WORD = st.text(_LETTERS, min_size=1, max_size=6).map(str.strip).filter(lambda w: not is_blank(w))
+#: What captions hold: all scripts, marks of trainers and of tables, line ends.
+_TEXTS = (
+    "", "<image> ", "</s> ", "<|endoftext|> ", "a\nb ", "a\r\nb ", "a\tb ", '"quoted", ', "'",
+    "=1+1 ", "; ", "\ufeff", "{x} ", "[1, 2] ", "NA ", "\u2028 ", "e\u0301 é ", "שלום ", "مرحبا ",
+    "👩\u200d🚒 ", "\\n ", "%20 ", "&amp; ", "<b>",
+)  # fmt: skip
+_SPLITS = (
+    "train", "test", "dev", "val", "validation", "eval", "val2017", "testmini", "my-fold", "fold_1",
+    "分割", "Train", "a b", "é",
+)  # fmt: skip
+_STYLE = st.builds(
+    Style,
+    st.sampled_from(_STEMS) | _WORD,
+    st.sampled_from(sorted(WRITINGS)),
+    st.sampled_from(_TEXTS) | _WORD,
+    st.lists(st.sampled_from(_SPLITS), min_size=2, max_size=2, unique=True).map(tuple),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]),
+    st.sampled_from(["\n", "\r\n"]),
+)
 STORIES = st.builds(
     Story,
     st.sampled_from(sorted(FORMS)),
     st.booleans(),
     st.lists(_ROUND, min_size=2, max_size=4).map(tuple),
     st.sampled_from(sorted(FORMATS)),
+    st.just(Style()) | _STYLE,
 )
 
 
@@ -317,6 +476,8 @@ class Teller:
         self.folder = folder
         self.count = 0
         self._prefix = f"{time.time_ns()}"
+        datasets.config.HF_DATASETS_CACHE = folder / "cache"
+        datasets.disable_progress_bars()
 
     def close(self) -> None:
         self.workspace.store.close()
@@ -327,7 +488,9 @@ class Teller:
         dataset_id: int | None = None
         fresh = itertools.count(3)
         first = Row(0, "p0.png", "text 0", "train")
-        source = Source((first,), {"p0.png": "colour0"})
+        source = Source((first,), {"p0.png": "colour0"}, story.style)
+        self._texts: set[str] = set()
+        self._style = story.style
         for number in (1, 2):
             source = insert(source, number, number, number)
         unchanged = Round((), "keep", "keep", None)
@@ -346,6 +509,7 @@ class Teller:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         path, rows = FORMS[story.form](folder, source, story.has_ids)
+        self._texts |= {source.caption(row) for row in source.rows}
         report = self.workspace.jobs.import_dataset(
             path, f"{self._prefix}-{self.count}", update=a_round.update, gone=a_round.gone
         )
@@ -361,12 +525,13 @@ class Teller:
         with self.workspace.store.reading() as session:
             return list(pair_queries.iterate_pairs(session, dataset_id))
 
-    def _check_pairs(self, dataset_id: int, corrects: int | None) -> int:
-        """The number of pairs whose picture can be read."""
+    def _check_pairs(self, dataset_id: int, corrects: int | None) -> list[str]:
+        """The captions of the pairs whose picture can be read."""
         with self.workspace.store.reading() as session:
             root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         readable = []
         for pair in self._pairs(dataset_id):
+            assert pair.caption in self._texts, f"nobody wrote {pair.caption!r}"
             image = locate(root, pair.image_path)
             if is_beside_its_colour(image, pair.corrected_caption or pair.caption):
                 assert is_beside_its_colour(image, pair.caption)
@@ -374,21 +539,24 @@ class Teller:
         if corrects is not None and readable:
             pair = readable[corrects % len(readable)]
             colour = pair.caption.partition(":")[0]
-            self.workspace.review.decide(
-                pair.id, pair.verdict_version, "correction", f"{colour}: corrected {corrects}"
-            )
-        return len(readable)
+            text = f"{colour}: {self._style.text}corrected {corrects}"
+            self.workspace.review.decide(pair.id, pair.verdict_version, "correction", text)
+        return [pair.corrected_caption or pair.caption for pair in readable]
 
     def _export(self, story: Story, dataset_id: int, folder: Path) -> None:
-        readable = self._check_pairs(dataset_id, None)
-        if not readable:
+        captions = Counter(self._check_pairs(dataset_id, None))
+        if not captions:
             return
-        choice, out = ExportChoice(unsure="keep"), folder / "out"
-        report = self.workspace.jobs.export(dataset_id, choice, out, story.format)
+        choice, out = ExportChoice(unsure="keep"), self.folder / "exports" / story.form / "out"
+        report = self.workspace.jobs.export(
+            dataset_id, choice, out, story.format, overwrite=out.exists()
+        )
         counts = report.counts
         assert counts.kept + sum(counts.left_out.values()) == len(self._pairs(dataset_id))
-        assert report.written == readable == counts.kept
-        again = 0
+        assert report.written == captions.total() == counts.kept
+        self._load(story.format, out, captions)
+        again: Counter[str] = Counter()
+        repeated = 0
         tables = sorted(out.glob("captions_*.json")) or [next(out.glob("data.*"), out)]
         for table in tables:
             is_outside = table.suffix in (".csv", ".jsonl", ".parquet")
@@ -396,10 +564,42 @@ class Teller:
             reader = read_dataset(table, ReadOptions(image_root=root))
             for pair in reader:
                 assert is_beside_its_colour(pair.image_path, pair.caption)
-                again += 1
+                again[pair.caption] += 1
             assert [p for p in reader.problems if p.kind != "repeated pair"] == []
-            again += len(reader.problems)
-        assert again == readable, f"{readable} pairs exported, {again} read again"
+            repeated += len(reader.problems)
+        assert set(again) == set(captions)
+        assert again.total() + repeated == captions.total(), f"{captions}, and read again: {again}"
+
+    def _load(self, format: str, out: Path, captions: Counter[str]) -> None:
+        """Read the export by the loaders of its format, here and in a fresh process."""
+        ways = [*loaded_by(format, out)]
+        if self.count % _FRESH_EVERY == 1:
+            ways += freshly_loaded(format, out)
+        card = (out / "README.md").read_text("utf-8")
+        for loaded in ways:
+            for caption, pixel, _ in loaded:
+                red, green, blue = pixel
+                colour = NAMES[red, green, blue]
+                assert colour == caption.partition(":")[0], f"{caption!r} is beside {colour}"
+            read = Counter(caption for caption, *_ in loaded)
+            is_part = "supports train, validation and test only" in card and read <= captions
+            assert read == captions or is_part, f"{captions} exported, {read} read"
+
+
+#: Of so many stories, one is read by a fresh process, which takes seconds to import the loaders.
+_FRESH_EVERY = 20
+
+
+def freshly_loaded(format: str, out: Path) -> list[Loaded]:
+    """What the loaders of a process read that has no cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        asked = json.dumps([format, str(out), cache])
+        command = [sys.executable, "-m", "tests.datasets.export_loaders"]
+        done = subprocess.run(
+            command, input=asked, capture_output=True, text=True, cwd=ROOT, check=True
+        )
+    answer: list[Loaded] = json.loads(done.stdout)
+    return answer
 
 
 def is_beside_its_colour(image: ImageFile, caption: str) -> bool:
@@ -412,3 +612,45 @@ def is_beside_its_colour(image: ImageFile, caption: str) -> bool:
     colour = NAMES[pixel[0], pixel[1], pixel[2]]
     assert colour == caption.partition(":")[0], f"'{caption}' is beside {colour}"
     return True
+
+
+def tell_for(minutes: float, first_seed: int, teller: Teller) -> None:
+    """Live stories until so many minutes are over. Raises the first that fails."""
+    end = time.monotonic() + 60 * minutes
+    number = first_seed
+    while time.monotonic() < end:
+        _tell(teller, number)
+        number += 1
+
+
+def _tell(teller: Teller, number: int) -> None:
+    @seed(number)
+    @settings(max_examples=25, deadline=None, database=None, phases=[Phase.generate])
+    @given(story=STORIES)
+    def live(story: Story) -> None:
+        teller.live(story)
+
+    live()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    chosen = parser.parse_args()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coloured-pairs-")))
+        url = None
+        if chosen.database == "postgresql":
+            binaries = find_binaries()
+            if binaries is None:
+                parser.error("PostgreSQL is not installed")
+            url = stack.enter_context(temporary_server(binaries))
+        teller = stack.enter_context(closing(Teller(folder, url)))
+        tell_for(chosen.minutes, chosen.seed, teller)
+        print(f"{teller.count:,} stories, no caption beside another picture.")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -334,6 +335,28 @@ def test_a_moved_folder_is_found_again(
     view = workspace.review.open_pair(dog.id)
     assert (view.image_size, view.decision) == ((20, 10), "correct")
     assert workspace.jobs.score(dataset, anyway=True).scored == 3
+
+
+@pytest.mark.parametrize("way", ["import", "relocate"])
+def test_files_that_a_move_named_in_another_normal_form_are_found(
+    workspace: Workspace, tmp_path: Path, way: str
+) -> None:
+    rows = [{"file_name": "für/é.png", "id": "a", "caption": "A dog."}]
+    folder = image_folder(tmp_path / "d", rows, ("für/é.png",))
+    first = workspace.jobs.import_dataset(folder, name="d")
+    moved = tmp_path / "moved"
+    shutil.copytree(folder, moved)
+    (moved / "für/é.png").rename(moved / "für" / "e\u0301.png")
+    (moved / "für").rename(moved / "fu\u0308r")
+    shutil.rmtree(folder)
+    if way == "import":
+        report = workspace.jobs.import_dataset(moved, name="d")
+        assert (report.dataset_id, report.added) == (first.dataset_id, 0)
+    else:
+        assert workspace.relocate_dataset(first.dataset_id, moved).missing == 0
+    assert workspace.jobs.score(first.dataset_id, anyway=True).unreadable == 0
+    choice, out = ExportChoice(unsure="keep"), tmp_path / "out"
+    assert workspace.jobs.export(first.dataset_id, choice, out, "imagefolder").written == 1
 
 
 def test_a_folder_with_other_pictures_is_not_the_moved_one(

@@ -73,6 +73,16 @@ def argilla(id: str, *answers: str) -> dict[str, Any]:
         ("pictures.csv", [
             {"file_name": "0.png", "choice": "Right"}, {"file_name": "1.png", "choice": "WRONG "},
         ]),
+        ("windows.csv", [
+            {"file_name": r"C:\set\0.png", "choice": "Right"},
+            {"file_name": r"C:\set\1.PNG", "choice": "Wrong"},
+        ]),
+        ("endings.csv", [{"image": "0", "label": "right"}, {"image": "1", "label": "wrong"}]),
+        ("studio-local.json", [
+            {"id": n, "data": {"image": f"/data/local-files/?d=mnt%2F{n}.png"},
+             "annotations": [{"result": [{"value": {"choices": [choice]}}]}]}
+            for n, choice in enumerate(("Right", "Wrong"))
+        ]),
         ("studio.json", [label_studio("p0", "Correct"), label_studio("p1", "Wrong", "Wrong")]),
         ("studio-min.json", [
             {"pair_id": "p0", "choice": "ok", "annotator": 1, "id": 9},
