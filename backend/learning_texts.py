@@ -50,8 +50,8 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
         before, after = report["words_first_before"], report["words_first_after"]
         sentences.append(
             f"Suspect words have learnt from {report['marked_captions']:,} captions whose wrong "
-            f"words are known: of {report['words_compared']} drawn at random, the most suspect word "
-            f"is a wrong one in {after} ({before} before)."
+            f"words are known: of {report['words_compared']} drawn at random, the most suspect "
+            f"word is a wrong one in {after} ({before} before)."
         )
     if not report["level_is_known"]:
         sentences.append(

@@ -3,9 +3,11 @@
 A file's ending decides its form: .jsonl, .parquet, or .csv, whose lists are JSON in a cell and
 whose null is an empty cell.
 
-`--features` has the columns `id` and `backend.engine.detection.features.NAMES`, which the detectors
-read; steps beyond the end of a trajectory are null. A caption of several claims has a row for each;
-pairs without a trajectory are left out.
+`--features` has the columns `id`, of a claim its characters `start` and `end` in the caption, its
+`p_error` and the `verdict` on it (right, wrong or null), and
+`backend.engine.detection.features.NAMES`, which the detectors read; steps beyond the end of a
+trajectory are null. A caption of several claims has a row for each; pairs without a trajectory are
+left out.
 
 Columns of `--out`: `id` (the dataset's own), `caption`, the measures that are exported
 (`backend.measures`), `suspects` (a list of [start, end, score] in characters of the caption; higher
@@ -47,6 +49,7 @@ from backend.jobs.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.stored_rows import latest_batches
 from backend.measures import export_names
 from backend.store import Store
+from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.queries import claim_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
@@ -88,7 +91,15 @@ _SCHEMA = pa.schema(
     ]
 )
 COLUMNS_OF_SCORES = tuple(_SCHEMA.names)
-_FEATURES = pa.schema([("id", pa.string()), *((name, pa.float64()) for name in NAMES)])
+#: What `feature_rows` have beside the features; of a caption that is one claim, of the pair.
+OF_CLAIMS = ("start", "end", "p_error", "verdict")
+_FEATURES = pa.schema(
+    [
+        ("id", pa.string()), ("start", pa.int32()), ("end", pa.int32()),
+        ("p_error", pa.float32()), ("verdict", pa.string()),
+        *((name, pa.float64()) for name in NAMES),
+    ]
+)  # fmt: skip
 _ENDINGS = (".jsonl", ".parquet", ".csv")
 _ROW_GROUP = 5_000
 #: Pairs read per batch, with two statements.
@@ -154,17 +165,26 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
 
 
 def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
-    """The claims of all scored pairs in order of import, as dictionaries of `id` and the
-    features."""
+    """The claims of all scored pairs in order of import, as dictionaries of `id`, OF_CLAIMS and the
+    features. The only claim of a caption has the chance and the verdict of its pair."""
     for pairs, captions in latest_batches(store, dataset_id):
+        known = store.read(known_claims, pairs)
         claims = [
-            (pair, scored.trajectory)
+            (pair, scored)
             for pair, caption in zip(pairs, captions, strict=True)
             for scored in caption.claims
         ]
-        features = feature_matrix([trajectory for _, trajectory in claims]).tolist()
-        for (pair, _), values in zip(claims, features, strict=True):
-            yield {"id": pair.external_id, **feature_cells(values)}
+        features = feature_matrix([scored.trajectory for _, scored in claims]).tolist()
+        for (pair, scored), values in zip(claims, features, strict=True):
+            start, end, p_error, verdict = 0, len(pair.caption), pair.p_error, None
+            if pair.judgement in RIGHT_OR_WRONG:
+                verdict = "wrong" if is_wrong(pair.judgement) else "right"
+            for each in known.get(pair.id, ()):
+                if each.claim.start == scored.claim.start:
+                    start, end = each.claim.start, each.claim.end
+                    p_error, verdict = each.numbers["p_error"], each.cells()["verdict"]
+            of_claim = zip(OF_CLAIMS, (start, end, p_error, verdict), strict=True)
+            yield {"id": pair.external_id, **dict(of_claim), **feature_cells(values)}
 
 
 def feature_cells(values: Sequence[float]) -> dict[str, float | None]:

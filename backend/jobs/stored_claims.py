@@ -68,13 +68,11 @@ def save_concreteness(
 def known_claims(session: Session, pairs: Sequence[PairRow]) -> dict[int, tuple[KnownClaim, ...]]:
     """The claims of each of these pairs in the order of its caption; pairs whose caption is one
     claim are left out."""
-    several = [pair.id for pair in pairs if (pair.numbers["claims"] or 1) > 1]
-    if not several:
-        return {}
-    labels = claim_labels.labels_of(session, several)
+    several = claim_queries.of_several(session, {pair.id: pair.numbers for pair in pairs})
+    labels = claim_labels.labels_of(session, list(several)) if several else {}
     names = [name for name, measure in MEASURES.items() if measure.of_claims]
     by_pair: dict[int, tuple[KnownClaim, ...]] = {}
-    for pair_id, rows in claim_queries.claims_of(session, several).items():
+    for pair_id, rows in several.items():
         is_right = {(label.start, label.end): label.is_right for label in labels.get(pair_id, ())}
         by_pair[pair_id] = tuple(
             KnownClaim(

@@ -21,7 +21,7 @@ from backend.datasets.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.detection.cold_start import cold_start
 from backend.engine.detection.features import Matrix, feature_matrix
-from backend.engine.detection.localisation import DEFAULT, WordWeights
+from backend.engine.detection.localisation import DEFAULT, SIGNS, WordWeights
 from backend.engine.detection.word_weights import MarkedWords
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
@@ -58,16 +58,18 @@ class World:
 
     def save(self, folder: Path) -> None:
         words = list(self.words.values())
-        joined = {name: [getattr(w, name) for w in words] for name in _WORD_ARRAYS}
-        arrays = {name: np.concatenate(parts) for name, parts in joined.items() if parts}
+        signs, function, truth = (
+            np.concatenate([np.zeros(0), *(getattr(w, name).ravel() for w in words)])
+            for name in _WORD_ARRAYS
+        )
         path = folder / f"{self.name}.npz"
         with replacement(path, flushed=False) as part, part.open("wb") as file:
             np.savez_compressed(
-                    file, features=self.features, p_error=self.p_error, wrong=self.wrong,
-                    marked=list(self.words), lengths=[len(w.truth) for w in words],
-                    known=[w.known for w in words], **arrays,
-                    weights=json.dumps(self.weights.to_json()),
-                )  # fmt: skip
+                file, signs=signs, function=function > 0, truth=truth > 0,
+                features=self.features, p_error=self.p_error, wrong=self.wrong,
+                marked=list(self.words), lengths=[len(w.truth) for w in words],
+                known=[w.known for w in words], weights=json.dumps(self.weights.to_json()),
+            )  # fmt: skip
 
     @classmethod
     def read(cls, path: Path) -> "World":
@@ -75,7 +77,9 @@ class World:
             words = {}
             if len(saved["marked"]):
                 ends = np.cumsum(saved["lengths"])[:-1]
-                signs, function, truth = (np.split(saved[name], ends) for name in _WORD_ARRAYS)
+                flat = saved["signs"].reshape(-1, len(SIGNS))
+                signs = np.split(flat, ends)
+                function, truth = (np.split(saved[name], ends) for name in ("function", "truth"))
                 parts = zip(signs, saved["known"], function, truth, strict=True)
                 rows = zip(saved["marked"].tolist(), parts, strict=True)
                 words = {row: MarkedWords(*part) for row, part in rows}
