@@ -46,6 +46,13 @@ def learnt_in_words(report: Mapping[str, Any]) -> str:
             f"Of {first} pairs drawn at random, {wrong} of them wrong, the new order {would} "
             f"{what} among the first {wrong} ({interval})."
         )
+    if report.get("words_learnt"):
+        before, after = report["words_first_before"], report["words_first_after"]
+        sentences.append(
+            f"Suspect words have learnt from {report['marked_captions']:,} captions whose wrong "
+            f"words are known: of {report['words_compared']} drawn at random, the most suspect "
+            f"word is a wrong one in {after} ({before} before)."
+        )
     if not report["level_is_known"]:
         sentences.append(
             f"The level is not known yet: it takes verdicts on {FEWEST_FOR_LEVEL} pairs drawn at "

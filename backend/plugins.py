@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from backend.bundled import IS_CHECKOUT
 
-GROUPS = ("scorers", "captioners", "measures", "readers", "proposers", "commands")
+GROUPS = ("scorers", "captioners", "measures", "readers", "proposers", "formats", "commands")
 _PREFIX = "traced_curator."
 _LAVIS = "backend.engine.scoring.lavis"
 _OWN = (

@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from backend import plugins
 from tests.datasets.folders import picture, write
+from tests.docs.pages import fences
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "tests/packaging/colour_scorer"
@@ -80,6 +83,110 @@ def test_installed_packages_take_part_everywhere_and_faulty_ones_are_named(tmp_p
     ]  # fmt: skip
 
 
+def test_the_examples_of_the_documentation_run_and_wrong_shapes_are_named(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    page = ROOT / "docs/extending.md"
+    sources = {
+        match[1]: source for source in fences(page, "python")
+        if (match := re.match(r"# (\w+)\.py\n", source))
+    }  # fmt: skip
+    toml = next(fence for fence in fences(page, "toml") if "traced_curator.formats" in fence)
+    for group, entries in tomllib.loads(toml)["project"]["entry-points"].items():
+        for name, entry in entries.items():
+            module, value = entry.split(":")
+            group_name = group.removeprefix("traced_curator.")
+            install(packages, module, sources.pop(module), group_name, value, name)
+    assert not sources
+    for name, source, group, value in WRONG_SHAPES:
+        install(packages, name, source, group, value)
+    pairs = tmp_path / "pairs"
+    pairs.mkdir()
+    for number, light in enumerate((10, 240, 20)):
+        Image.new("L", (20, 10), light).save(pairs / f"{number}.png")
+    words = ("a dark wall", "a dark room", "a bright day")
+    rows = "".join(f"{n}.png,{text}\n" for n, text in enumerate(words))
+    table = write(pairs / "pairs.csv", f"image,caption\n{rows}")
+    state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1"}
+    command = ("score", str(table), "--model", "brightness", "--captioner", "none")
+    done = run(packages, "-c", EXAMPLES, *command, **state)
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout.splitlines()[-1])
+    assert answers["best"] == "a bright room by antonyms"
+    assert answers["captions"] == list(words)
+    states = {name: state for name, (state, _) in answers["doctor"].items()}
+    assert states == {
+        "brightness": "ok", "antonyms": "ok", "captions": "ok",
+        **dict.fromkeys((name for name, *_ in WRONG_SHAPES), "warning"),
+    }  # fmt: skip
+    for name, *_ in WRONG_SHAPES:
+        assert name in answers["doctor"][name][1] or name in answers["used"][name]
+    assert set(answers["used"]) == {"short", "listing", "uncounted"}
+    problems = {name: used.partition(":")[0] for name, used in answers["used"].items()}
+    assert problems == dict.fromkeys(problems, "SettingsError")
+
+
+#: Name, source, group and value of plug-ins that give what nobody can use.
+WRONG_SHAPES = (
+    ("short", "from backend.engine.scoring.function_scorer import scorer_family\n"
+     "FAMILY = scorer_family('short', lambda image, captions: [0.5])\n", "scorers", "FAMILY"),
+    ("listing", "from backend.engine.correction.suggestion import Proposer\n"
+     "PROPOSER = Proposer('listing', lambda context: ['a dog'], asks=False)\n",
+     "proposers", "PROPOSER"),
+    ("uncounted", "from backend.datasets.export_formats import ExportFormat\n"
+     "FORMAT = ExportFormat('uncounted', lambda rows, target: None, '', '')\n",
+     "formats", "FORMAT"),
+    ("worded", "from db.measures import Measure\n"
+     "MEASURE = Measure(name='x_worded', title='', explanation='',\n"
+     "                  compute=lambda caption, picture: 'many')\n", "measures", "MEASURE"),
+)  # fmt: skip
+#: Runs a command, then uses what the packages add, and prints what `doctor` finds.
+EXAMPLES = """
+import json, sys
+from pathlib import Path
+import app
+from PIL import Image
+from backend.engine.correction import judge, proposers
+from backend.cli.doctor import examine
+from backend.engine.scoring.loading import load_scorer
+from traced_curator import ExportChoice, Workspace, load_settings
+good = tuple(each for each in proposers.PROPOSERS if each.name != "listing")
+judge.PROPOSERS = good
+app.app(sys.argv[1:], standalone_mode=False)
+workspace = Workspace(load_settings())
+out = Path(sys.argv[2]).parent.parent / "out"
+workspace.jobs.export(1, ExportChoice(), str(out), "captions")
+best = workspace.review.suggest(2)[0]
+
+def problem(use):
+    try:
+        use()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+def score():
+    scorer = load_scorer("short")
+    texts = scorer.reader.tokenise(["a", "b"])
+    (state,) = scorer.encode_images([Image.new("RGB", (9, 9))])
+    scorer.open_session().score([(state, texts)])
+
+def suggest():
+    (listing,) = set(proposers.PROPOSERS) - set(good)
+    list(listing.started(None))
+
+used = {
+    "short": problem(score), "listing": problem(suggest),
+    "uncounted": problem(lambda: workspace.jobs.export(1, ExportChoice(), f"{out}-2", "uncounted")),
+}
+found = [f for f in examine(workspace.settings).findings if "plug-in" in f.what]
+print(json.dumps({
+    "best": f"{best.caption} by {best.proposer}", "used": used,
+    "captions": (out / "captions.txt").read_text().splitlines(),
+    "doctor": {f.what.split("'")[1]: (f.state, f.message) for f in found},
+}))
+workspace.store.close()
+"""
 BARS = """
 from backend.datasets.cells import TableRow
 from backend.datasets.tables import TableReader

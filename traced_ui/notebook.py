@@ -25,7 +25,7 @@ from backend.datasets.cells import split_proof
 from backend.engine.detection.features import NAMES
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TracedError
-from backend.jobs.export_scores import feature_rows, score_rows
+from backend.jobs.export_scores import OF_CLAIMS, feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
 from backend.jobs.stored_rows import latest_batches
 from backend.measures import filter_names
@@ -98,10 +98,13 @@ class NotebookDataset:
         return pd.DataFrame(rows, columns=COLUMNS)
 
     def features(self) -> pd.DataFrame:
-        """A row for each claim of every scored pair, by the dataset's own `id`: every feature that
-        the detectors read, named as in `backend.engine.detection.features.NAMES`."""
+        """A row for each claim of every scored pair, by the dataset's own `id`: its characters
+        `start` and `end` in the caption, `p_error`, the `verdict` on it (right, wrong or None), and
+        every feature that the detectors read, named as in
+        `backend.engine.detection.features.NAMES`."""
         rows = feature_rows(self.workspace.store, self.id)
-        return pd.DataFrame(rows, columns=["id", *NAMES]).set_index("id").astype(float)
+        table = pd.DataFrame(rows, columns=["id", *OF_CLAIMS, *NAMES]).set_index("id")
+        return table.astype(dict.fromkeys(NAMES, float))
 
     def steps(self) -> pd.DataFrame:
         """The steps of all trajectories, by the dataset's own `id` and `step`: see

@@ -117,15 +117,21 @@ def _plugins() -> Iterator[Finding]:
     if not plugins.are_offered():
         return
     # Imported here: they are slow, and few people have plug-ins.
+    from backend import measures
+    from backend.cli.plugin_trials import trial
+    from backend.datasets import export_formats
     from backend.datasets.tables import table_readers
     from backend.engine.correction import captioner_loading, proposers
     from backend.engine.scoring import loading
 
-    _ = loading.FAMILIES, proposers.PROPOSERS, captioner_loading.families(), table_readers()
+    _ = (
+        loading.FAMILIES, proposers.PROPOSERS, captioner_loading.families(), table_readers(),
+        measures.MEASURES, export_formats.EXPORT_FORMATS,
+    )  # fmt: skip
     for plugin in plugins.loaded():
         what = f"plug-in '{plugin.name}' ({plugin.group}, {plugin.package})"
-        if plugin.problem:
-            yield Finding(what, "warning", plugin.problem, "Repair or uninstall its package.")
+        if problem := plugin.problem or trial(plugin):
+            yield Finding(what, "warning", problem, "Repair or uninstall its package.")
         else:
             yield Finding(what, "ok", "in use")
 

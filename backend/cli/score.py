@@ -34,14 +34,13 @@ from backend.operations.specificity import SPECIFICITY
 from backend.operations.support import SUPPORT
 from backend.options import CommandLine, Options, Setting, switch
 from backend.progress import duration
-from backend.settings import load_settings
+from backend.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from backend.engine.language_models.spending import Spending
     from backend.jobs.ray_workers import Cluster
     from backend.jobs.reports import SecondOpinionPlan
     from backend.jobs.workers import Devices
-    from backend.workspace import Workspace
 
 
 #: The value of --detector that ranks shards as before.
@@ -132,10 +131,10 @@ class Machines(Options):
 
 class ScoreCommand(ScoreOptions):
     out: str | None = None
-    """Also write one row per pair (id, s_0, p_error, icc, specificity, suspects) to this .jsonl,
-    .parquet or .csv file. A folder (with a / at the end) or an address such as s3://BUCKET/FOLDER:
-    score the shards of a path or an address one by one, one Parquet file for each; nothing enters
-    the database."""
+    """Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this
+    .jsonl, .parquet or .csv file. A folder (with a / at the end) or an address such as
+    s3://BUCKET/FOLDER: score the shards of a path or an address one by one, one Parquet file for
+    each; no database is needed, and several machines may share the folder."""
     features: Path | None = None
     """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
     or .csv file."""
@@ -185,10 +184,10 @@ def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
         )
     share = second_opinions.share_of(opinion.top or "20%")
     where = options.machines.chosen()
-    workspace = open_workspace(loaded)
     if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
-        _score_shards(workspace, dataset, out, where, options.anyway, as_json)
+        _score_shards(loaded, dataset, out, where, options.anyway, as_json)
         return
+    workspace = open_workspace(loaded)
     if not isinstance(where, Devices):
         raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
     table = typed_path(out) if out is not None else None
@@ -263,17 +262,18 @@ def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
 
 
 def _score_shards(
-    workspace: "Workspace",
+    settings: Settings,
     source: str,
     out: str,
     devices: "Cluster | Devices",
     anyway: bool,
     as_json: bool,
 ) -> None:
+    from backend.jobs.dataset_models import engine_without_store
     from backend.jobs.shard_scores import score_shards
 
     with progress("Scoring") as update:
-        report = score_shards(workspace.engine, source, out, update, devices, anyway)
+        report = score_shards(engine_without_store(settings), source, out, update, devices, anyway)
     emit(report, as_json, report.in_words())
     if report.failed:
         raise typer.Exit(DatasetFormatError.exit_status)

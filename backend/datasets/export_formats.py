@@ -1,82 +1,131 @@
 """The export formats. A new one is a module with a writer, and its entry here: the page's choices,
-the command line's help, the table in the documentation and the tests of all formats follow."""
+the command line's help, the table in the documentation and the tests of all formats follow. Other
+packages add theirs (`backend.plugins`)."""
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pkgutil import resolve_name
+
+from backend import plugins
+from backend.datasets.export_row import ExportRow, Target
+from backend.errors import SettingsError
+
+#: Writes the rows into the target's folder and returns their number.
+Writer = Callable[[Iterable[ExportRow], Target], int]
 
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """`writer`: the function that writes the rows into the target's folder and returns their
-    number, as MODULE:FUNCTION, because the command line's help needs no writer; `label`: on the
-    page; `description`: in the documentation, Markdown; `is_resumable`: written in shards, so that
-    an interrupted export is resumed by the next one; `is_for_hub`: it can be loaded from the
-    Hugging Face hub; `reserved`: further names that columns of the source may not have."""
+    """`name`: by which it is chosen; `writer`: ours are named as MODULE:FUNCTION, because the
+    command line's help needs no writer; `label`: on the page; `description`: in the documentation,
+    Markdown; `is_resumable`: written in shards, so that an interrupted export is resumed by the
+    next one; `is_for_hub`: it can be loaded from the Hugging Face hub; `reserved`: further names
+    that columns of the source may not have."""
 
-    writer: str
+    name: str
+    writer: str | Writer
     label: str
     description: str
     is_resumable: bool = False
     is_for_hub: bool = False
     reserved: frozenset[str] = frozenset()
 
+    def write(self, rows: Iterable[ExportRow], target: Target) -> int:
+        """Write the rows; returns their number. Raises SettingsError for a writer that does not."""
+        writer = self.writer
+        if isinstance(writer, str):
+            writer = resolve_name(f"backend.datasets.{writer}")
+        number = writer(rows, target)
+        if not isinstance(number, int):
+            raise SettingsError(
+                f"The writer of the format '{self.name}' returns {type(number).__name__}, not the "
+                "number of rows. Repair its package."
+            )
+        return number
 
-EXPORT_FORMATS: dict[str, ExportFormat] = {
-    "imagefolder": ExportFormat(
+
+_OURS = (
+    ExportFormat(
+        "imagefolder",
         "folder_writing:write_imagefolder",
         "Folder of images with metadata.jsonl",
         "copies of the images and `metadata.jsonl`, split by split (default)",
         is_for_hub=True,
     ),
-    "sidecar": ExportFormat(
+    ExportFormat(
+        "sidecar",
         "folder_writing:write_sidecars",
         "Images with a .txt beside each",
         "a `.txt` with the caption beside each image, as trainers of image models read them; a "
         "copy of the image per pair",
         is_for_hub=True,
     ),
-    "coco": ExportFormat(
+    ExportFormat(
+        "coco",
         "folder_writing:write_coco",
         "COCO captions (JSON) with images",
         "copies of the images and COCO caption annotations",
         is_for_hub=True,
         reserved=frozenset({"image_id", "pair_id"}),
     ),
-    "csv": ExportFormat(
+    ExportFormat(
+        "csv",
         "table_writing:write_csv",
         "CSV with image paths",
         "a table with the paths of the images; formulas are made harmless for spreadsheets",
     ),
-    "jsonl": ExportFormat(
-        "table_writing:write_jsonl", "JSONL with image paths", "the same as JSON lines"
+    ExportFormat(
+        "jsonl", "table_writing:write_jsonl", "JSONL with image paths", "the same as JSON lines"
     ),
-    "conversations": ExportFormat(
+    ExportFormat(
+        "conversations",
         "table_writing:write_conversations",
         "Conversations (JSONL) with image paths",
         "JSON lines with a question and the caption as its answer, as trainers of "
         "vision-language models read them (LLaVA)",
         reserved=frozenset({"image", "conversations"}),
     ),
-    "parquet": ExportFormat(
-        "table_writing:write_parquet", "Parquet with image paths", "the same as Parquet"
+    ExportFormat(
+        "parquet", "table_writing:write_parquet", "Parquet with image paths", "the same as Parquet"
     ),
-    "parquet-images": ExportFormat(
+    ExportFormat(
+        "parquet-images",
         "shard_writing:write_parquet_images",
         "Parquet with the images",
         "Parquet with the images inside, split by split, in shards",
         is_resumable=True,
         is_for_hub=True,
     ),
-    "webdataset": ExportFormat(
+    ExportFormat(
+        "webdataset",
         "shard_writing:write_webdataset",
         "WebDataset shards (tar)",
         "tars with the images, split by split, in shards",
         is_resumable=True,
         is_for_hub=True,
     ),
-    "huggingface": ExportFormat(
+    ExportFormat(
+        "huggingface",
         "shard_writing:write_saved_dataset",
         "Hugging Face dataset on disk",
         "the folder that `datasets.load_from_disk` reads, with the images, in shards",
         is_resumable=True,
     ),
-}
+)
+#: By name.
+EXPORT_FORMATS: dict[str, ExportFormat] = {known.name: known for known in _OURS}
+
+
+def _join(added: ExportFormat) -> None:
+    """Let the format of a plug-in take part. Raises ValueError."""
+    if added.name in EXPORT_FORMATS:
+        raise ValueError(f"There is an export format '{added.name}' already.")
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", added.name):
+        raise ValueError(f"'{added.name}' is no name: it takes a-z, 0-9 and hyphens.")
+    if not callable(added.writer):
+        raise ValueError("Its writer is no function.")
+    EXPORT_FORMATS[added.name] = added
+
+
+plugins.load("formats", ExportFormat, _join)

@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import TimeoutError as TooLate
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -201,6 +202,27 @@ class Location:
         else:
             key, size = f"{self._key}/{name}", file.stat().st_size
             self._attempt(lambda: self._files.put_file(str(file), key), "write", size)
+
+    def rename(self, name: str, to: str) -> None:
+        """Call a file otherwise, in the place of what is called so. Raises ExportError."""
+        if self.is_local:
+            (self.folder / name).replace(self.folder / to)
+        else:
+            old, new = f"{self._key}/{name}", f"{self._key}/{to}"
+            self._attempt(lambda: self._files.copy(old, new), "write")
+            self.remove(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there. Raises ExportError."""
+        if self.is_local:
+            (self.folder / name).unlink(missing_ok=True)
+            return
+
+        def removed() -> None:
+            with suppress(FileNotFoundError):
+                self._files.rm_file(f"{self._key}/{name}")
+
+        self._attempt(removed, "write")
 
     def _make_folder(self, name: str) -> None:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_o
 from backend.datasets.read_options import TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
 from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
-from backend.errors import DatasetFormatError
+from backend.errors import DatasetFormatError, SettingsError
 
 _PEEKED = 100
 
@@ -161,6 +161,16 @@ class TableReader:
     endings: tuple[str, ...]
     rows: Callable[[Path], Iterator[TableRow]]
 
+    def checked_rows(self, path: Path) -> Iterator[TableRow]:
+        """The rows; raises SettingsError at what is none."""
+        for row in self.rows(path):
+            if not isinstance(row, TableRow):
+                raise SettingsError(
+                    f"The reader of {', '.join(self.endings)} yields {type(row).__name__}, not "
+                    "TableRow. Repair its package."
+                )
+            yield row
+
 
 def rows_of(
     path: Path,
@@ -188,7 +198,7 @@ def rows_of(
     elif ending == ".arrow":
         yield from _arrow(path, folders)
     elif ending in table_readers():
-        yield from table_readers()[ending].rows(path)
+        yield from table_readers()[ending].checked_rows(path)
     else:
         raise DatasetFormatError(f"'{path.name}' must end in one of {', '.join(TABLES)}.")
 

@@ -14,7 +14,6 @@ import shutil
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from pkgutil import resolve_name
 
 from backend.datasets import export_folder
 from backend.datasets.card import finished_card
@@ -70,8 +69,7 @@ def write_dataset(
         target = Target(part, out, root)
         reserved = RESERVED | EXPORT_FORMATS[format].reserved
         clean = (exportable(row, target.changes, reserved) for row in rows)
-        writer = resolve_name(f"backend.datasets.{EXPORT_FORMATS[format].writer}")
-        number: int = writer(clean, target)
+        number = EXPORT_FORMATS[format].write(clean, target)
         whole = card if isinstance(card, str) else card()
         (part / "README.md").unlink(missing_ok=True)  # left by an export interrupted from here on
         sums = export_folder.digests(part)

@@ -422,13 +422,7 @@ def _detections(
     for pair, caption, p_error, of_claims in zip(
         pairs, captions, judged.p_error.tolist(), judged.of_claims, strict=True
     ):
-        words: list[SuspectWord] = []
-        for index in caption.deciding:
-            scored = caption.claims[index]
-            p_claim = p_error if caption.is_single else float(of_claims[index])
-            for word in suspects_by(classifier, scored.trajectory, p_claim):
-                start, end = scored.claim.in_caption(pair.caption, word.start, word.end)
-                words.append(replace(word, start=start, end=end))
+        words = suspects_in(classifier, pair.caption, caption, p_error, of_claims.tolist())
         if (opinion := opinions.get(pair.id)) is not None:
             words = list(with_deletions(words, opinion.p_yes, opinion.deletions))
         suspects = tuple((word.start, word.end, word.score) for word in words)
@@ -437,6 +431,25 @@ def _detections(
         )
         detections.append(Detected(p_error, {} if caption.is_single else chances, suspects))
     return detections
+
+
+def suspects_in(
+    classifier: Classifier,
+    text: str,
+    caption: ScoredCaption,
+    p_error: float,
+    of_claims: Sequence[float | None],
+) -> list[SuspectWord]:
+    """The suspect words of the claims that decide, in characters of the caption `text`.
+    `of_claims`: the chance of each claim."""
+    words: list[SuspectWord] = []
+    for index in caption.deciding:
+        scored = caption.claims[index]
+        p_claim = p_error if caption.is_single else of_claims[index]
+        for word in suspects_by(classifier, scored.trajectory, p_claim):
+            start, end = scored.claim.in_caption(text, word.start, word.end)
+            words.append(replace(word, start=start, end=end))
+    return words
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:

@@ -229,7 +229,7 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     """A preview of an export; writes nothing, and opens no picture."""
     tally = _Tally()
-    for pair, decided in _decisions(store, dataset_id, choice):
+    for pair, decided, _ in _decisions(store, dataset_id, choice):
         tally.add(pair.judgement, decided)
     counts = tally.counts()
     if choice.drop_above is None and choice.drop_claims_above is None:
@@ -243,7 +243,7 @@ def remaining(
 ) -> Iterator[tuple[PairRow, ExportDecision]]:
     """The pairs that an export would write if it can read their pictures, in import order, with
     their captions."""
-    for pair, decided in _decisions(store, dataset_id, choice):
+    for pair, decided, _ in _decisions(store, dataset_id, choice):
         if not decided.left_out_because:
             yield pair, decided
 
@@ -258,15 +258,16 @@ def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Pa
             "keep": not decided.left_out_because,
             "caption": decided.caption,
         }
-        for pair, decided in _decisions(store, dataset_id, choice)
+        for pair, decided, _ in _decisions(store, dataset_id, choice)
     )
     return write_rows(rows, _DECISIONS, out)
 
 
 def _decisions(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, ExportDecision]]:
-    """The requested pairs in import order, each with what an export does with it."""
+) -> Iterator[tuple[PairRow, ExportDecision, tuple[KnownClaim, ...]]]:
+    """The requested pairs in import order, each with what an export does with it, and its claims,
+    none if its caption is one claim."""
     two_stage = choice.two_stage
     selection = choose(store, dataset_id, two_stage) if two_stage is not None else None
     for pair, enrichment, edited, claims in _pairs(store, dataset_id, choice):
@@ -277,6 +278,7 @@ def _decisions(
                 choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
                 pair.numbers["specificity"], reason, enrichment, edited, claims,
             ),
+            claims,
         )  # fmt: skip
 
 
@@ -312,13 +314,12 @@ def export(
         decisions = _decisions(store, dataset_id, choice)
         while batch := list(islice(decisions, _OPENED_AT_ONCE)):
             image_paths = [
-                pair.image_path for pair, decided in batch if not decided.left_out_because
+                pair.image_path for pair, decided, _ in batch if not decided.left_out_because
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
-                own_tags = tag_queries.of_pairs(session, [pair.id for pair, _ in batch])
-                claims = known_claims(session, [pair for pair, _ in batch])
-            for pair, decided in batch:
+                own_tags = tag_queries.of_pairs(session, [pair.id for pair, *_ in batch])
+            for pair, decided, claims in batch:
                 image = images.get(pair.image_path, "")
                 if not decided.left_out_because and isinstance(image, str):
                     decided = replace(decided, left_out_because=UNREADABLE)
@@ -331,7 +332,7 @@ def export(
                 tally.add(pair.judgement, decided)
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
-                    of_caption = claims.get(pair.id, ()) if has_claims else None
+                    of_caption = claims if has_claims else None
                     yield _row(pair, decided, image, *about, of_caption)
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:

@@ -3,24 +3,30 @@
 A file's ending decides its form: .jsonl, .parquet, or .csv, whose lists are JSON in a cell and
 whose null is an empty cell.
 
-`--features` has the columns `id` and `backend.engine.detection.features.NAMES`, which the detectors
-read; steps beyond the end of a trajectory are null. A caption of several claims has a row for each;
-pairs without a trajectory are left out.
+`--features` has the columns `id`, of a claim its characters `start` and `end` in the caption, its
+`p_error` and the `verdict` on it (right, wrong or null), and
+`backend.engine.detection.features.NAMES`, which the detectors read; steps beyond the end of a
+trajectory are null. A caption of several claims has a row for each; pairs without a trajectory are
+left out.
 
-Columns of `--out`: `id` (the dataset's own), the measures that are exported (`backend.measures`),
-`suspects` (a list of [start, end, score] in characters of the caption; higher is more suspect),
+Columns of `--out`: `id` (the dataset's own), `caption`, the measures that are exported
+(`backend.measures`), `suspects` (a list of [start, end, score] in characters of the caption; higher
+is more suspect; in Parquet a list of records),
 `phrases` (a list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense),
 and if any caption has several, `claims` (a list: see `KnownClaim.cells`). Unknown values are null.
 
-The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects` as
-above; `picture`: where the pair's picture is, relative to the shard's folder (see `containers`);
-`trajectory`: the first step, and the captioner's expectations if there are any; and every feature
-that a detector of first steps reads.
+The result of a shard has `id`, `caption`, `split`, `model`; `p_error`, `s_0`, `icc`, `suspects`,
+`claims` as above; `picture`: where the pair's picture is, relative to the shard's folder (see
+`containers`); `trajectory`: the first step, and the captioner's expectations if there are any; and
+every feature that a detector of first steps reads. Of a caption of several claims both are those of
+the claim that is most likely wrong, and `claim_trajectories` has the trajectory of each claim, null
+for one that repeats another; of any other caption `claims` and `claim_trajectories` are empty.
 """
 
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +38,8 @@ import pyarrow.parquet as pq
 from backend.datasets.cells import escaped
 from backend.datasets.regular_files import replacement
 from backend.engine.captions import Caption
+from backend.engine.claims.claim import Claim
+from backend.engine.claims.scored_caption import ScoredCaption, ScoredClaim
 from backend.engine.detection.features import NAMES, feature_matrix
 from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
@@ -41,6 +49,7 @@ from backend.jobs.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.stored_rows import latest_batches
 from backend.measures import export_names
 from backend.store import Store
+from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.queries import claim_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
@@ -58,11 +67,14 @@ _CLAIMS = pa.list_(
         ]
     )
 )
+_SUSPECTS = "suspects"
+_SUSPECT = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("score", pa.float32())])
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()),
+        ("caption", pa.string()),
         *((name, pa.float32()) for name in export_names()),
-        ("suspects", pa.list_(pa.list_(pa.float32()))),
+        (_SUSPECTS, pa.list_(_SUSPECT)),
         (
             "phrases",
             pa.list_(
@@ -79,7 +91,15 @@ _SCHEMA = pa.schema(
     ]
 )
 COLUMNS_OF_SCORES = tuple(_SCHEMA.names)
-_FEATURES = pa.schema([("id", pa.string()), *((name, pa.float64()) for name in NAMES)])
+#: What `feature_rows` have beside the features; of a caption that is one claim, of the pair.
+OF_CLAIMS = ("start", "end", "p_error", "verdict")
+_FEATURES = pa.schema(
+    [
+        ("id", pa.string()), ("start", pa.int32()), ("end", pa.int32()),
+        ("p_error", pa.float32()), ("verdict", pa.string()),
+        *((name, pa.float64()) for name in NAMES),
+    ]
+)  # fmt: skip
 _ENDINGS = (".jsonl", ".parquet", ".csv")
 _ROW_GROUP = 5_000
 #: Pairs read per batch, with two statements.
@@ -135,6 +155,7 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
                 detection = detections.get(pair.id)
                 yield {
                     "id": pair.external_id,
+                    "caption": pair.caption,
                     **{name: pair.numbers[name] for name in export_names()},
                     "suspects": suspect_cells(detection),
                     "phrases": _phrases(phrases.get(pair.id)),
@@ -144,17 +165,26 @@ def score_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
 
 
 def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
-    """The claims of all scored pairs in order of import, as dictionaries of `id` and the
-    features."""
+    """The claims of all scored pairs in order of import, as dictionaries of `id`, OF_CLAIMS and the
+    features. The only claim of a caption has the chance and the verdict of its pair."""
     for pairs, captions in latest_batches(store, dataset_id):
+        known = store.read(known_claims, pairs)
         claims = [
-            (pair, scored.trajectory)
+            (pair, scored)
             for pair, caption in zip(pairs, captions, strict=True)
             for scored in caption.claims
         ]
-        features = feature_matrix([trajectory for _, trajectory in claims]).tolist()
-        for (pair, _), values in zip(claims, features, strict=True):
-            yield {"id": pair.external_id, **feature_cells(values)}
+        features = feature_matrix([scored.trajectory for _, scored in claims]).tolist()
+        for (pair, scored), values in zip(claims, features, strict=True):
+            start, end, p_error, verdict = 0, len(pair.caption), pair.p_error, None
+            if pair.judgement in RIGHT_OR_WRONG:
+                verdict = "wrong" if is_wrong(pair.judgement) else "right"
+            for each in known.get(pair.id, ()):
+                if each.claim.start == scored.claim.start:
+                    start, end = each.claim.start, each.claim.end
+                    p_error, verdict = each.numbers["p_error"], each.cells()["verdict"]
+            of_claim = zip(OF_CLAIMS, (start, end, p_error, verdict), strict=True)
+            yield {"id": pair.external_id, **dict(of_claim), **feature_cells(values)}
 
 
 def feature_cells(values: Sequence[float]) -> dict[str, float | None]:
@@ -206,8 +236,12 @@ def _cell(value: Any) -> Any:
 def write_parquet(rows: Iterator[dict[str, Any]], schema: pa.Schema, path: Path) -> int:
     """Write the rows in groups; returns their number."""
     count = 0
+    names = [field.name for field in _SUSPECT]
     with pq.ParquetWriter(path, schema) as writer:
         while group := list(islice(rows, _ROW_GROUP)):
+            if _SUSPECTS in schema.names:
+                for row in group:
+                    row[_SUSPECTS] = [dict(zip(names, s, strict=True)) for s in row[_SUSPECTS]]
             writer.write_table(pa.Table.from_pylist(group, schema))
             count += len(group)
     return count
@@ -223,17 +257,27 @@ _TRAJECTORY = pa.struct(
         ("log_p", _NUMBERS), ("distance", _NUMBERS), ("captioner", pa.string()),
     ]
 )  # fmt: skip
+_CLAIM_TRAJECTORIES = pa.list_(
+    pa.struct(
+        [
+            ("start", pa.int32()), ("end", pa.int32()), ("kind", pa.string()),
+            ("repeats", pa.bool_()), ("subject", pa.string()), ("trajectory", _TRAJECTORY),
+        ]
+    )
+)  # fmt: skip
 #: What a pair is imported with.
 IMPORTED = (
-    "id", "caption", "split", "p_error", "icc", "suspects", "picture", "trajectory",
+    "id", "caption", "split", "p_error", "icc", "suspects", "picture", "trajectory", CLAIMS,
+    "claim_trajectories",
 )  # fmt: skip
 RESULT_SCHEMA = pa.schema(
     [
         ("id", pa.string()), ("caption", pa.string()), ("split", pa.string()),
         ("p_error", pa.float32()), ("s_0", pa.float32()), ("icc", pa.float32()),
-        ("suspects", pa.list_(_NUMBERS)),
+        (_SUSPECTS, pa.list_(_SUSPECT)), (CLAIMS, _CLAIMS),
         ("model", pa.dictionary(pa.int32(), pa.string())),
         ("picture", pa.string()), ("trajectory", _TRAJECTORY),
+        ("claim_trajectories", _CLAIM_TRAJECTORIES),
         *((name, pa.float32()) for name in NAMES if name != "s_0"),
     ]
 )  # fmt: skip
@@ -244,15 +288,27 @@ def result_rows(store: Store, dataset_id: int, model: str) -> Iterator[dict[str,
     for batch, captions in latest_batches(store, dataset_id):
         trajectories = [caption.leading.trajectory for caption in captions]
         ids = [pair.id for pair in batch]
-        detections = store.read(detection_queries.detections_of, ids)
+        with store.reading() as session:
+            detections = detection_queries.detections_of(session, ids)
+            claims = known_claims(session, batch)
         features = feature_matrix(trajectories).tolist()
-        for pair, trajectory, values in zip(batch, trajectories, features, strict=True):
+        for pair, caption, trajectory, values in zip(
+            batch, captions, trajectories, features, strict=True
+        ):
+            of_pair = claims.get(pair.id, ())
             yield feature_cells(values) | {
                 "id": pair.external_id, "caption": pair.caption, "split": pair.split,
                 "p_error": pair.p_error, "s_0": pair.s_0, "icc": pair.icc, "model": model,
                 "suspects": suspect_cells(detections.get(pair.id)),
+                CLAIMS: [claim.cells() for claim in of_pair],
                 "picture": pair.image_path, "trajectory": _trajectory_cells(trajectory),
+                "claim_trajectories": _claim_cells([each.claim for each in of_pair], caption),
             }  # fmt: skip
+
+
+def _claim_cells(claims: Sequence[Claim], caption: ScoredCaption) -> list[dict[str, Any]]:
+    scored = {each.claim.start: _trajectory_cells(each.trajectory) for each in caption.claims}
+    return [vars(claim) | {"trajectory": scored.get(claim.start)} for claim in claims]
 
 
 def _trajectory_cells(trajectory: Trajectory) -> dict[str, Any]:
@@ -269,10 +325,33 @@ def _trajectory_cells(trajectory: Trajectory) -> dict[str, Any]:
     return cells
 
 
-def trajectory_in(row: Mapping[str, Any]) -> Trajectory:
-    """The trajectory of a row; without the alternatives that the captioner expected."""
-    cells = row["trajectory"]
+def claims_in(row: Mapping[str, Any]) -> list[Claim]:
+    """The claims of a row's caption, also those that repeat others; none if it is one claim."""
+    names = [field.name for field in fields(Claim)]
+    return [Claim(**{name: cells[name] for name in names}) for cells in row["claim_trajectories"]]
 
+
+def scored_caption_in(row: Mapping[str, Any]) -> ScoredCaption:
+    """The caption of a row with its trajectories; without the alternatives that the captioner
+    expected."""
+    if not row["claim_trajectories"]:
+        return ScoredCaption.of_one_claim(_trajectory_in(row["caption"], row["trajectory"]))
+    parts = zip(claims_in(row), row["claim_trajectories"], row[CLAIMS], strict=True)
+    return ScoredCaption(
+        tuple(
+            ScoredClaim(
+                claim,
+                _trajectory_in(claim.question(row["caption"]), cells["trajectory"]),
+                numbers["icc"],
+                numbers["p_error"],
+            )
+            for claim, cells, numbers in parts
+            if cells["trajectory"] is not None
+        )
+    )
+
+
+def _trajectory_in(text: str, cells: Mapping[str, Any]) -> Trajectory:
     def numbers(cell: list[float]) -> np.ndarray:
         return np.array(cell, np.float32)
 
@@ -284,7 +363,7 @@ def trajectory_in(row: Mapping[str, Any]) -> Trajectory:
             numbers(cells["log_p"]), numbers(cells["distance"]), captioner=cells["captioner"]
         )
     return Trajectory(
-        Caption.parse(row["caption"]),
+        Caption.parse(text),
         numbers(cells["scores"]),
         numbers(cells["similarities"]),
         tuple(cells["removed"]),

@@ -27,7 +27,6 @@ from backend.datasets.read_options import PICTURES, where_to_state
 from backend.datasets.regular_files import replacement
 from backend.engine.claims.scored_caption import ScoredCaption
 from backend.engine.detection.classifier import Classifier
-from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import (
     DatasetError,
     DatasetFormatError,
@@ -35,9 +34,8 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
-from backend.jobs.classifiers import suspects_by
-from backend.jobs.detect import Detected, judge
-from backend.jobs.export_scores import IMPORTED, trajectory_in
+from backend.jobs.detect import Detected, judge, suspects_in
+from backend.jobs.export_scores import IMPORTED, claims_in, scored_caption_in
 from backend.jobs.import_dataset import BATCH, SHOWN_PROBLEMS
 from backend.jobs.reports import DRAWN, SAMPLED, DrawReport
 from backend.jobs.retrain import adopt
@@ -48,7 +46,8 @@ from backend.jobs.shard_scores import (
     run_in,
     scored_shards,
 )
-from backend.jobs.stored_rows import expectation_row, to_row
+from backend.jobs.stored_claims import CLAIMS, save_concreteness
+from backend.jobs.stored_rows import claim_rows, expectation_row, save_scored, to_row
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store
@@ -57,7 +56,6 @@ from db.errors import MissingRow
 from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
-from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
@@ -299,7 +297,7 @@ class _Target:
             NewPair(_id_of(row), picture, row["caption"], row["split"], row["shard"])
             for row, picture in rows
         ]
-        trajectories = [trajectory_in(row) for row, _ in rows]
+        captions = [scored_caption_in(row) for row, _ in rows]
         with self._store.writing() as session:
             if self.dataset_id is None:
                 dataset = dataset_queries.create_dataset(
@@ -313,32 +311,41 @@ class _Target:
                 session, self.dataset_id, [pair.external_id for pair in pairs]
             )
             ids = [id_of[pair.external_id] for pair in pairs]
-            by_id = list(zip(ids, trajectories, strict=True))
-            trajectory_queries.save_trajectories(session, run.id, [to_row(*pair) for pair in by_id])
+            by_id = list(zip(ids, captions, strict=True))
+            scored = [(i, claim) for i, caption in by_id for claim in caption.claims]
+            save_scored(
+                session, run.id, [to_row(i, c.trajectory, c.claim) for i, c in scored],
+                {i: claim_rows(i, claims_in(row)) for i, (row, _) in zip(ids, rows, strict=True)},
+            )  # fmt: skip
             trajectory_queries.save_expectations(
                 session, run.id,
-                {(i, 0): expectation_row(t.expectation)
-                 for i, t in by_id if t.expectation is not None},
+                {(i, c.claim.start): expectation_row(c.trajectory.expectation)
+                 for i, c in scored if c.trajectory.expectation is not None},
             )  # fmt: skip
-            signal_queries.save_icc(
+            save_concreteness(
                 session,
-                {i: row["icc"] for i, (row, _) in zip(ids, rows, strict=True)
-                 if row["icc"] is not None},
+                {i: (row["icc"], {cells["start"]: cells["icc"] for cells in row[CLAIMS]})
+                 for i, (row, _) in zip(ids, rows, strict=True) if row["icc"] is not None},
             )  # fmt: skip
             classifier = self._classifier_of(session, run.id)
             if not classifier.active:
                 return
             row_of = {pair.id: pair for pair in pair_queries.pairs_of(session, ids)}
             judge(
-                session, run, classifier.id, [row_of[i] for i in ids],
-                [ScoredCaption.of_one_claim(trajectory) for trajectory in trajectories],
-                [self._detected(t, row["p_error"])
-                 for t, (row, _) in zip(trajectories, rows, strict=True)],
+                session, run, classifier.id, [row_of[i] for i in ids], captions,
+                [self._detected(c, row) for c, (row, _) in zip(captions, rows, strict=True)],
             )  # fmt: skip
 
-    def _detected(self, trajectory: Trajectory, p_error: float) -> Detected:
-        words = suspects_by(self._classifier, trajectory, p_error)
-        return Detected(p_error, {}, tuple((word.start, word.end, word.score) for word in words))
+    def _detected(self, caption: ScoredCaption, row: Row) -> Detected:
+        """What the run found."""
+        chances = [scored.p_error for scored in caption.claims]
+        words = suspects_in(self._classifier, row["caption"], caption, row["p_error"], chances)
+        return Detected(
+            row["p_error"],
+            {cells["start"]: cells["p_error"] for cells in row[CLAIMS]
+             if cells["p_error"] is not None},
+            tuple((word.start, word.end, word.score) for word in words),
+        )  # fmt: skip
 
     def _run_of(self, session: Session) -> RunRow:
         return run_queries.find_or_start(

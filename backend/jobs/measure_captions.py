@@ -6,6 +6,7 @@ Numbers are committed batch by batch; pairs that have one are not measured again
 import math
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -76,7 +77,6 @@ def _number(measure: Measure, compute: Compute, root: Path, pair: PairCaption) -
     """The measure's number of a pair. Raises SettingsError for one that nobody can use."""
     try:
         value = compute(pair.caption, partial(_open, root, pair))
-        number = None if value is None else float(value)
     except (ImageError, UnsafePath, OSError):
         raise
     except Exception as error:  # of whatever its author wrote
@@ -84,11 +84,22 @@ def _number(measure: Measure, compute: Compute, root: Path, pair: PairCaption) -
             f"The measure '{measure.name}' fails on pair {pair.pair_id}: "
             f"{type(error).__name__}: {error}. Repair its package."
         ) from error
+    return checked_number(measure, value, f"pair {pair.pair_id}")
+
+
+def checked_number(measure: Measure, value: Any, of: str) -> float | None:
+    """The number that a measure gave. Raises SettingsError, which says `of` what, for one that
+    nobody can use."""
     low = -math.inf if measure.low is None else measure.low
     high = math.inf if measure.high is None else measure.high
-    if number is not None and not (math.isfinite(number) and low <= number <= high):
+    try:
+        number = None if value is None else float(value)
+        fits = number is None or (math.isfinite(number) and low <= number <= high)
+    except (TypeError, ValueError):
+        number, fits = value, False
+    if not fits:
         raise SettingsError(
-            f"The measure '{measure.name}' gives {number} for pair {pair.pair_id}: it must be a "
+            f"The measure '{measure.name}' gives {str(number)[:80]} for {of}: it must be a "
             f"finite number from {low:g} to {high:g}, or None. Repair its package."
         )
     return number

@@ -78,7 +78,8 @@ class ImportReport:
 @dataclass(frozen=True)
 class ShardsReport:
     """Scores in files: all `shards` of a source, those scored by this command, and their pairs.
-    `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason."""
+    `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason;
+    `stale`: files with the results of shards that are gone or cannot be read any more."""
 
     shards: int
     scored_now: int
@@ -86,13 +87,16 @@ class ShardsReport:
     left_out: int
     failed: tuple[str, ...]
     out: str
+    stale: tuple[str, ...] = ()
     learnt: str = ""  #: what their detector has learnt from verdicts, in words
 
     def in_words(self) -> str:
         lines = [
             f"{self.scored_now} of {self.shards} shards scored now; {count_of(self.pairs, 'pair')} "
             f"in {self.out}, {self.left_out} left out.",
-            *(f"Left out: {failure}" for failure in self.failed),
+            *([f"{count_of(len(self.failed), 'shard')} failed:"] if self.failed else []),
+            *(f"  {failure}" for failure in self.failed),
+            *(f"Set aside, as its shard is gone or broken: {name}" for name in self.stale),
         ]
         return "\n".join(lines)
 

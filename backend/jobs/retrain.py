@@ -4,7 +4,7 @@ A newly trained classifier is a *candidate*: stored, with its metrics next to th
 use, and not used until a curator adopts it. Earlier ones are kept and can be adopted again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
+from backend.engine.captions import Caption, kept_words
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.judged_captions import judge_captions
@@ -24,6 +25,7 @@ from backend.engine.detection.verdict_learning import (
     check_verdicts,
     learn,
 )
+from backend.engine.detection.word_weights import MarkedWords, learn_word_weights
 from backend.errors import NotScored, TrainingError
 from backend.jobs.classifiers import stored_classifier
 from backend.jobs.dataset_models import scored_by_this_model
@@ -49,6 +51,7 @@ from db.authors import is_rule
 from db.column_types import now
 from db.decisions import AT_RANDOM
 from db.queries import claim_labels, classifier_queries, dataset_queries
+from db.queries import detections as mark_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
@@ -98,12 +101,16 @@ def train_candidate(
     ids = sorted({*drawn, *decided, *(pair_id for pair_id, _ in claims)})
     pairs, in_use = _judged(store, run, prior, ids, set(drawn), claims)
     learnt = learn(prior.classifier, in_use, pairs, seed)
+    marked, at_random = _marked(store, run, prior.classifier, decided)
+    words = learn_word_weights(prior.classifier.words, marked, at_random)
+    learnt = replace(learnt, classifier=replace(learnt.classifier, words=words.weights))
     is_order = learnt.report["learnt"] == "order"
     inherited = prior.report if is_order else prior.active.report
     verdicts = int(pairs.is_judged.sum())
     report = {
         **{name: value for name, value in inherited.items() if name not in _NOT_INHERITED},
         **learnt.report,
+        **words.report(),
         **_moved(store, run, learnt),
         "backbone": {**inherited.get("backbone", {}), "exact": False},
         "run": run.id, "verdicts": verdicts, "seed": seed,
@@ -258,6 +265,40 @@ class _Row:
     at_random: bool = False
     is_sampled: bool = False
     opinion: float = 0.0
+
+
+def _marked(
+    store: Store, run: RunRow, classifier: Classifier, decided: Sequence[int]
+) -> tuple[list[MarkedWords], list[bool]]:
+    """The words that make captions wrong, as people say, and whether each caption was drawn at
+    random: the words that they marked, or those that their correction replaces, unless it replaces
+    most of them."""
+    marks = store.read(mark_queries.marked_words, run.dataset_id or 0)
+    marked: list[MarkedWords] = []
+    at_random: list[bool] = []
+    for pair, caption in zip(*scored_pairs(store, run, sorted(decided)), strict=True):
+        if is_rule(pair.decided_by) or LABELS.get(pair.judgement or "") != 1:
+            continue
+        spans = marks.get(pair.id) or _replaced(pair.caption, pair.corrected_caption or "")
+        for scored in caption.claims:
+            places = (scored.claim.in_question(pair.caption, *span) for span in spans)
+            trajectory = scored.trajectory
+            read = trajectory.first_step() if classifier.first_step else trajectory
+            words = MarkedWords.of(read, [place for place in places if place is not None])
+            if words is not None:
+                marked.append(words)
+                at_random.append(pair.sampling == AT_RANDOM)
+    return marked, at_random
+
+
+def _replaced(caption: str, correction: str) -> set[tuple[int, int]]:
+    """The characters of the words that a correction replaces; none if it is another caption."""
+    parsed, kept = Caption.parse(caption), frozenset[int]()
+    if correction:
+        kept = kept_words(parsed.words, Caption.parse(correction).words)
+    if 2 * len(kept) < len(parsed):
+        return set()
+    return {span for word, span in enumerate(parsed.spans) if word not in kept}
 
 
 def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:

@@ -28,13 +28,13 @@ from backend.jobs.stage import (
     pairs_of_dataset,
     pairs_to_measure,
 )
+from backend.jobs.stored_claims import save_concreteness
 from backend.jobs.stored_rows import scored_batches, to_claim
 from backend.jobs.suggest import Corrections
 from backend.jobs.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
 from backend.jobs.vectors import Meanings
 from backend.jobs.workers import Devices, Opened, Task, Workers, decided
 from backend.loaded_models import Engine
-from backend.measures import ABSTRACT_THRESHOLD
 from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store
 from backend.version import VERSION
@@ -46,7 +46,6 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.claim_queries import ClaimRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-from db.queries.statements import set_columns
 
 S = TypeVar("S", bound=Stage)
 
@@ -84,18 +83,14 @@ class Concreteness(TextStage):
     def save(self, batch: Sequence[_Divided], result: list[list[float]]) -> None:
         """The ICC of the caption, then of its claims; a caption of several is as concrete as its
         claims are on average."""
-        of_pairs, of_claims = dict[int, float](), dict[tuple[int, int], dict[str, float]]()
-        vague: dict[int, int] = {}
-        for (pair, claims), iccs in zip(batch, result, strict=True):
-            of_pairs[pair.id] = sum(iccs) / len(iccs)
-            for claim, icc in zip(claims, iccs, strict=False):
-                of_claims[pair.id, claim.start] = {"icc": icc}
-            if claims:
-                vague[pair.id] = sum(icc < ABSTRACT_THRESHOLD for icc in iccs)
-        with self.scoring.store.writing() as session:
-            signal_queries.save_icc(session, of_pairs)
-            claim_queries.save_numbers(session, of_claims)
-            set_columns(session, {pair: {"vague_claims": count} for pair, count in vague.items()})
+        numbers = {
+            pair.id: (
+                sum(iccs) / len(iccs),
+                {claim.start: icc for claim, icc in zip(claims, iccs, strict=False)},
+            )
+            for (pair, claims), iccs in zip(batch, result, strict=True)
+        }
+        self.scoring.store.write(save_concreteness, numbers)
 
 
 def _concreteness(engine: Engine, batch: Sequence[_Divided], _: Opened) -> list[list[float]]:

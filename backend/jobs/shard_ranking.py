@@ -19,9 +19,11 @@ from backend.datasets.locations import Location, StoredFile
 from backend.datasets.regular_files import replacement
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import NAMES, without_expectation
+from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.errors import SettingsError
 from backend.jobs.classifiers import stored_classifier
+from backend.jobs.export_scores import scored_caption_in
 from backend.jobs.reports import ShardsReport
 from backend.jobs.shard_scores import (
     DETECTOR,
@@ -36,6 +38,7 @@ from backend.jobs.shard_scores import (
     run_in,
     write_manifest,
 )
+from backend.jobs.stored_claims import CLAIMS
 from backend.learning_texts import learnt_in_words
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -136,9 +139,24 @@ def _rank(
         captioner = pc.struct_field(table["trajectory"], "captioner").to_numpy()
         unread = captioner != classifier.captioner
         features[unread] = without_expectation(features[unread])
-        place = table.schema.get_field_index("p_error")
-        p_error = pa.array(classifier.predict(features), pa.float32())
-        table = table.set_column(place, table.schema.field(place), p_error)
+        p_error = classifier.predict(features)
+        claims = table[CLAIMS].to_pylist()
+        several = [row for row, cells in enumerate(claims) if cells]
+        judged = judge_captions(
+            classifier,
+            [
+                scored_caption_in(row)
+                for row in table.take(pa.array(several, pa.int64())).to_pylist()
+            ],
+        )
+        p_error[several] = judged.p_error
+        for row, of_claims in zip(several, judged.of_claims, strict=True):
+            scored = (cells for cells in claims[row] if cells["p_error"] is not None)
+            for cells, p_claim in zip(scored, of_claims.tolist(), strict=True):
+                cells["p_error"] = p_claim
+        for name, values in (("p_error", p_error), (CLAIMS, claims)):
+            place, field = table.schema.get_field_index(name), table.schema.field(name)
+            table = table.set_column(place, field, pa.array(values, field.type))
         fact = {**fact, "detector": digest}
         table = table.replace_schema_metadata({FACTS: json.dumps(fact)})
         file = Path(folder) / "ranked.parquet"

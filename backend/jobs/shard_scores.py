@@ -10,18 +10,22 @@ The first detector is trained once, on one shard, and judges all of them: probab
 shards are comparable. In the destination, `run.json` says what computed the results, `detector` is
 the detector, `manifest.json` lists the shards that are done and the state they were in. A result
 that is missing in the manifest, because the program was killed, is read for its own facts. A task
-that runs twice writes the same file twice.
+that runs twice writes the same file twice. Commands on several machines may share a destination:
+each scores the shards that no other has claimed (`shard_leases`). The result of a shard that is
+gone, or that cannot be read any more, is kept as `NAME.parquet.stale`.
 
 The columns of a result: `export_scores`.
 """
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -29,7 +33,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 
 from backend.datasets.cells import shown
 from backend.datasets.daemon_pool import DaemonPool
@@ -53,6 +56,7 @@ from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
 from backend.jobs.ray_workers import Cluster, RayWorkers
 from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
+from backend.jobs.shard_leases import Leases
 from backend.jobs.workers import (
     AUTOMATIC,
     WORTH_A_PROCESS,
@@ -78,6 +82,10 @@ RUN_KEY = ("scorer_kind", "model", "revision", "explorer", "parameters")
 _DRAWN = 8
 #: The manifest is written again when so many shards are done, or this share of all.
 _AT_LEAST, _SHARE = 20, 0.01
+#: The ending of results whose shard is gone or has changed.
+STALE = ".stale"
+#: Seconds between looks at what other commands have scored.
+_POLL = 2.0
 #: Shards, or columns, that are named in a message.
 _NAMED = 3
 #: Tables whose columns are the same in every row, and how many are looked at at once.
@@ -170,11 +178,13 @@ def score_shards(
         )
     _check_columns(place, shards)
     key = run_key(engine, 0)
+    division = engine.settings.claims or "auto"
     identity = {name: key[name] for name in RUN_KEY} | {
         "source": str(place), "version": VERSION, "seed": seed,
         "detector": engine.settings.detector, "captioner": engine.settings.captioner_model,
+        "claims": division,
     }  # fmt: skip
-    models = models_of(engine.settings, FIRST_STEP)
+    models = models_of(engine.settings, FIRST_STEP) | {"claims": division}
     if differences := claim(results, RUN, identity, models=models):
         raise SettingsError(
             f"{results} holds the results of another run (other {', '.join(differences)}). Name "
@@ -182,29 +192,84 @@ def score_shards(
         )
     failed: dict[str, str] = {}
     reported = LastReport(progress)
-    work = engine.settings.data_directory / "shards" / _digest(str(results))
     task = Task(str(source), str(out), anyway)
-    with _alone(work, results), _workers(engine, devices, len(shards), reported) as workers:
+    with (
+        Leases(results) as leases,
+        _work_folder(engine, results, shards) as work,
+        _workers(engine, devices, len(shards), reported) as workers,
+    ):
         if isinstance(devices, Devices):
             task = replace(task, work=work, devices=devices if len(shards) == 1 else None)
-        detector = _first_detector(workers, shards, results, reported, task, seed)
+        detector = _first_detector(workers, shards, results, reported, task, seed, leases)
         task = replace(task, detector=detector)
         facts = facts_in(results)
         remaining = [shard for shard in shards if not is_done(shard, facts)]
-        reported(len(shards) - len(remaining), len(shards), "Scoring")
-        batches = ([shard] for shard in remaining)
-        for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
-            if isinstance(outcome, str):
-                failed[shard.name] = outcome
-            else:
-                facts[shard.name] = outcome
-            reported(len(shards) - len(remaining) + number, len(shards), f"Scored {shard.name}")
-            if number % max(_AT_LEAST, int(_SHARE * len(shards))) == 0:
-                write_manifest(results, facts, failed)
-        if remaining or results.read(_MANIFEST) is None:
-            write_manifest(results, facts, failed)
+        has_changed = bool(remaining) or results.read(_MANIFEST) is None
+        has_changed |= _set_aside(results, facts, shards, leases)
+        scored = 0
+        while remaining:
+            done = len(shards) - len(remaining)
+            reported(done, len(shards), "Scoring")
+            batches = _claimed(remaining, results, facts, leases)
+            for number, ((shard,), outcome) in enumerate(workers.map(task, batches), 1):
+                leases.give_back(shard.name)
+                if isinstance(outcome, str):
+                    failed[shard.name] = outcome
+                else:
+                    facts[shard.name] = outcome
+                    scored += 1
+                    results.remove(result_of(shard.name) + STALE)
+                reported(done + number, len(shards), f"Scored {shard.name}")
+                if number % max(_AT_LEAST, int(_SHARE * len(shards))) == 0:
+                    _write_in_turn(results, facts, failed, leases)
+            remaining = [s for s in remaining if not is_done(s, facts) and s.name not in failed]
+            if remaining:
+                waits = (
+                    f"Waiting for another command that scores {_named(s.name for s in remaining)}"
+                )
+                reported(len(shards) - len(remaining), len(shards), waits)
+                time.sleep(_POLL)
+        if has_changed:
+            _write_in_turn(results, facts, failed, leases)
     every = [facts[shard.name] for shard in shards if is_done(shard, facts)]
-    return report_of(results, every, len(shards), len(remaining) - len(failed), failed)
+    return report_of(results, every, len(shards), scored, failed)
+
+
+def _claimed(
+    shards: Sequence[StoredFile], out: Location, facts: dict[str, Facts], leases: Leases
+) -> Iterator[list[StoredFile]]:
+    """Each shard once it is this command's, and unless another has scored it since `facts` were
+    read, which then has its facts."""
+    for shard in shards:
+        files = leases.claim(shard.name)
+        if files is None:
+            continue
+        result = files.get(result_of(shard.name))
+        if result is not None:
+            facts[shard.name] = _fact_in(out, result)
+            if is_done(shard, facts):
+                leases.give_back(shard.name)
+                continue
+        yield [shard]
+
+
+def _set_aside(
+    out: Location, facts: dict[str, Facts], shards: Sequence[StoredFile], leases: Leases
+) -> bool:
+    """Call the results of shards that are gone or have changed stale, and forget their facts;
+    returns whether there were any."""
+    shard_of = {shard.name: shard for shard in shards}
+    old = [name for name in facts if name not in shard_of or not is_done(shard_of[name], facts)]
+    for name in old:
+        fact = facts.pop(name)
+        files = leases.claim(name)
+        if files is None:
+            continue  # another command is replacing it
+        result = files.get(result_of(name))
+        if result is not None and _fact_in(out, result)["version"] == fact["version"]:
+            out.rename(result.name, result.name + STALE)
+        leases.give_back(name)
+    return bool(old)
 
 
 def report_of(
@@ -221,6 +286,7 @@ def report_of(
         pairs=sum(fact["pairs"] for fact in facts),
         left_out=sum(fact["left_out"] for fact in facts),
         failed=tuple(f"{name}: {why}" for name, why in sorted((failed or {}).items())),
+        stale=tuple(file.name for file in out.files() if file.name.endswith(STALE)),
         out=str(out),
     )
 
@@ -230,16 +296,24 @@ def _digest(*texts: str) -> str:
 
 
 @contextmanager
-def _alone(work: Path, out: Location) -> Iterator[None]:
-    """The folder for unfinished shards, removed in the end, kept when interrupted. Raises
-    SettingsError if another process uses it."""
-    work.mkdir(parents=True, exist_ok=True)
+def _work_folder(engine: Engine, out: Location, shards: Sequence[StoredFile]) -> Iterator[Path]:
+    """The folder for unfinished shards, where an interrupted command continues: in the data folder,
+    or where that cannot be written, for this command alone."""
+    work = engine.settings.data_directory / "shards" / _digest(str(out))
     try:
-        with FileLock(work / ".lock", timeout=0):
-            yield
-            shutil.rmtree(work, ignore_errors=True)
-    except Timeout as problem:
-        raise SettingsError(f"Another command is scoring to {out}. Wait for its end.") from problem
+        work.mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(work, os.W_OK)
+    except OSError:
+        is_writable = False
+    if not is_writable:
+        with tempfile.TemporaryDirectory(prefix="traced-shards-") as folder:
+            yield Path(folder)
+        return
+    yield work
+    for shard in shards:  # begun here, and finished by another command
+        shutil.rmtree(work / _digest(shard.key, shard.version), ignore_errors=True)
+    with suppress(OSError):
+        work.rmdir()
 
 
 def _workers(
@@ -321,11 +395,17 @@ def claim(out: Location, name: str, identity: dict[str, Any], **further: Any) ->
     returns the names of what differs. `further`: written, not compared. Raises SettingsError if
     something else is there."""
     content = out.read(name)
-    if content is None:
-        if not out.is_empty():
+    if content is None and not out.is_empty():
+        content = out.read(name)  # another command may just have written it
+        if content is None:
             raise SettingsError(f"{out} is not empty. Name another destination.")
-        out.write(name, json.dumps(identity | further, indent=1, sort_keys=True).encode())
-        return []
+    if content is None:
+        try:
+            out.write(name, json.dumps(identity | further, indent=1, sort_keys=True).encode())
+            return []
+        except (FileExistsError, FileNotFoundError):  # another command is writing it
+            time.sleep(1)
+            content = out.read(name) or b"{}"
     before = json.loads(content)
     return sorted(key for key in identity if before.get(key) != identity[key])
 
@@ -364,13 +444,18 @@ def facts_in(out: Location) -> dict[str, Facts]:
             continue
         fact = in_manifest.get(shard)
         if fact is None or fact["result"] != file.version:
-            with tempfile.TemporaryDirectory() as folder:
-                metadata = pq.read_schema(out.copy(file, Path(folder))).metadata or {}
-            if FACTS not in metadata:
-                raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
-            fact = dict(json.loads(metadata[FACTS]), result=file.version)
+            fact = _fact_in(out, file)
         facts[shard] = fact
     return facts
+
+
+def _fact_in(out: Location, file: StoredFile) -> Facts:
+    """The facts that a result itself has. Raises SettingsError if it is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        metadata = pq.read_schema(out.copy(file, Path(folder))).metadata or {}
+    if FACTS not in metadata:
+        raise SettingsError(f"{file.key} is not a result of this program. Move it away.")
+    return dict(json.loads(metadata[FACTS]), result=file.version)
 
 
 def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
@@ -390,8 +475,8 @@ def scored_shards(results: Location, source: Location) -> dict[str, StoredFile]:
             )
     if gone := facts.keys() - shards.keys():
         raise DatasetFormatError(
-            f"{_named(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore "
-            f"what was scored, or remove the results of it from {results}."
+            f"{_named(gone)} {'is' if len(gone) == 1 else 'are'} gone from {source}. Restore what "
+            f"was scored, or score again: that sets aside the results of what is gone.",
         )
     return {name: shard for name, shard in shards.items() if name in facts}
 
@@ -419,6 +504,15 @@ def write_manifest(out: Location, facts: dict[str, Facts], failed: dict[str, str
     out.write(_MANIFEST, json.dumps(content, indent=1, sort_keys=True).encode())
 
 
+def _write_in_turn(
+    out: Location, facts: dict[str, Facts], failed: dict[str, str], leases: Leases
+) -> None:
+    while leases.claim(_MANIFEST) is None:
+        pass  # a claim that met another pauses
+    write_manifest(out, facts, failed)
+    leases.give_back(_MANIFEST)
+
+
 def _first_detector(
     workers: Workers | RayWorkers,
     shards: Sequence[StoredFile],
@@ -426,8 +520,12 @@ def _first_detector(
     progress: Progress,
     task: Task,
     seed: int,
+    leases: Leases,
 ) -> Detector:
-    """The detector of the destination; trained first if it has none."""
+    """The detector of the destination; trained first if it has none, by one command."""
+    while out.read(DETECTOR) is None and leases.claim(DETECTOR) is None:
+        progress(0, 0, "Waiting for the detector that another command trains")
+        time.sleep(_POLL)
     if out.read(DETECTOR) is None:
         candidates = random.Random(seed).sample(list(shards), min(_DRAWN, len(shards)))
         for shard in sorted(candidates, key=lambda shard: -shard.size):
@@ -437,6 +535,7 @@ def _first_detector(
                 break
         else:
             raise DatasetError(f"No shard drawn for the detector can be read. {outcome}")
+    leases.give_back(DETECTOR)
     return detector_in(out)
 
 

@@ -152,10 +152,8 @@ class Review(Queue, Verdicts, NearDuplicates):
     def leading_claims(self, rows: Sequence[QueueRow]) -> dict[int, tuple[int, int]]:
         """The characters of the most suspicious claim of each of these pairs whose caption has
         several."""
-        several = [row.pair_id for row in rows if (row.numbers["claims"] or 1) > 1]
-        if not several:
-            return {}
-        claims = self._store.read(claim_queries.claims_of, several)
+        numbers = {row.pair_id: row.numbers for row in rows}
+        claims = self._store.read(claim_queries.of_several, numbers)
         leading = {pair_id: leading_claim(rows) for pair_id, rows in claims.items()}
         return {pair_id: (row.start, row.end) for pair_id, row in leading.items()}
 

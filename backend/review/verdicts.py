@@ -111,10 +111,10 @@ def edit_captions(
 
 def _vague_claims(session: Session, rows: Sequence[QueueRow]) -> dict[int, list[Claim]]:
     """The claims that describe nothing visible of captions that have several, by pair."""
-    several = [row.pair_id for row in rows if (row.numbers["claims"] or 1) > 1]
+    several = claim_queries.of_several(session, {row.pair_id: row.numbers for row in rows})
     return {
         pair_id: [to_claim(row) for row in claims if is_vague(row.icc)]
-        for pair_id, claims in claim_queries.claims_of(session, several).items()
+        for pair_id, claims in several.items()
     }
 
 

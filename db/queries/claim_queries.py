@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from db.measures import MEASURES
+from db.measures import MEASURES, Numbers
 from db.models import Claim, Pair
 from db.queries.rankings import check_probability
 from db.queries.statements import (
@@ -60,6 +60,12 @@ def save_claims(session: Session, claims: Mapping[int, Sequence[ClaimRow]]) -> N
     set_columns(
         session, {pair_id: {"claims": max(1, len(each))} for pair_id, each in claims.items()}
     )
+
+
+def of_several(session: Session, pairs: Mapping[int, Numbers]) -> dict[int, list[ClaimRow]]:
+    """As `claims_of`, by the numbers of the pairs: only captions of several claims are read."""
+    several = [pair_id for pair_id, numbers in pairs.items() if (numbers["claims"] or 1) > 1]
+    return claims_of(session, several) if several else {}
 
 
 def claims_of(session: Session, pair_ids: Sequence[int]) -> dict[int, list[ClaimRow]]:

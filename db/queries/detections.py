@@ -41,6 +41,19 @@ def toggle(session: Session, pair_id: int, start: int, end: int, author: str) ->
     return True
 
 
+def marked_words(session: Session, dataset_id: int) -> dict[int, set[Span]]:
+    """The words that anybody has marked, by pair."""
+    rows = session.execute(
+        select(WordMark.pair_id, WordMark.start, WordMark.end)
+        .join(Pair, Pair.id == WordMark.pair_id)
+        .where(in_dataset(dataset_id), may_know(session, dataset_id))
+    )
+    marks: dict[int, set[Span]] = {}
+    for pair_id, start, end in rows:
+        marks.setdefault(pair_id, set()).add((start, end))
+    return marks
+
+
 def marked_and_suspect(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[set[Span], list[tuple[int, int, float]]]]:

@@ -1,15 +1,19 @@
 """What verdicts teach, measured on the pairs that nobody has judged, and which pairs to show next.
 
 `python -m research.evaluation.verdict_simulation FOLDER` simulates a curator on the datasets of
-`verdict_worlds`: a policy shows pairs, the truth gives the verdicts, and the detector learns from
-them as `train` does. The table has one row per policy, number of verdicts and kind of dataset:
-means over datasets and draws, and the worst change of the AUC.
+`verdict_worlds`: a policy shows pairs, the truth gives the verdicts and marks the wrong words, and
+the detector learns from them as `train` does. Outcomes are kept in the folder's `outcomes.jsonl`:
+the same command continues. The table has one row per policy, number of verdicts and kind of
+dataset: means over datasets and draws with their standard deviation, and the worst change of the
+AUC.
 """
 
+import json
 import math
 import sys
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -19,10 +23,11 @@ from numpy.typing import NDArray
 from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import S_0
 from backend.engine.detection.verdict_learning import InUse, JudgedPairs, learn
+from backend.engine.detection.word_weights import learn_word_weights
 from research.evaluation import metrics
 from research.evaluation.verdict_worlds import World, saved_worlds
 
-COUNTS = (25, 50, 100, 300)
+COUNTS = (10, 25, 50, 100, 300)
 DRAWS = 6
 
 
@@ -53,12 +58,12 @@ class Policy:
 
 POLICIES = (
     Policy("head only", 0),
-    Policy("1 in 20 at random", 20),
     Policy("1 in 10 at random", 10),
+    Policy("all at random", 1),
+    Policy("1 in 20 at random", 20),
     Policy("1 in 5 at random", 5),
     Policy("20 at random, then 1 in 10", 10, first=20),
     Policy("uncertain, 1 in 10 at random", 10, uncertain=True),
-    Policy("all at random", 1),
 )
 
 
@@ -67,7 +72,8 @@ class Outcome:
     """Of one simulation. `errors`: among the verdicts. Of the pairs without a verdict, by the
     learnt detector minus by the cold start: `auc`, `average_precision`, `first` (errors among the
     first hundred), `brier`; |mean p - share of errors| before and after; whether a new order was
-    learnt."""
+    learnt; in how many of the captions whose wrong words are known the most suspect word is one of
+    them, before and after, NaN if there are none."""
 
     errors: float
     auc: float
@@ -77,6 +83,8 @@ class Outcome:
     level_before: float
     level_after: float
     is_order: float
+    suspect_before: float
+    suspect_after: float
 
 
 def simulate(world: World, policy: Policy, count: int, seed: int) -> Outcome:
@@ -93,6 +101,11 @@ def simulate(world: World, policy: Policy, count: int, seed: int) -> Outcome:
     learnt = learn(prior, InUse(prior, world.p_error, np.zeros(pairs, np.bool_)), judged)
     update = learnt.classifier.update
     assert update is not None
+    marked = [row for row in rows.tolist() if row in world.words]
+    words = learn_word_weights(
+        world.weights, [world.words[row] for row in marked], at_random[marked].tolist()
+    )
+    others = [words for row, words in world.words.items() if labels[row] < 0]
     rest = labels < 0
     wrong, before = world.wrong[rest], world.p_error[rest]
     after = update(world.p_error, world.features)[rest]
@@ -114,6 +127,10 @@ def simulate(world: World, policy: Policy, count: int, seed: int) -> Outcome:
         abs(before.mean() - share),
         abs(after.mean() - share),
         float(learnt.report["learnt"] == "order"),
+        *(
+            float(np.mean([each.is_hit(weights) for each in others])) if others else math.nan
+            for weights in (world.weights, words.weights)
+        ),
     )
 
 
@@ -122,37 +139,59 @@ def kind_of(world: World) -> str:
     return world.name if world.name == "demo" else world.name.split(" ", 1)[1]
 
 
-def table(worlds: Sequence[World], draws: int = DRAWS) -> Iterator[str]:
+def outcomes(
+    worlds: Sequence[World], folder: Path, draws: int = DRAWS
+) -> dict[tuple[str, str, int], list[Outcome]]:
+    """Every simulation, by policy, kind of dataset and number of verdicts; those in the folder's
+    `outcomes.jsonl` are not made again."""
+    file = folder / "outcomes.jsonl"
+    known: dict[tuple[str, str, int, int], Outcome] = {}
+    if file.exists():
+        for line in file.read_text().splitlines():
+            *key, numbers = json.loads(line)
+            known[tuple(key)] = Outcome(*numbers)
+    by_kind = defaultdict(list)
+    with file.open("a") as lines:
+        for policy in POLICIES:
+            for world in worlds:
+                for count in COUNTS:
+                    for seed in range(draws):
+                        key = (policy.name, world.name, count, seed)
+                        if key not in known:
+                            known[key] = simulate(world, policy, count, seed)
+                            lines.write(json.dumps([*key, astuple(known[key])]) + "\n")
+                            lines.flush()
+                        by_kind[policy.name, kind_of(world), count].append(known[key])
+    return by_kind
+
+
+def table(by_kind: Mapping[tuple[str, str, int], Sequence[Outcome]]) -> Iterator[str]:
     """The lines of the table, in Markdown."""
     yield (
-        "| verdicts | shown | dataset | errors found | AUC: mean, worst | AP | first 100 | Brier "
-        "| level before, after | new order |"
+        "| shown | dataset | verdicts | errors found | AUC: mean ± sd, worst | AP | first 100 "
+        "| Brier | level before, after | new order | top suspect before, after |"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    by_kind = defaultdict(list)
-    for world in worlds:
-        by_kind[kind_of(world)].append(world)
-    for count in COUNTS:
-        for policy in POLICIES:
-            for kind, alike in by_kind.items():
-                outcomes = np.array(
-                    [
-                        astuple(simulate(world, policy, count, seed))
-                        for world in alike
-                        for seed in range(draws)
-                    ]
-                )
-                errors, auc, ap, first, brier, before, after, order = np.nanmean(outcomes, 0)
-                yield (
-                    f"| {count} | {policy.name} | {kind} | {errors:.0f} | {auc:+.3f}, "
-                    f"{np.nanmin(outcomes[:, 1]):+.3f} | {ap:+.3f} | {first:+.1f} | {brier:+.3f} "
-                    f"| {before:.3f}, {after:.3f} | {order:.0%} |"
-                )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for (policy, kind, count), alike in by_kind.items():
+        numbers = np.array([astuple(outcome) for outcome in alike])
+        with warnings.catch_warnings(action="ignore"):  # of what no simulation knows
+            means, deviation = np.nanmean(numbers, 0), np.nanstd(numbers[:, 1])
+            worst = np.nanmin(numbers[:, 1])
+        errors, auc, ap, first, brier, before, after, order, suspect, learnt = means
+        suspects = "–" if math.isnan(suspect) else f"{suspect:.3f}, {learnt:.3f}"
+        known = not math.isnan(auc)
+        changes = (
+            f"{auc:+.3f} ± {deviation:.3f}, {worst:+.3f} | {ap:+.3f}" if known else "– | –"
+        )  # errors remain in the rest
+        yield (
+            f"| {policy} | {kind} | {count} | {errors:.0f} | {changes} | {first:+.1f} | {brier:+.3f} "
+            f"| {before:.3f}, {after:.3f} | {order:.0%} | {suspects} |"
+        )
 
 
 def main(folder: Path) -> None:
-    """Print the table of the worlds in a folder."""
-    for line in table(saved_worlds(folder)):
+    """Simulate on the worlds in a folder, and print the table."""
+    for line in table(outcomes(saved_worlds(folder), folder)):
         print(line, flush=True)
 
 

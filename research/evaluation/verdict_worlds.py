@@ -6,19 +6,23 @@ and saves what a detector knows before the first verdict: one file per dataset, 
 score nothing.
 """
 
+import json
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.bundled import MODELS
+from backend.datasets.regular_files import replacement
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.detection.cold_start import cold_start
 from backend.engine.detection.features import Matrix, feature_matrix
+from backend.engine.detection.localisation import DEFAULT, SIGNS, WordWeights
+from backend.engine.detection.word_weights import MarkedWords
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
@@ -31,8 +35,8 @@ from research.evaluation.demo_report import read_truth
 from research.evaluation.labelled import DIRECTORIES, NOISES, LabelledPairs, from_scenes
 from research.evaluation.scored import score_captions, trajectories_of, with_captioner
 
-#: The share of wrong captions, in percent, by noise.
-RATES = {"random": (20,), "noun": (20,), "fine-grained": (5, 20, 50)}
+#: Shares of wrong captions, in percent.
+RATES = (5, 20, 50)
 #: The seed of the scenes by training of the embedded models; none trained or chose anything.
 TRAININGS = {"": 310, "seed-1": 311, "seed-2": 312}
 PAIRS = 600
@@ -42,31 +46,62 @@ SCORER = "blip-itm"
 @dataclass(frozen=True)
 class World:
     """A dataset after its cold start: `features` [pairs, features]; `p_error`, cross-fitted,
-    and which captions are `wrong`, [pairs]."""
+    and which captions are `wrong`, [pairs]. `words`: of the captions whose wrong words are known,
+    by pair; `weights`: of suspect words, by the cold start."""
 
     name: str
     features: Matrix
     p_error: NDArray[np.float64]
     wrong: NDArray[np.bool_]
+    words: Mapping[int, MarkedWords] = field(default_factory=dict)
+    weights: WordWeights = DEFAULT
 
     def save(self, folder: Path) -> None:
-        np.savez_compressed(
-            folder / f"{self.name}.npz",
-            features=self.features, p_error=self.p_error, wrong=self.wrong,
-        )  # fmt: skip
+        words = list(self.words.values())
+        signs, function, truth = (
+            np.concatenate([np.zeros(0), *(getattr(w, name).ravel() for w in words)])
+            for name in _WORD_ARRAYS
+        )
+        path = folder / f"{self.name}.npz"
+        with replacement(path, flushed=False) as part, part.open("wb") as file:
+            np.savez_compressed(
+                file, signs=signs, function=function > 0, truth=truth > 0,
+                features=self.features, p_error=self.p_error, wrong=self.wrong,
+                marked=list(self.words), lengths=[len(w.truth) for w in words],
+                known=[w.known for w in words], weights=json.dumps(self.weights.to_json()),
+            )  # fmt: skip
+
+    @classmethod
+    def read(cls, path: Path) -> "World":
+        with np.load(path) as saved:
+            words = {}
+            if len(saved["marked"]):
+                ends = np.cumsum(saved["lengths"])[:-1]
+                flat = saved["signs"].reshape(-1, len(SIGNS))
+                signs = np.split(flat, ends)
+                function, truth = (np.split(saved[name], ends) for name in ("function", "truth"))
+                parts = zip(signs, saved["known"], function, truth, strict=True)
+                rows = zip(saved["marked"].tolist(), parts, strict=True)
+                words = {row: MarkedWords(*part) for row, part in rows}
+            return cls(
+                path.stem, saved["features"], saved["p_error"], saved["wrong"], words,
+                WordWeights.from_json(json.loads(str(saved["weights"]))),
+            )  # fmt: skip
+
+
+_WORD_ARRAYS = ("signs", "function", "truth")
 
 
 def saved_worlds(folder: Path) -> list[World]:
     """The worlds in a folder, in the order of their names."""
-    worlds = []
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path) as saved:
-            worlds.append(World(path.stem, saved["features"], saved["p_error"], saved["wrong"]))
-    return worlds
+    return [World.read(path) for path in sorted(folder.glob("*.npz"))]
 
 
-def draw_worlds(training: str, seed: int, cache: Path, pairs: int = PAIRS) -> Iterator[World]:
-    """Draw and score the scenes of a seed with one training of the embedded models."""
+def draw_worlds(
+    training: str, seed: int, cache: Path, pairs: int = PAIRS, has: Container[str] = ()
+) -> Iterator[World]:
+    """Draw and score the scenes of a seed with one training of the embedded models; without the
+    worlds whose names `has` contains."""
     folder = MODELS / training
     scorer = load_scorer(str(folder / DIRECTORIES[SCORER]), SCORER)
     captioner = load_captioner(str(folder / "scenes-blip-captioner"))
@@ -79,11 +114,14 @@ def draw_worlds(training: str, seed: int, cache: Path, pairs: int = PAIRS) -> It
         return with_captioner(cache, named, captioner, trajectories, labelled)
 
     clean = score(_without_errors(from_scenes(pairs, NOISES[0], seed)), "originals")
-    for noise, rates in RATES.items():
+    for noise in NOISES:
         labelled = from_scenes(pairs, noise, seed)
         noisy = score(labelled, noise)
         order = np.random.default_rng((seed, 3)).permutation(np.flatnonzero(labelled.wrong))
-        for rate in rates:
+        for rate in RATES:
+            name = f"{training or 'seed-0'} {noise} {rate}"
+            if name in has:
+                continue
             wrong = np.zeros(pairs, np.bool_)
             wrong[order[: round(pairs * rate / 100)]] = True
             rows = [noisy[i] if wrong[i] else clean[i] for i in range(pairs)]
@@ -99,8 +137,13 @@ def draw_worlds(training: str, seed: int, cache: Path, pairs: int = PAIRS) -> It
                 score_captions(cache, copies, scorer, captioner, exploring, dataset),
                 dataset.groups,
             )
-            name = f"{training or 'seed-0'} {noise} {rate}"
-            yield World(name, feature_matrix(rows), started.p_error, wrong)
+            marked = {
+                i: words
+                for i in np.flatnonzero(wrong).tolist()
+                if (words := MarkedWords.of(rows[i], _spans(rows[i], labelled.changed[i])))
+            }
+            weights = started.classifier.words
+            yield World(name, feature_matrix(rows), started.p_error, wrong, marked, weights)
 
 
 def demo_world() -> World:
@@ -118,12 +161,24 @@ def demo_world() -> World:
             for pair, caption in zip(*batch, strict=True)
         ]
         store.close()
+    known = [truth[pair.external_id] for pair, _ in rows]
+    readings = [classifier.read(trajectory) for _, trajectory in rows]
     return World(
         "demo",
-        feature_matrix([classifier.read(trajectory) for _, trajectory in rows]),
+        feature_matrix(readings),
         np.array([pair.p_error for pair, _ in rows]),
-        np.array([truth[pair.external_id].is_error for pair, _ in rows]),
+        np.array([of_pair.is_error for of_pair in known]),
+        {
+            i: words
+            for i, (reading, of_pair) in enumerate(zip(readings, known, strict=True))
+            if of_pair.is_error and (words := MarkedWords.of(reading, of_pair.changed))
+        },
+        classifier.words,
     )
+
+
+def _spans(trajectory: Trajectory, words: Collection[int]) -> list[tuple[int, int]]:
+    return [span for word, span in enumerate(trajectory.caption.spans) if word in words]
 
 
 def _without_errors(pairs: LabelledPairs) -> LabelledPairs:
@@ -135,7 +190,8 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     demo_world().save(folder)
     for training, seed in TRAININGS.items():
-        for world in draw_worlds(training, seed, folder / "cache"):
+        has = {path.stem for path in folder.glob("*.npz")}
+        for world in draw_worlds(training, seed, folder / "cache", has=has):
             world.save(folder)
             print(world.name, f"{world.wrong.mean():.3f} wrong", flush=True)
 

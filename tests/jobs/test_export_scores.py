@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from backend.jobs import export_scores
@@ -52,3 +53,19 @@ def test_every_pair_has_its_own_suspects(tmp_path: Path, size: int) -> None:
         assert row["p_error"] == (0.25 if known else None)
         spans = [[0, 5, 1.0], [6, 6 + number % 3, 0.2]] if known else []
         assert row["suspects"] == spans
+
+
+def test_spans_are_integers_in_parquet(tmp_path: Path) -> None:
+    store, dataset_id = filled(tmp_path, 7)
+    export_scores.write(store, dataset_id, tmp_path / "scores.parquet")
+    rows = list(export_scores.score_rows(store, dataset_id))
+    store.close()
+    table = pq.read_table(tmp_path / "scores.parquet")
+    types = {
+        field.name: str(field.type) for field in table.schema.field("suspects").type.value_type
+    }
+    assert types == {"start": "int32", "end": "int32", "score": "float"}
+    for row, expected in zip(table.to_pylist(), rows, strict=True):
+        assert row["caption"] == expected["caption"]
+        for span, values in zip(row["suspects"], expected["suspects"], strict=True):
+            assert [span["start"], span["end"], span["score"]] == pytest.approx(values)

@@ -190,8 +190,11 @@ def test_what_does_not_fit_is_told_before_work_begins(
     with pytest.raises(SettingsError, match=r"00001\.tar of .* changed"):
         draw(workspace, out, top=3)
     shard_scores.score_shards(engine, source, out, devices=HERE)
-    with pytest.raises(DatasetFormatError, match=r"00000\.tar is gone"):
+    (source / "00001.tar").unlink()
+    with pytest.raises(DatasetFormatError, match=r"00001\.tar is gone"):
         draw(workspace, out, top=3)
+    shard_scores.score_shards(engine, source, out, devices=HERE)
+    draw(workspace, out, top=3)
     shutil.rmtree(source)
     with pytest.raises(DatasetNotFound, match="shards"):
         draw(workspace, out, top=3)

@@ -1,11 +1,14 @@
 """The training data of a retraining."""
 
+import numpy as np
 import pytest
 
 from backend.engine.detection import verdict_learning
+from backend.engine.detection.localisation import WordWeights
+from backend.engine.detection.word_weights import LearntWords, MarkedWords
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
-from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.reports import ExportChoice
 from db.queries import classifier_queries
 from db.queries import pairs as pair_queries
@@ -73,6 +76,37 @@ def test_verdicts_update_the_cold_start_and_the_next_training_starts_from_it_aga
     workspace.review.decide(pairs[14], 0, "correct", sampling="filter")
     with pytest.raises(SettingsError, match="no way"):
         workspace.review.decide(pairs[15], 0, "correct", sampling="chance")
+
+
+def test_marked_words_and_corrections_teach_which_words_are_suspect(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored = shared_folder("scored-copies", score_copies)
+    workspace = open_workspace(copy_of=scored, **CLIP)
+    with workspace.store.reading() as session:
+        pairs = list(pair_queries.iterate_pairs(session, 1))
+    marked, corrected, rewritten, right = pairs[:4]
+    for pair in (marked, right):
+        workspace.review.mark_word(pair.id, 1, "ada")
+    workspace.review.decide(marked.id, 0, "drop", sampling="random")
+    first, *others = corrected.caption.split()
+    workspace.review.decide(corrected.id, 0, "correction", " ".join([first, "odd", *others[1:]]))
+    workspace.review.decide(rewritten.id, 0, "correction", "Nothing stays of what stood here")
+    for pair in pairs[3:6]:
+        workspace.review.decide(pair.id, 0, "correct")
+    captions = []
+
+    def learn(prior: WordWeights, given: list[MarkedWords], at_random: list[bool]) -> LearntWords:
+        captions.extend(zip(given, at_random, strict=True))
+        return LearntWords(WordWeights(gain=7), len(given))
+
+    monkeypatch.setattr(retrain, "learn_word_weights", learn)
+    trained = workspace.jobs.run("train", 1)
+    assert [list(np.flatnonzero(each.truth)) for each, _ in captions] == [[1], [1]]
+    assert [is_random for _, is_random in captions] == [True, False]
+    assert trained.report["marked_captions"] == 2
+    _, classifier = stored_classifier(workspace.store, trained.classifier_id)
+    assert classifier.words == WordWeights(gain=7)
 
 
 def test_pairs_decided_by_a_rule_teach_nothing(

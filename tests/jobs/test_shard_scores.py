@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,7 +24,9 @@ from backend.engine.detection.features import NAMES, without_expectation
 from backend.engine.detection.verdict_update import VerdictUpdate
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.jobs import shard_scores
+from backend.jobs.export_scores import score_rows
 from backend.jobs.import_dataset import import_dataset
+from backend.jobs.import_drawn import Draw, import_drawn
 from backend.jobs.reports import ExportChoice, ShardsReport
 from backend.jobs.shard_ranking import rank_shards
 from backend.jobs.shard_scores import Detector
@@ -32,6 +35,7 @@ from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
+from tests.cli.invoking import as_json
 from tests.datasets.folders import make_tar
 from tests.fixtures.object_store import ObjectStore
 from tests.fixtures.shared import SharedFolder
@@ -305,7 +309,7 @@ def test_a_detector_without_a_captioner_gives_way_to_one_with_and_back(
     assert [row["p_error"] for row in rows(out, number)] == pytest.approx(expected, abs=1e-6)
 
 
-def test_results_without_a_manifest_are_known_and_commands_take_turns(
+def test_results_without_a_manifest_are_known(
     scored: Path, source: Path, engine: Engine, tmp_path: Path
 ) -> None:
     out = Path(shutil.copytree(scored, tmp_path / "out"))
@@ -317,11 +321,134 @@ def test_results_without_a_manifest_are_known_and_commands_take_turns(
     )
     assert manifest.keys() == stored.keys()
 
-    def begin_another(done: int, total: int, message: str) -> None:
-        with pytest.raises(SettingsError, match="Another command"):
-            shard_scores.score_shards(engine, source, out, devices=HERE)
 
-    shard_scores.score_shards(engine, source, out, begin_another, HERE)
+def begun(scored: Path, out: Path) -> None:
+    """A destination with its detector, and no result yet."""
+    out.mkdir()
+    for name in ("run.json", "detector"):
+        shutil.copy(scored / name, out / name)
+
+
+def test_commands_share_a_destination(
+    scored: Path, source: Path, engine: Engine, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    begun(scored, out)
+    others: list[ShardsReport] = []
+
+    def begin_another(done: int, total: int, message: str) -> None:
+        if message.startswith("Scored") and not others:
+            others.append(shard_scores.score_shards(engine, source, out, devices=HERE))
+
+    report = shard_scores.score_shards(engine, source, out, begin_another, HERE)
+    assert [each.scored_now for each in (report, *others)] == [1, SHARDS - 1]
+    assert report.pairs == others[0].pairs == SHARDS * PAIRS
+    assert not list(out.glob("*.lease"))
+    for number in range(SHARDS):
+        assert_same(rows(out, number), scored, number)
+
+
+def test_a_lease_holds_until_it_expires_or_its_process_has_ended(
+    scored: Path, source: Path, engine: Engine, tmp_path: Path, sizes: Sizes
+) -> None:
+    sizes(_POLL=0.05)
+    out = tmp_path / "out"
+    begun(scored, out)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    of_dead, of_other = out / "a.lease", out / "b.lease"
+    lease = {"host": socket.gethostname(), "process": ended.pid, "until": time.time() + 1000}
+    of_dead.write_text(json.dumps({**lease, "shards": ["00000.tar"]}))
+    of_other.write_text(json.dumps({**lease, "host": "elsewhere", "shards": ["00001.tar"]}))
+
+    def expire(done: int, total: int, message: str) -> None:
+        if "00001.tar" in message and "another command" in message:
+            assert (out / "00000.tar.parquet").exists()
+            assert not (out / "00001.tar.parquet").exists()
+            past = {**lease, "host": "elsewhere", "until": time.time() - 1}
+            of_other.write_text(json.dumps({**past, "shards": ["00001.tar"]}))
+
+    report = shard_scores.score_shards(engine, source, out, expire, HERE)
+    assert (report.scored_now, report.failed) == (SHARDS, ())
+    assert not list(out.glob("*.lease"))
+
+
+def test_results_of_shards_that_break_or_vanish_are_set_aside(
+    scored: Path, source: Path, engine: Engine, tmp_path: Path
+) -> None:
+    mine, out = shutil.copytree(source, tmp_path / "source"), tmp_path / "out"
+    shutil.copytree(scored, out)
+    run = json.loads((out / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps(run | {"source": str(mine)}))
+    whole = (mine / "00001.tar").read_bytes()
+    (mine / "00000.tar").unlink()
+    (mine / "00001.tar").write_bytes(b"broken")
+    report = shard_scores.score_shards(engine, mine, out, devices=HERE)
+    stale = ("00000.tar.parquet.stale", "00001.tar.parquet.stale")
+    assert (report.shards, report.pairs, report.stale) == (2, PAIRS, stale)
+    assert [failure.partition(":")[0] for failure in report.failed] == ["00001.tar"]
+    assert "00001.tar" in report.in_words()
+    assert stale[0] in report.in_words()
+    assert sum(pq.read_table(file).num_rows for file in out.glob("*.parquet")) == report.pairs
+    assert shard_scores.scored_shards(Location(out), Location(mine)).keys() == {"00002.tar"}
+    (mine / "00001.tar").write_bytes(whole)
+    report = shard_scores.score_shards(engine, mine, out, devices=HERE)
+    assert (report.scored_now, report.pairs, report.stale) == (1, 2 * PAIRS, stale[:1])
+
+
+def test_a_long_caption_is_scored_claim_by_claim_imported_and_ranked(
+    engine: Engine, tmp_path: Path, open_workspace: OpenWorkspace
+) -> None:
+    members: dict[str, bytes] = {}
+    drawn = list(drawn_pairs(40, seed=5))
+    for row, (picture, caption) in enumerate(drawn):
+        content = io.BytesIO()
+        picture.save(content, "PNG")
+        long = f"{caption} {drawn[row - 1][1]} {caption}" if row < 20 else caption
+        members[f"{row:04d}.png"], members[f"{row:04d}.txt"] = content.getvalue(), long.encode()
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    make_tar(source / "00000.tar", members)
+    shard_scores.score_shards(engine, source, out, devices=HERE)
+    table = pq.read_table(out / "00000.tar.parquet")
+    spans = table.schema.field("suspects").type.value_type
+    assert (str(spans.field("start").type), str(spans.field("score").type)) == ("int32", "float")
+    scored_rows = table.to_pylist()
+    for row in scored_rows:
+        claims, caption = row["claims"], row["caption"]
+        assert len(claims) == (3 if int(row["id"]) < 20 else 0)
+        repeated = [caption[c["start"] : c["end"]] == drawn[int(row["id"])][1] for c in claims]
+        assert repeated == [True, False, True][: len(claims)]
+        assert [c["p_error"] is None for c in claims] == [False, False, True][: len(claims)]
+    detector = Detector.from_bytes((out / "detector").read_bytes())
+    classifier = Classifier.from_bytes(detector.payload)
+    file = tmp_path / "learnt"
+    learnt = replace(classifier, update=VerdictUpdate(intercept=2.0))
+    file.write_bytes(Detector("best", {}, learnt.to_bytes()).to_bytes())
+    rank_shards(source, out, file)
+    ranked = rows(out, 0)
+    for before, after in zip(scored_rows, ranked, strict=True):
+        assert float(str(after["p_error"])) > before["p_error"]
+    workspace = open_workspace()
+    report = import_drawn(workspace.store, str(out), Draw(top=100), workspace.settings)
+    exported = list(score_rows(workspace.store, report.dataset_id))
+    by_id = {row["id"]: row for row in exported}
+    for row in ranked:
+        same = by_id[f"00000.tar/{row['id']}"]
+        assert same["p_error"] == pytest.approx(row["p_error"], abs=1e-6)
+        for claim, expected in zip(same["claims"], row["claims"], strict=True):  # type: ignore
+            assert claim == pytest.approx(expected, abs=1e-6)
+
+
+def test_no_store_is_needed(source: Path, scored: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for state in (tmp_path / "state", tmp_path / "file" / "state"):
+        out = tmp_path / f"out-{state.parent.name}"
+        begun(scored, out)
+        environment = {"TRACED_DATA_DIRECTORY": str(state)}
+        command = ("score", str(source), "--out", f"{out}/", "--devices", "cpu")
+        assert as_json(environment, *command)["pairs"] == SHARDS * PAIRS
+        assert not (state / "traced.db").exists()
 
 
 def test_an_interrupted_run_continues(

@@ -29,11 +29,6 @@ class ScoredClaim:
     p_error: float | None = None
 
     @property
-    def is_vague(self) -> bool:
-        """Whether it describes nothing that can be seen."""
-        return is_vague(self.icc)
-
-    @property
     def says_something(self) -> bool:
         """See `says_something`."""
         return says_something(self.claim, self.icc)

@@ -78,7 +78,7 @@ def _proposals(
         if decoding is not None or not proposer.asks
     ]
     captions_of = proposed(
-        decoding, [(number, proposer.propose(contexts[number])) for number, proposer in started]
+        decoding, [(number, proposer.started(contexts[number])) for number, proposer in started]
     )
     proposals: list[dict[str, str]] = [{} for _ in contexts]
     for (number, proposer), captions in zip(started, captions_of, strict=True):

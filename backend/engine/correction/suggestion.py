@@ -7,7 +7,7 @@ right in their place ("a black dog" and "a brown dog" score nearly the same): th
 proposer keep its own order (`preference_of`), likeliest first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from backend.engine.correction.proposing import Proposing
 from backend.engine.detection.types import SuspectWord
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import SettingsError
 
 T = TypeVar("T")
 
@@ -170,3 +171,17 @@ class Proposer:
     all_compete: bool = False
     #: Whether it needs a captioner.
     asks: bool = True
+
+    def started(self, context: CorrectionContext) -> Proposing:
+        """`propose` of a case; raises SettingsError if it is no generator, or returns something
+        else than a list of captions."""
+        proposing = self.propose(context)
+        if not isinstance(proposing, Generator):
+            raise self._unfit(f"propose gives {type(proposing).__name__}, not a generator")
+        captions = yield from proposing
+        if not isinstance(captions, list) or not all(isinstance(text, str) for text in captions):
+            raise self._unfit("propose does not return a list of captions")
+        return captions
+
+    def _unfit(self, problem: str) -> SettingsError:
+        return SettingsError(f"The proposer '{self.name}': {problem}. Repair its package.")

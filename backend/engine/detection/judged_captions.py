@@ -1,8 +1,8 @@
 """Probabilities of error of captions, from those of their claims.
 
 A caption that is one claim has the claim's probability. One of several has the chance that at least
-one of those that say something is wrong (`caption_chance.py`); what verdicts have taught, which are
-on captions, is applied to that.
+one of those that say something is wrong (`caption_chance.py`). What verdicts on captions and claims
+have taught is applied to that, and to the chance of each claim.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from backend.engine.detection.opinion_signs import with_opinions
 
 @dataclass(frozen=True)
 class JudgedCaptions:
-    """`p_error`: of each caption, [captions]; `of_claims`: of each one's claims, before anything
-    that is known of the caption alone; `features`: of each one's leading claim, [captions,
+    """`p_error`: of each caption, [captions]; `of_claims`: of each one's claims, without a
+    second model's opinion of the caption; `features`: of each one's leading claim, [captions,
     features]; `claim_features`: of each one's claims, [claims, features]."""
 
     p_error: Weights
@@ -66,6 +66,8 @@ def judge_claims(
         start = end
     if classifier.update is not None and len(captions):
         p_error = classifier.update(p_error, features[leading])
+        ends = np.cumsum([len(caption.claims) for caption in captions])[:-1]
+        of_claims = np.split(classifier.update(p_claims, features), ends)
     signs = np.array([caption.second_opinion for caption in captions])
     p_error = with_opinions(p_error, signs, classifier.opinion_weight)
     return JudgedCaptions(p_error, of_claims, features[leading], claim_features)

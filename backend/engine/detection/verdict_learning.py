@@ -7,10 +7,10 @@ prior around 0. How narrow it is, and whether the features matter at all, is dec
 which has half of the prior weight. So a few verdicts teach little, and many as much as they can.
 
 What is learnt is meant for the pairs that nobody has judged. Verdicts on pairs drawn at random tell
-about them; others, such as those from the head of the queue, count half. Every verdict counts by
-the share of pairs of similar probability that are still open: where all have been judged, there is
-nothing left to learn for. Without any pair drawn at random only the level of the probabilities
-moves.
+about them; others, such as those from the head of the queue, count half, and a tenth where there
+are no others. Every verdict counts by the share of pairs of similar probability that are still
+open: where all have been judged, there is nothing left to learn for. Without any pair drawn at
+random only the level of the probabilities moves, and only a little.
 
 Nothing gets worse: a new order is used only if it ranks held-out pairs drawn at random no worse
 than the one in use (`learn`); otherwise the order stays, and only its level is learnt.
@@ -39,6 +39,9 @@ _INTERCEPT, _SLOPE = 0.05, 4.0
 _PRECISIONS = (20.0, 80.0, 320.0)
 #: Weight of a verdict on a pair that was not drawn at random.
 _NOT_AT_RANDOM = 0.5
+#: The same, and the precision of the prior of the intercept, where no pair was drawn at random:
+#: verdicts on the head of the queue alone say little about the level of the rest.
+_HEAD_ALONE, _INTERCEPT_ALONE = 0.1, 0.5
 #: Pairs whose ranks differ by about this share of the dataset are of similar probability.
 _SIMILAR, _CELLS = 0.15, 100
 _FOLDS = 5
@@ -225,11 +228,15 @@ def fit_update(
 ) -> VerdictUpdate:
     """The update of the prior by the verdicts of these rows; of its level alone with `only_level`
     or if no pair was drawn at random."""
-    weights = np.where(pairs.at_random, 1.0, _NOT_AT_RANDOM) * _open_share(pairs)
+    has_random = bool((rows & pairs.at_random).any())
+    others, intercept = (
+        (_NOT_AT_RANDOM, _INTERCEPT) if has_random else (_HEAD_ALONE, _INTERCEPT_ALONE)
+    )
+    weights = np.where(pairs.at_random, 1.0, others) * _open_share(pairs)
     prior_odds = log_odds(pairs.p_prior)
     verdicts = (prior_odds[rows], pairs.labels[rows], weights[rows])
-    level = _fit(np.zeros((int(rows.sum()), 0)), *verdicts, np.inf)
-    if only_level or not (rows & pairs.at_random).any():
+    level = _fit(np.zeros((int(rows.sum()), 0)), *verdicts, np.inf, intercept)
+    if only_level or not has_random:
         return VerdictUpdate(*level.parameters[:2])
     scale = Scale.of(pairs.features[pairs.is_sampled])
     signs = scale(pairs.features[rows])
@@ -255,14 +262,19 @@ class _Fit:
 
 
 def _fit(
-    signs: Matrix, prior_odds: Weights, labels: Labels, weights: Weights, precision: float
+    signs: Matrix,
+    prior_odds: Weights,
+    labels: Labels,
+    weights: Weights,
+    precision: float,
+    intercept: float = _INTERCEPT,
 ) -> _Fit:
     """The most likely parameters, with Laplace's approximation of the evidence."""
     from scipy.optimize import minimize
 
     columns = np.column_stack([np.ones(len(labels)), prior_odds, signs])
     expected = np.r_[0.0, 1.0, np.zeros(signs.shape[1])]
-    precisions = np.r_[_INTERCEPT, _SLOPE, np.full(signs.shape[1], precision)]
+    precisions = np.r_[intercept, _SLOPE, np.full(signs.shape[1], precision)]
 
     def loss(parameters: Weights) -> tuple[float, Weights]:
         odds, away = columns @ parameters, parameters - expected

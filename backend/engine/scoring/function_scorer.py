@@ -23,6 +23,7 @@ from backend.engine.scoring.protocol import (
     Tokens,
     Work,
 )
+from backend.errors import SettingsError
 
 #: s of each caption for the picture, which is RGB; higher means a better match.
 ScoreFunction = Callable[[Image.Image, Sequence[str]], Sequence[float]]
@@ -81,22 +82,37 @@ class FunctionScorer(Independent):
         return None
 
     def open_session(self) -> "FunctionSession":
-        return FunctionSession(self._words, self.function)
+        return FunctionSession(self._words, self.function, self.info.kind)
 
 
 class FunctionSession:
     live = 16
 
-    def __init__(self, reader: WordReader, function: ScoreFunction) -> None:
-        self._reader, self._function = reader, function
+    def __init__(self, reader: WordReader, function: ScoreFunction, kind: str) -> None:
+        self._reader, self._function, self._kind = reader, function, kind
         self.work, self.embedding_work = Work(), Work()
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         self.work.sequences += sum(len(set(texts)) for _, texts in requests)
         return [
-            np.array(self._function(image, [self._reader.decode(t) for t in texts]), np.float32)
+            self._scores(image, [self._reader.decode(text) for text in texts])
             for image, texts in requests
         ]
+
+    def _scores(self, image: Image.Image, captions: Sequence[str]) -> FloatArray:
+        """Raises SettingsError unless the function gives each caption one finite number."""
+        given = self._function(image, captions)
+        try:
+            scores = np.array(given, np.float32)
+            fits = scores.shape == (len(captions),) and bool(np.isfinite(scores).all())
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise SettingsError(
+                f"The scorer '{self._kind}' must give a finite number for each of "
+                f"{len(captions)} captions, and gives {str(given)[:80]}. Repair its package."
+            )
+        return scores
 
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
         return embed([self._reader.decode(text) for text in texts])

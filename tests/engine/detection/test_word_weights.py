@@ -5,7 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from backend.engine.detection.localisation import DEFAULT, WordWeights, word_scores, word_signs
-from backend.engine.detection.word_weights import FEWEST, changed_words, fit_word_weights
+from backend.engine.detection.word_weights import (
+    FEWEST,
+    FEWEST_MARKED,
+    MarkedWords,
+    changed_words,
+    fit_word_weights,
+    learn_word_weights,
+)
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from tests.engine.detection.made_trajectories import trajectory
@@ -86,3 +93,27 @@ def test_a_captioner_may_read_fewer_words_than_the_scorer() -> None:
     nothing = Expectation(first.expectation.log_p[:0], first.expectation.distance[:0])
     assert len(word_scores(replace(first, expectation=short))) == 10
     assert np.isfinite(word_scores(replace(first, expectation=nothing))).all()
+
+
+def test_marks_on_captions_drawn_at_random_mend_weights_and_others_leave_them() -> None:
+    misled = WordWeights(surprise=0.1)
+    marked = [
+        words for each, spans in zip(*made(60, 3), strict=True)
+        if (words := MarkedWords.of(each, spans)) is not None
+    ]  # fmt: skip
+    learnt = learn_word_weights(misled, marked, [True] * len(marked))
+    assert learnt.is_better
+    assert learnt.hits_after > learnt.hits_before
+    fresh = made(200, 4)
+    assert hits(learnt.weights, fresh) > hits(misled, fresh) + 0.1
+    for few, drawn in ((marked, False), (marked[: FEWEST_MARKED - 1], True)):
+        assert learn_word_weights(misled, few, [drawn] * len(few)).weights == misled
+
+
+def test_weights_that_are_right_stay() -> None:
+    right = fit_word_weights(*made(200, 1))
+    assert right is not None
+    marked = [MarkedWords.of(each, spans) for each, spans in zip(*made(60, 5), strict=True)]
+    learnt = learn_word_weights(right, [m for m in marked if m is not None], [True] * len(marked))
+    assert learnt.weights == right
+    assert not learnt.report()["words_learnt"]

@@ -7,7 +7,7 @@ import pytest
 
 from backend.engine.detection.features import NAMES
 from research.evaluation import verdict_simulation
-from research.evaluation.verdict_simulation import Policy, kind_of, simulate, table
+from research.evaluation.verdict_simulation import Policy, kind_of, outcomes, simulate, table
 from research.evaluation.verdict_worlds import World, saved_worlds
 
 PAIRS = 300
@@ -53,6 +53,11 @@ def test_saved_worlds_make_one_row_for_each_policy_and_number(
     (read,) = saved_worlds(tmp_path)
     np.testing.assert_array_equal(read.features, world.features)
     assert kind_of(read) == "noun 20"
-    lines = list(table([read], draws=1))
+    by_kind = outcomes([read], tmp_path, draws=1)
+    assert len(by_kind) == len(verdict_simulation.POLICIES)
+    monkeypatch.setattr(verdict_simulation, "simulate", None)
+    again = outcomes([read], tmp_path, draws=1)
+    assert list(table(again)) == list(table(by_kind))
+    lines = list(table(by_kind))
     assert len(lines) == 2 + len(verdict_simulation.POLICIES)
     assert len({line.count("|") for line in lines}) == 1
