@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from backend.engine.scoring.lavis.scorer import LavisScorer
 from backend.engine.scoring.protocol import Scorer
+from backend.wings.lavis.scorer import LavisScorer
 
 
 class StandIn:

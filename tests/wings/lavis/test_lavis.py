@@ -17,13 +17,13 @@ from PIL import Image
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.engine.captions import Caption
 from backend.engine.scoring.blip import BlipScorer
-from backend.engine.scoring.lavis.checkpoint import convert
-from backend.engine.scoring.lavis.scorer import LavisScorer, LavisWorker
-from backend.engine.scoring.lavis.worker import refuse_downloads
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import ModelMismatch, ModelUnavailable
+from backend.wings.lavis.checkpoint import convert
+from backend.wings.lavis.scorer import LavisScorer, LavisWorker
+from backend.wings.lavis.worker import refuse_downloads
 from tests.checkpoints import lavis_names, random_blip
 from tests.engine.trajectories.comparison import assert_same_trajectory
 

@@ -20,7 +20,6 @@ import numpy as np
 from PIL import Image
 
 from backend.engine.scoring.checkpoints import Family, Request
-from backend.engine.scoring.lavis.worker import read_frame, write_frame
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -33,9 +32,10 @@ from backend.engine.scoring.protocol import (
 )
 from backend.engine.scoring.tokens import HubReader
 from backend.errors import ModelUnavailable
+from backend.wings.lavis.worker import read_frame, write_frame
 
 PREFIX = "lavis:"
-_ROOT = Path(__file__).resolve().parents[4]
+_ROOT = Path(__file__).resolve().parents[3]
 _PYTHON = _ROOT / ".venv-lavis" / "bin" / "python"
 #: Nothing is downloaded without consent; the worker blocks downloads from outside the hub.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
