@@ -21,7 +21,6 @@ import torch
 from numpy.typing import NDArray
 
 from backend.datasets.regular_files import replacement
-from backend.engine.captioning.clipcap import is_clipcap, load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.checkpoints import revision_of
 from backend.engine.scoring.loading import load_scorer
@@ -38,6 +37,7 @@ from backend.jobs.reports import ExportChoice
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from backend.wings.captioners.clipcap import is_clipcap, load_clipcap
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from research.bags_and_recall import picture_vectors, recall_among_random, recall_at_1

@@ -6,10 +6,12 @@ from functools import cached_property
 
 import torch
 
-from backend.engine.captioning.clipcap import ClipCap, load_clipcap
 from backend.engine.correction.beam_search import BEAMS
-from backend.engine.correction.vision_to_text import Processor, VisionToText
+from backend.engine.correction.captioner_loading import CaptionerFamily
 from backend.engine.scoring.checkpoints import weights_digest
+from backend.engine.scoring.protocol import Scorer
+from backend.wings.captioners.clipcap import ClipCap, is_clipcap, load_clipcap
+from backend.wings.captioners.vision_to_text import Processor, VisionToText
 
 #: Marks a token that begins a word in vocabularies of sentencepiece.
 _BEGINS_WORD = "\u2581"
@@ -76,8 +78,11 @@ class PrefixCaptioner(VisionToText):
         return torch.cat([begun, continuation], 1)
 
 
-def load_prefix_captioner(name: str, device: str) -> PrefixCaptioner:
+def load_prefix_captioner(name: str, device: str, scorer: Scorer | None = None) -> PrefixCaptioner:
     """Load a ClipCap as a captioner. Raises as `load_clipcap` does."""
     loaded = load_clipcap(name, device)
     processor = Processor(loaded.tokenizer, loaded.image_processor)
     return PrefixCaptioner(name, loaded.model, processor, device, weights_digest(loaded.model))
+
+
+FAMILY = CaptionerFamily(is_clipcap, load_prefix_captioner)

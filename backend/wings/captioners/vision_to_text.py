@@ -8,10 +8,16 @@ from typing import Any
 
 import torch
 
-import backend.engine.hub  # noqa: F401  (before anything imports transformers)
+from backend.engine import hub
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import CaptionerFamily
+from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.checkpoints import weights_digest
+from backend.engine.scoring.protocol import Scorer
+from backend.errors import ModelMismatch
 
+_ADVICE = "Name a directory or hub name such as nlpconnect/vit-gpt2-image-captioning."
 #: Marks a token that begins a word in byte-pair vocabularies.
 _BEGINS_WORD = "\u0120"
 
@@ -92,3 +98,27 @@ class Processor:
 
     tokenizer: Any
     image_processor: Any
+
+
+def load_vision_to_text(model: str, device: str, scorer: Scorer | None = None) -> VisionToText:
+    """Load one by hub name or directory. Raises ModelUnavailable or ModelMismatch."""
+    from transformers import AutoImageProcessor, AutoTokenizer, VisionEncoderDecoderModel
+
+    what = "The captioner"
+    loaded = hub.load_weights(VisionEncoderDecoderModel, model, what, _ADVICE, dtype=torch.float32)
+    tokenizer = hub.load(AutoTokenizer, model, what, _ADVICE)
+    pictures = hub.load(AutoImageProcessor, model, what, _ADVICE)
+    check_tokenizer(model, tokenizer, int(loaded.config.decoder.vocab_size))
+    check_image_processor(model, pictures, loaded.config.encoder)
+    generation = loaded.generation_config
+    if generation.decoder_start_token_id is None or generation.eos_token_id is None:
+        raise ModelMismatch(
+            f"'{model}' does not define the tokens that begin and end a caption "
+            f"(decoder_start_token_id, eos_token_id in generation_config.json). {_ADVICE}"
+        )
+    identity = weights_digest(loaded)
+    processor = Processor(tokenizer, pictures)
+    return VisionToText(model, loaded.to(device), processor, device, identity)
+
+
+FAMILY = CaptionerFamily(lambda model: False, load_vision_to_text, ("vision-encoder-decoder",))

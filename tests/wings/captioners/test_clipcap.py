@@ -8,10 +8,10 @@ import pytest
 import torch
 from PIL import Image
 
-from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.errors import ModelMismatch, ModelMissing, ModelUnavailable
+from backend.wings.captioners.clipcap import ClipCap, ClipCapModel, load_clipcap
 from research.captioning.clipcap_policy import ClipCapPolicy
 from research.captioning.new_clipcap import make_clipcap
 from research.captioning.policy import log_probabilities
