@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 from backend.bundled import IS_CHECKOUT
 
-GROUPS = ("scorers", "captioners", "measures", "readers", "proposers", "commands")
+GROUPS = (
+    "scorers", "embedding_scores", "captioners", "measures", "readers", "proposers", "commands",
+)  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the wings, each with a `wing.py` that names what it adds.
 WINGS = Path(__file__).parent / "wings"

@@ -9,9 +9,13 @@ import torch
 from sklearn.metrics import f1_score, roc_auc_score
 
 from backend.engine.captions import Caption
-from backend.engine.scoring import lemon_fit
-from backend.engine.scoring.lemon import LemonScorer, LemonState, lemon_scores
-from backend.engine.scoring.lemon_fit import (
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import ModelMismatch, TrainingError
+from backend.wings.lemon import lemon_fit
+from backend.wings.lemon.lemon import LemonScorer, LemonState, lemon_scores
+from backend.wings.lemon.lemon_fit import (
     FORMULA,
     Distances,
     Labelled,
@@ -20,10 +24,6 @@ from backend.engine.scoring.lemon_fit import (
     fit_as_published,
     fit_to_auc,
 )
-from backend.engine.scoring.loading import load_scorer
-from backend.engine.trajectories.driver import run_trajectories
-from backend.engine.trajectories.exploring import Exploring
-from backend.errors import ModelMismatch, TrainingError
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 
 PARAMETERS = LemonParameters(4, 5, 3, 0.1, 5, 0.2, 4)

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.engine.scoring.cosine import CosineSession, gains_of
-from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.lemon_fit import OBJECTIVES, Labelled, LemonParameters, NeighbourBank
+from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -39,6 +38,7 @@ from backend.engine.scoring.protocol import (
     Work,
 )
 from backend.errors import ModelMismatch, SettingsError
+from backend.wings.lemon.lemon_fit import OBJECTIVES, Labelled, LemonParameters, NeighbourBank
 
 
 @dataclass(frozen=True)
@@ -245,3 +245,6 @@ def lemon_scores(
     image_distances = p.distance(of_bank(bank.images[near_captions]) @ image)
     d_m = (image_distances * caption_weight).mean(1)
     return -(d_1 + p.beta * d_n + p.gamma * d_m)
+
+
+SCORE = EmbeddingScore("lemon", LemonScorer)
