@@ -63,7 +63,6 @@ from backend.operations.common_options import (
 from backend.operations.correct import CORRECT
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
-from backend.operations.quality import QUALITY
 from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings
 from backend.version import VERSION
@@ -244,7 +243,6 @@ app.add_typer(model_commands.models)
 for name, function in (
     ("serve", serve),
     ("import", dataset_commands.import_),
-    ("download", dataset_commands.download),
     ("score", score.score),
     ("correct", command_of(CORRECT)),
     ("edit", edit.edit),
@@ -253,7 +251,6 @@ for name, function in (
     ("bags", command_of(BAGS, imports=True)),
     ("boost", command_of(BOOST)),
     ("measure", command_of(MEASURE)),
-    ("quality", command_of(QUALITY)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),
     ("train", score.train),

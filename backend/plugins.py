@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from backend.bundled import IS_CHECKOUT
 
 GROUPS = (
-    "scorers", "embedding_scores", "captioners", "measures", "readers", "proposers", "commands",
+    "scorers", "embedding_scores", "captioners", "measures", "readers", "proposers",
+    "operations", "commands",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the wings, each with a `wing.py` that names what it adds.

@@ -428,7 +428,7 @@ def _row(
     own_tags: Sequence[str],
     claims: Sequence[KnownClaim] | None,
 ) -> ExportRow:
-    """`issues`: of the pair's picture, by `picture_quality`; `claims`: None if no caption of the
+    """`issues`: of the pair's picture; `claims`: None if no caption of the
     dataset has several."""
     extra = pair.extra
     if claims is not None:

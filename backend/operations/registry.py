@@ -1,8 +1,10 @@
-"""Every operation by its name, which is that of its command and the kind of its job."""
+"""Every operation by its name, which is that of its command and the kind of its job: ours, then
+those of wings and other packages."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from backend import plugins
 from backend.operations.bags import BAGS
 from backend.operations.boost import BOOST
 from backend.operations.correct import CORRECT
@@ -13,7 +15,6 @@ from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
-from backend.operations.quality import QUALITY
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
@@ -24,7 +25,8 @@ from backend.operations.support import SUPPORT
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, QUALITY, DUPLICATES, MAP, TRAIN,
+        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, DUPLICATES, MAP, TRAIN,
         ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
+        *plugins.load("operations", Operation),
     )
 }  # fmt: skip

@@ -25,4 +25,11 @@ def run(
     return specificity.measure_specificity(context.store, engine, dataset_id, progress)
 
 
-SPECIFICITY = Operation("specificity", "Specificity", SpecificityOptions, run)
+SPECIFICITY = Operation(
+    "specificity",
+    "Specificity",
+    SpecificityOptions,
+    run,
+    activity="Measuring the specificity of captions in",
+    button="Measure how specific its captions are",
+)

@@ -28,11 +28,12 @@ from PIL import Image
 from backend.datasets.fetching import Limits
 from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import download_images, model_download
+from backend.jobs import model_download
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
+from backend.wings.fetch import download_images
 from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries

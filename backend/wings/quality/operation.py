@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from backend.jobs.reports import PictureQualityReport
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
+from backend.wings.quality.report import PictureQualityReport
 
 if TYPE_CHECKING:
     from backend.operations.context import Context
@@ -23,9 +23,17 @@ class QualityOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: QualityOptions, progress: Progress
 ) -> PictureQualityReport:
-    from backend.jobs import picture_quality
+    from backend.wings.quality import picture_quality
 
     return picture_quality.measure_pictures(context.store, dataset_id, progress)
 
 
-QUALITY = Operation("quality", "Looking at pictures", QualityOptions, run)
+QUALITY = Operation(
+    "quality",
+    "Looking at pictures",
+    QualityOptions,
+    run,
+    activity="Checking the pictures of",
+    button="Check the quality of its pictures",
+    advice="Filter the queue by “Picture is”.",
+)
