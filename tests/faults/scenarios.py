@@ -38,7 +38,7 @@ from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
 from research.scenes import demo
-from tests.db.building import decided_pairs, write_first_release
+from tests.db.building import decided_pairs, write_oldest
 from tests.faults.stored_scores import stored
 from tests.fixtures.hub_server import PublishedModel, hub_server, set_constants, use_hub
 
@@ -361,12 +361,12 @@ class BackingUp(Scenario):
 
 
 class Migrating(Scenario):
-    """A database of the first release, brought up to date."""
+    """A database of the oldest revision that opens, brought up to date."""
 
     name = "migration"
 
     def prepare(self, folder: Path) -> None:
-        write_first_release(folder / "state/traced.db")
+        write_oldest(folder / "state/traced.db")
 
     def work(self, folder: Path) -> None:
         open_store(f"sqlite:///{folder}/state/traced.db").close()
