@@ -71,7 +71,7 @@ def workspace(folder: Path, **settings: str) -> Workspace:
             {
                 "data_directory": str(folder / "state"),
                 "model": str(MODELS / "scenes-clip"),
-                "detector": "logistic",
+                "detector": "nine signs",
                 "author": "Ada",
                 **settings,
             },

@@ -191,7 +191,7 @@ def test_boosting_keeps_measured_specificity(workspace: Workspace) -> None:
 def preview_of(workspace: Workspace, *arguments: str) -> Any:
     """What `boost --dry-run` prints."""
     environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory),
-                   "TRACED_DETECTOR": "logistic", "TRACED_KIND": "clip",
+                   "TRACED_DETECTOR": "nine signs", "TRACED_KIND": "clip",
                    "TRACED_MODEL": QUICK_CLIP["model"], "COLUMNS": "200"}  # fmt: skip
     return as_json(environment, "boost", "pairs", "--dry-run", *arguments)
 

@@ -30,7 +30,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def open_scored_by(open_workspace: OpenWorkspace, model: Path) -> OpenWorkspace:
     """Opens the test's workspace with an explorer; one family of detectors."""
-    return partial(open_workspace, model=str(model), captioner="none", detector="logistic")
+    return partial(open_workspace, model=str(model), captioner="none", detector="nine signs")
 
 
 @pytest.mark.parametrize("how", [{"unit": "token"}, {"explorer": "fast-gcd", "steps": 2, "top": 8}])

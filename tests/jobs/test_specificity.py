@@ -161,7 +161,7 @@ def test_after_scoring_by_itm_specificity_uses_itc_and_says_so(
     open_workspace: OpenWorkspace, scored: Path
 ) -> None:
     workspace = open_workspace(
-        copy_of=scored, kind="blip-itm", model=str(EMBEDDED_SCORER), detector="s_0 alone"
+        copy_of=scored, kind="blip-itm", model=str(EMBEDDED_SCORER), detector="eight signs"
     )
     with pytest.raises(NotScored, match="was scored with clip"):
         workspace.jobs.run("specificity", 1)

@@ -25,7 +25,7 @@ def open_scored_by(
 ) -> OpenWorkspace:
     """Opens the test's workspace with LEMoN; one family of detectors."""
     model = random_clip(tmp_path_factory.mktemp("models"))
-    return partial(open_workspace, model=str(model), captioner="none", detector="logistic")
+    return partial(open_workspace, model=str(model), captioner="none", detector="nine signs")
 
 
 def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
