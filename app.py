@@ -46,8 +46,6 @@ from backend.cli.output import (
     shown_database,
 )
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
-from backend.operations.bags import BAGS
-from backend.operations.boost import BOOST
 from backend.operations.common_options import (
     Captioner,
     Concreteness,
@@ -248,8 +246,6 @@ for name, function in (
     ("edit", edit.edit),
     ("label", tag.label),
     ("tag", tag.tag),
-    ("bags", command_of(BAGS, imports=True)),
-    ("boost", command_of(BOOST)),
     ("measure", command_of(MEASURE)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),

@@ -59,6 +59,11 @@ def are_offered() -> bool:
     return any(entry_points(group=_PREFIX + group) for group in GROUPS)
 
 
+def is_there(group: str, name: str) -> bool:
+    """Whether a wing adds this."""
+    return any((entry.group, entry.name) == (_PREFIX + group, name) for entry in _of_wings())
+
+
 def loaded() -> list[Plugin]:
     """The plug-ins of other packages, faulty ones included, as far as they were asked for."""
     return [plugin for group in _LOADED.values() for plugin in group if plugin.package]
@@ -87,6 +92,8 @@ def _imported(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], 
             problem = f"It is a {type(value).__name__}, not a {kind.__name__}."
             plugin = replace(plugin, problem=problem)
     except Exception as error:  # of whatever its author wrote
+        if entry in _of_wings():
+            raise
         plugin = replace(plugin, problem=f"{type(error).__name__}: {error}")
     if plugin.problem:
         log.warning(

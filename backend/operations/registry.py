@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend import plugins
-from backend.operations.bags import BAGS
-from backend.operations.boost import BOOST
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
 from backend.operations.import_ import IMPORT
@@ -19,14 +17,13 @@ from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
-from backend.operations.specificity import SPECIFICITY
 from backend.operations.support import SUPPORT
 
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, DUPLICATES, MAP, TRAIN,
-        ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
+        IMPORT, SCORE, ESTIMATE, SUPPORT, MEASURE, DUPLICATES, MAP, TRAIN,
+        ADOPT, CORRECT, SELECT, EXPORT, RULE, DOWNLOAD, PROBE,
         *plugins.load("operations", Operation),
     )
 }  # fmt: skip

@@ -119,7 +119,7 @@ def _families(detector: str, labels: int) -> Families:
     members = (Linear("logistic", EVERY, 0.03), Boosted(3, 0.05, 100, EVERY))
     ensemble = family_each([Ensemble((*members, Stacked(3, 0.05, 100, EVERY)))])
     more = [*family_each(logistic), *stacked, *ensemble]
-    own = {
+    of_name = {
         "best": [*signs_family(), *(more if labels >= FEWEST_FOR_MORE else [])],
         "s_0 alone": [],
         "logistic": family_each(logistic),
@@ -128,4 +128,4 @@ def _families(detector: str, labels: int) -> Families:
         "xgboost on s_0": stacked,
         "ensemble": ensemble,
     }
-    return own[detector] if detector in own else families_of(detector)
+    return of_name[detector] if detector in of_name else families_of(detector)

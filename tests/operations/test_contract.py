@@ -30,7 +30,7 @@ TYPED = sorted((OPERATIONS.keys() & COMMANDS.keys()) - {"download"})
 #: What each operation needs to be told, for those that need anything.
 NEEDED = {
     "import": {"path": "pairs"}, "adopt": {"classifier_id": 1}, "download": {"model": "fast"},
-    "probe": {"model": "fast"}, "bags": {"out": "bags"},
+    "probe": {"model": "fast"}, "bags": {"out": "bags"}, "enrich": {"pair_id": 1},
     "rule": {"queue": "", "decision": "drop", "curator": "Ada", "batch": "b"},
 }  # fmt: skip
 #: Those that a request starts: it names them, or has an address of their own.

@@ -9,9 +9,9 @@ from PIL import Image
 
 from backend.errors import SettingsError
 from backend.review.queue_form import from_fields, from_text
+from backend.wings.quality import picture_quality, queries
 from backend.workspace import ExportChoice, Workspace
 from tests.fixtures.interrupting import stop_at
-from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 
 
@@ -81,8 +81,10 @@ def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_pa
     assert workspace.delete_dataset(1).pairs == 17
 
 
-def test_a_stopped_measurement_resumes(workspace: Workspace, sizes: Sizes) -> None:
-    sizes(BATCH=4)
+def test_a_stopped_measurement_resumes(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_quality, "BATCH", 4)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("quality", 1, stop_at(8))
     report = workspace.jobs.run("quality", 1)
@@ -100,3 +102,10 @@ def test_a_missing_picture_does_not_affect_others(workspace: Workspace) -> None:
     report = workspace.jobs.run("quality", 1)
     assert (report.measured, report.unreadable) == (15, 2)
     assert listed(workspace, "picture=exact_duplicate") == set()
+
+
+def test_hidden_pairs_are_not_compared(workspace: Workspace) -> None:
+    workspace.jobs.run("quality", 1)
+    with workspace.store.writing() as session:
+        session.connection().exec_driver_sql("UPDATE pairs SET hidden = true WHERE id = 1")
+        assert 1 not in [row.pair_id for row, _ in queries.signals_of(session, 1)]

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
-from backend.engine.correction.boosting import Booster
 from backend.errors import NotScored, SettingsError
-from backend.jobs import boost_captions
-from backend.jobs.boost_captions import booster as booster_of
-from backend.jobs.reports import BoostDryRun, BoostReport
-from backend.jobs.specificity import KIND
 from backend.review.charts import progress_of
 from backend.review.queue_form import cleaned, from_fields
+from backend.wings.specificity import boost_captions
+from backend.wings.specificity.boost_captions import booster as booster_of
+from backend.wings.specificity.boosting import Booster
+from backend.wings.specificity.measuring import KIND
+from backend.wings.specificity.reports import BoostDryRun, BoostReport
 from backend.workspace import QueueFilter, Workspace
 from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
@@ -288,12 +288,12 @@ def first_pair(workspace: Workspace) -> int:
 def test_a_dropped_pair_is_not_enriched(workspace: Workspace, served: Served) -> None:
     first = first_pair(workspace)
     workspace.review.decide(first, 0, "drop")
-    assert workspace.jobs.enrich(first) == "judged wrong"
+    assert workspace.jobs.run("enrich", 1, pair_id=first).outcomes == {"judged wrong": 1}
     queue = QueueFilter(1, review="all", among=(first,))
     assert requests_for(workspace, queue, booster_of(workspace.engine, ["blend"])).questions == ()
     assert served.requests == []
     workspace.review.undo(1)
-    assert workspace.jobs.enrich(first) != "asked before"
+    assert "asked before" not in workspace.jobs.run("enrich", 1, pair_id=first).outcomes
     assert served.requests
 
 

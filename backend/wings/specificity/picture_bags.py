@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from backend.datasets.regular_files import replacement
+from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 
 
 def file_name(size: int) -> str:
@@ -36,8 +37,6 @@ def write_bags(path: Path, bags: Sequence[Sequence[str]]) -> None:
 
 Floats = NDArray[np.floating]
 
-#: Pictures are near duplicates from this cosine on.
-NEAR_DUPLICATE = 0.98
 #: Number of neighbours searched for a bag's pictures, as published.
 NEIGHBOURS = 200
 #: A bag needs two pictures to compare; more than 50 are too many to review.
@@ -52,13 +51,6 @@ class Bag:
 
     members: tuple[int, ...]
     alpha: float
-
-
-def unit(vectors: ArrayLike) -> NDArray[np.float32]:
-    """Rows scaled to length 1, float32 [n, d]; rows of zeros are unchanged."""
-    rows = np.asarray(vectors, np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
 def multimodal(pictures: ArrayLike, captions: ArrayLike) -> NDArray[np.float32]:

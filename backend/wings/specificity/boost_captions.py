@@ -10,21 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.engine import memory
-from backend.engine.correction import boosting
-from backend.engine.correction.boosting import Boost, Booster, Guarded
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, tokens_each
 from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
-from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
-from backend.jobs.specificity import Judge
+from backend.jobs.reports import DryRunQuestion
 from backend.jobs.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import RIGHT_NOW
+from backend.wings.specificity import boosting
+from backend.wings.specificity.boosting import Boost, Booster, Guarded
+from backend.wings.specificity.measuring import Judge
+from backend.wings.specificity.reports import BoostDryRun, BoostReport
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries
 from db.queries import specificity_queries

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from backend.engine.specificity.picture_bags import unit
-from backend.engine.specificity.retrieval import TIE, retrieve
+from backend.engine.duplicate_groups import unit
+from backend.wings.specificity.retrieval import TIE, retrieve
 from research.bags_and_recall import Recall, is_hit, recall_among_random, recall_at_1, wilson
 
 

@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine import memory
+from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import logit_scale_of
-from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
-from backend.engine.specificity.retrieval import EASY, NEIGHBOURS, USUAL_SCALE, retrieve
 from backend.errors import SettingsError
 from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.reports import SpecificityReport
 from backend.jobs.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
+from backend.wings.specificity.reports import SpecificityReport
+from backend.wings.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import specificity_queries as queries
@@ -74,7 +74,7 @@ def measure_specificity(
         measured, retrieved, likeness, most = queries.summary(session, run.id)
     return SpecificityReport(
         dataset_id, run.id, total, measured, retrieved, most, likeness,
-        likeness is not None and likeness < EASY, judge.pool_size, judge.pictures, judge.by,
+        likeness is not None and likeness < queries.EASY, judge.pool_size, judge.pictures, judge.by,
     )  # fmt: skip
 
 

@@ -5,14 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from backend.engine.specificity.picture_bags import (
-    NEAR_DUPLICATE,
-    candidate_bags,
-    curated_bags,
-    multimodal,
-    nearest,
-    unit,
-)
+from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
+from backend.wings.specificity.picture_bags import candidate_bags, curated_bags, multimodal, nearest
 from research.bags_and_recall import random_bags, training_bags
 
 

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 
 #: Scores closer than this are ties: the resolution of float16 vectors.
 TIE = 1e-4
-#: Below this mean cosine a picture's neighbours are dissimilar, which makes retrieval easy.
-EASY = 0.5
 #: Neighbours that a caption must tell its picture from.
 NEIGHBOURS = 20
 #: Scale of models that have none of their own: the initial value in CLIP's and BLIP's training.

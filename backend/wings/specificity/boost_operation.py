@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from backend.jobs.reports import BoostDryRun, BoostReport
 from backend.operations.common_options import (
     Device,
     Kind,
@@ -18,6 +17,7 @@ from backend.operations.common_options import (
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
 from backend.progress import Progress
+from backend.wings.specificity.reports import BoostDryRun, BoostReport
 
 if TYPE_CHECKING:
     from backend.operations.context import Context
@@ -63,8 +63,8 @@ class BoostOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: BoostOptions, progress: Progress
 ) -> BoostReport | BoostDryRun:
-    from backend.jobs import boost_captions
     from backend.review.queue_form import generic_first
+    from backend.wings.specificity import boost_captions
 
     limits = options.limits.stated()
     filter = context.review.filter_of(dataset_id, generic_first(options.queue))
@@ -80,3 +80,25 @@ def run(
 
 
 BOOST = Operation("boost", "Enriching", BoostOptions, run, is_started_by_kind=False)
+
+
+class EnrichOptions(Options):
+    """Ask the session's model for richer captions of one pair, while a curator waits."""
+
+    pair_id: int
+    """The pair that the curator looks at."""
+
+
+def enrich(
+    context: "Context", dataset_id: int, options: EnrichOptions, progress: Progress
+) -> BoostReport:
+    from backend.wings.specificity import boost_captions, boosting
+    from db.queries.pair_queue import QueueFilter
+
+    engine = context.engines.of_dataset(dataset_id)
+    queue = QueueFilter(dataset_id, among=(options.pair_id,))
+    booster = boost_captions.booster(context.engines.of_session, boosting.KINDS)
+    return boost_captions.boost(context.store, engine, queue, booster, calibrate=False)
+
+
+ENRICH = Operation("enrich", "Enriching", EnrichOptions, enrich, is_started_by_kind=False)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from backend.jobs.reports import SpecificityReport
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
+from backend.wings.specificity.reports import SpecificityReport
 
 if TYPE_CHECKING:
     from backend.operations.context import Context
@@ -19,10 +19,10 @@ class SpecificityOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: SpecificityOptions, progress: Progress
 ) -> SpecificityReport:
-    from backend.jobs import specificity
+    from backend.wings.specificity import measuring
 
     engine = context.engines.of_dataset(dataset_id)
-    return specificity.measure_specificity(context.store, engine, dataset_id, progress)
+    return measuring.measure_specificity(context.store, engine, dataset_id, progress)
 
 
 SPECIFICITY = Operation(
@@ -32,4 +32,6 @@ SPECIFICITY = Operation(
     run,
     activity="Measuring the specificity of captions in",
     button="Measure how specific its captions are",
+    after_score="Also measure how specific each caption is: does it find its own "
+    "picture among similar ones? Opens no image.",
 )

@@ -8,7 +8,13 @@ import pytest
 from PIL import Image
 
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
-from backend.engine.correction.boosting import (
+from backend.engine.correction.doubting import Doubt
+from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
+from backend.engine.english.phrase_removal import leading_phrases, without_phrase
+from backend.engine.english.phrases import Phrase
+from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
+from backend.engine.language_models.spending import Spending
+from backend.wings.specificity.boosting import (
     Boost,
     Booster,
     distinct,
@@ -17,12 +23,6 @@ from backend.engine.correction.boosting import (
     keeps,
     make,
 )
-from backend.engine.correction.doubting import Doubt
-from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
-from backend.engine.english.phrase_removal import leading_phrases, without_phrase
-from backend.engine.english.phrases import Phrase
-from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
-from backend.engine.language_models.spending import Spending
 
 
 class Scripted(ChatModel):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.engine.specificity.picture_bags import Bag
 from backend.errors import ImageError
-from backend.jobs.bags import Picture, contact_sheet
+from backend.wings.specificity.bags import Picture, contact_sheet
+from backend.wings.specificity.picture_bags import Bag
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
 BAGS = {2: [Bag((0, 1), 0.875)]}

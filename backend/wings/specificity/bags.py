@@ -15,7 +15,14 @@ import numpy as np
 from backend.datasets.cells import escaped
 from backend.datasets.regular_files import replacement
 from backend.datasets.text_files import text_of
-from backend.engine.specificity.picture_bags import (
+from backend.engine.duplicate_groups import unit
+from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.templating import template_environment
+from backend.wings.specificity.measuring import picture_vectors, texts_of
+from backend.wings.specificity.picture_bags import (
     LARGEST,
     SMALLEST,
     Bag,
@@ -23,16 +30,9 @@ from backend.engine.specificity.picture_bags import (
     curated_bags,
     file_name,
     multimodal,
-    unit,
     write_bags,
 )
-from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
-from backend.jobs.reports import BagsReport
-from backend.jobs.specificity import picture_vectors, texts_of
-from backend.loaded_models import Engine
-from backend.progress import Progress, no_progress
-from backend.store import Store
-from backend.templating import template_environment
+from backend.wings.specificity.reports import BagsReport
 from db.queries import pairs as pair_queries
 
 TEMPLATES = Path(__file__).with_name("templates")

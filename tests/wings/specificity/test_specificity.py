@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from backend.datasets import images
+from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.scoring.protocol import logit_scale_of
-from backend.engine.specificity.picture_bags import NEAR_DUPLICATE
-from backend.engine.specificity.retrieval import NEIGHBOURS
 from backend.errors import NotScored, SettingsError
 from backend.jobs import export_scores
-from backend.jobs import specificity as job
 from backend.jobs.reports import ExportChoice
 from backend.review.charts import plane_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import EMBEDDED_SCORER
+from backend.wings.specificity import measuring as job
+from backend.wings.specificity.retrieval import NEIGHBOURS
 from backend.workspace import QueueFilter, Workspace
 from db.queries import specificity_queries as queries
 from tests.checkpoints import drawn_folder

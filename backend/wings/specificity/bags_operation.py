@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.datasets.regular_files import typed_path
-from backend.jobs.reports import BagsReport
 from backend.operations.common_options import Device, Kind, Model
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
+from backend.wings.specificity.reports import BagsReport
 
 if TYPE_CHECKING:
     from backend.operations.context import Context
@@ -41,7 +41,7 @@ class BagsOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: BagsOptions, progress: Progress
 ) -> BagsReport:
-    from backend.jobs.bags import make_bags
+    from backend.wings.specificity.bags import make_bags
 
     engine, out = context.engines.of_dataset(dataset_id), typed_path(options.out)
     return make_bags(
