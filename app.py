@@ -47,8 +47,6 @@ from backend.cli.output import (
     shown_database,
 )
 from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
-from backend.operations.bags import BAGS
-from backend.operations.boost import BOOST
 from backend.operations.common_options import (
     Captioner,
     Concreteness,
@@ -65,7 +63,6 @@ from backend.operations.correct import CORRECT
 from backend.operations.lint import LINT
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
-from backend.operations.quality import QUALITY
 from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings
 from backend.version import VERSION
@@ -246,16 +243,12 @@ app.add_typer(model_commands.models)
 for name, function in (
     ("serve", serve),
     ("import", dataset_commands.import_),
-    ("download", dataset_commands.download),
     ("score", score.score),
     ("correct", command_of(CORRECT)),
     ("edit", edit.edit),
     ("label", tag.label),
     ("tag", tag.tag),
-    ("bags", command_of(BAGS, imports=True)),
-    ("boost", command_of(BOOST)),
     ("measure", command_of(MEASURE)),
-    ("quality", command_of(QUALITY)),
     ("lint", command_of(LINT)),
     ("duplicates", picture_commands.duplicates),
     ("map", command_of(MAP)),

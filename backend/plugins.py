@@ -1,25 +1,28 @@
 """Plug-ins: what other installed packages add, by entry points (docs/extending.md).
 
 Each group holds objects of one type. One that cannot be imported or is of another type is named in
-the log and by `doctor`, and left out. LAVIS and the commands of `research` come in by this door.
+the log and by `doctor`, and left out. Our own wings and the commands of `research` come in by this
+door.
 """
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
 from backend.bundled import IS_CHECKOUT
 
-GROUPS = ("scorers", "captioners", "measures", "readers", "proposers", "formats", "commands")
+GROUPS = (
+    "scorers", "embedding_scores", "captioners", "measures", "readers", "proposers", "formats",
+    "operations", "commands",
+)  # fmt: skip
 _PREFIX = "traced_curator."
-_LAVIS = "backend.engine.scoring.lavis"
-_OWN = (
-    EntryPoint("lavis-checkpoints", f"{_LAVIS}.checkpoint:FAMILY", f"{_PREFIX}scorers"),
-    EntryPoint("lavis", f"{_LAVIS}.scorer:FAMILY", f"{_PREFIX}scorers"),
-)
+#: The folder of the wings, each with a `wing.py` that names what it adds.
+WINGS = Path(__file__).parent / "wings"
 _RESEARCH = EntryPoint("research", "research.commands:COMMANDS", f"{_PREFIX}commands")
 #: Beside the product in a checkout only.
 RESEARCH_FOLDER = Path(__file__).resolve().parents[1] / "research"
@@ -43,7 +46,7 @@ def load(group: str, kind: type[T], join: Callable[[T], None] = lambda _: None) 
     """The objects of a group, ours first, then by name; those of another type than `kind`, and
     those for which `join` raises, are left out. A group is imported once."""
     if group not in _LOADED:
-        entries = [entry for entry in _OWN if entry.group == _PREFIX + group]
+        entries = [entry for entry in _of_wings() if entry.group == _PREFIX + group]
         if group == "commands" and IS_CHECKOUT and RESEARCH_FOLDER.is_dir():
             entries.append(_RESEARCH)
         others = sorted(entry_points(group=_PREFIX + group), key=lambda entry: entry.name)
@@ -56,9 +59,25 @@ def are_offered() -> bool:
     return any(entry_points(group=_PREFIX + group) for group in GROUPS)
 
 
+def is_there(group: str, name: str) -> bool:
+    """Whether a wing adds this."""
+    return any((entry.group, entry.name) == (_PREFIX + group, name) for entry in _of_wings())
+
+
 def loaded() -> list[Plugin]:
     """The plug-ins of other packages, faulty ones included, as far as they were asked for."""
     return [plugin for group in _LOADED.values() for plugin in group if plugin.package]
+
+
+@cache
+def _of_wings() -> tuple[EntryPoint, ...]:
+    """What the wings that are there add."""
+    return tuple(
+        EntryPoint(name, value, _PREFIX + group)
+        for wing in sorted(path.parent.name for path in WINGS.glob("*/wing.py"))
+        for group, entries in import_module(f"backend.wings.{wing}.wing").ENTRY_POINTS.items()
+        for name, value in entries.items()
+    )
 
 
 def _imported(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], None]) -> Plugin:
@@ -73,6 +92,8 @@ def _imported(group: str, entry: EntryPoint, kind: type[T], join: Callable[[T], 
             problem = f"It is a {type(value).__name__}, not a {kind.__name__}."
             plugin = replace(plugin, problem=problem)
     except Exception as error:  # of whatever its author wrote
+        if entry in _of_wings():
+            raise
         plugin = replace(plugin, problem=f"{type(error).__name__}: {error}")
     if plugin.problem:
         log.warning(

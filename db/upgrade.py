@@ -24,6 +24,8 @@ from db.session import OpenFiles, Store, explained, make_engine
 MIGRATIONS = Path(__file__).parent / "migrations"
 #: Any constant will do, as long as all versions of the program use it.
 _ADVISORY_LOCK = 7_238_946_120
+#: The last commit that upgrades databases from revisions before our oldest.
+OLDER_PROGRAM = "249e9682"
 #: Alembic's `op` and `context` belong to the process: of two threads that migrate different
 #: databases, one would run its statements on the other's connection.
 _one_thread = threading.Lock()
@@ -33,7 +35,8 @@ def open_store(url: str) -> Store:
     """Open the database at `url`, creating and upgrading it as needed.
 
     `url` is `sqlite:///PATH` (the folder is created if missing) or `postgresql://…`. Raises
-    `StoreProblem` with advice if it cannot be used, `NewerDatabase` if a newer program made it.
+    `StoreProblem` with advice if it cannot be used or is too old, `NewerDatabase` if a newer
+    program made it.
     """
     parsed = parse_url(url)
     address = parsed.render_as_string(hide_password=True)
@@ -122,9 +125,15 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
     if revision == head_revision():
         return revision
     scripts = ScriptDirectory.from_config(alembic_config())
-    if revision is not None and revision not in {
-        script.revision for script in scripts.walk_revisions()
-    }:
+    revisions = [script.revision for script in scripts.walk_revisions()]
+    if revision is not None and revision < revisions[-1]:
+        raise StoreProblem(
+            f"The database {address} is older than this program can upgrade (schema '{revision}', "
+            f"at least '{revisions[-1]}'). Nothing was changed. Open it once with the program of "
+            f"commit {OLDER_PROGRAM} (git checkout {OLDER_PROGRAM}; python app.py datasets list "
+            "with the same --db), then with this one."
+        )
+    if revision is not None and revision not in revisions:
         raise NewerDatabase(
             f"The database {address} was created by a newer version of TRACED Curator (schema "
             f"'{revision}', this program supports up to '{head_revision()}'). Nothing was "

@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from backend.datasets.text_files import text_of
+from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.specificity.picture_bags import Bag, check_size, file_name, unit
-from backend.engine.specificity.retrieval import TIE
 from backend.errors import DatasetError, SettingsError
+from backend.wings.specificity.picture_bags import Bag, check_size, file_name
+from backend.wings.specificity.retrieval import TIE
 
 Ids = tuple[tuple[str, ...], ...]
 DISTRACTORS, DRAWS = 99, 5

@@ -282,7 +282,7 @@ def random_open_clip(folder: Path, name: str = "traced-phrases", seed: int = 0) 
     return f"open_clip:{name}@{folder / 'weights.pt'}"
 
 
-#: Our parameter names and those of LAVIS: `backend.engine.scoring.lavis.checkpoint.convert` maps
+#: Our parameter names and those of LAVIS: `backend.wings.lavis.checkpoint.convert` maps
 #: them back.
 _LAVIS_NAMES = (
     ("vision_model.embeddings.class_embedding", "visual_encoder.cls_token"),

@@ -11,6 +11,7 @@ from tests.tree import ROOT, imports_of, modules
 LEVELS = [
     {"app"},
     {"research"},
+    {"backend.wings"},
     {"traced_ui", "backend.cli"},
     {"backend.workspace"},
     {"backend.operations"},
@@ -29,7 +30,6 @@ COMMON = {
 #: The same within the engine.
 ENGINE_LEVELS = [
     {"correction"},
-    {"captioning"},
     {"detection"},
     {"trajectories", "phrases", "noise"},
     {"scoring", "english"},
@@ -37,15 +37,15 @@ ENGINE_LEVELS = [
 #: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.operations", "backend.review", "backend.jobs", "backend.workspace",
-    "backend.store", "backend.cli.doctor", "backend.cli.curator_commands",
+    "backend.store", "backend.wings", "backend.cli.doctor", "backend.cli.curator_commands",
 )  # fmt: skip
 #: Modules of `db` without SQL, which any module may import.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.measures", "db.processes", "db.texts")
 #: File names that occur in several folders because they cover one subject on several levels: its
 #: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "bags", "errors", "export", "measures", "near_duplicates", "picture_map", "progress",
-    "retrain", "score", "specificity", "support",
+    "errors", "export", "measures", "near_duplicates", "picture_map", "progress",
+    "retrain", "score", "support",
 }  # fmt: skip
 #: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1
@@ -116,6 +116,15 @@ def test_the_product_does_without_research() -> None:
             assert not any(is_in(name, "research") for name in imports_of(path)), module
 
 
+def test_the_core_does_without_wings_and_a_wing_without_others() -> None:
+    """`backend.plugins` imports what a wing's `wing.py` names, where it is there."""
+    for module, path in modules(ROOT):
+        wing = ".".join(module.split(".")[:3]) if is_in(module, "backend.wings") else ""
+        if not is_in(module, "research"):
+            wings = [n for n in imports_of(path) if n.startswith("backend.wings.")]
+            assert [n for n in wings if not (wing and is_in(n, wing))] == [], module
+
+
 def test_only_allowed_modules_use_the_store_and_the_user_interface() -> None:
     for module, path in modules(ROOT):
         for imported in imports_of(path):
@@ -140,7 +149,9 @@ def test_every_folder_has_a_level() -> None:
 
 
 def test_few_file_names_are_used_twice() -> None:
-    names = Counter(p.stem for _, p in modules(ROOT) if p.stem not in ("__init__", "env"))
+    """A file of a wing is named by its folder."""
+    outside = [p for name, p in modules(ROOT) if not is_in(name, "backend.wings")]
+    names = Counter(p.stem for p in outside if p.stem not in ("__init__", "env"))
     twice = {name for name, count in names.items() if count > 1}
     assert sorted(ONE_THING_ON_SEVERAL_LEVELS - twice) == []
     other = sorted(twice - ONE_THING_ON_SEVERAL_LEVELS)
@@ -148,19 +159,18 @@ def test_few_file_names_are_used_twice() -> None:
 
 
 def test_only_the_hub_module_loads_models() -> None:
-    """Models are loaded through `hub` only, and only `scoring` mentions `LemonScorer`."""
     for module, path in modules(ROOT):
         text = path.read_text(encoding="utf-8")
         if module not in ("backend.engine.hub", "backend.engine.torchvision_compat"):
             assert "import backend.engine.torchvision_compat" not in text, module
             assert ".from_pretrained(" not in text, module
-        if not module.startswith("backend.engine.scoring."):
-            assert "LemonScorer" not in text, module
 
 
 def test_every_folder_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert [n for n in packages(ROOT / "backend") if f"`{n}/`" not in text] == []
+    wings = (ROOT / "backend/wings/README.md").read_text(encoding="utf-8")
+    assert [n for n in packages(ROOT / "backend/wings") if f"({n}/README.md)" not in wings] == []
     assert [n for n in packages(ROOT / "backend/engine") if f"    {n}/" not in text] == []
 
 

@@ -5,12 +5,11 @@ import sys
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from backend import errors
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import SettingsError, StoreError, TracedError, explain
-from backend.jobs import picture_quality, ray_workers
+from backend.jobs import ray_workers
 from backend.store import open_database
 
 
@@ -45,14 +44,13 @@ def test_an_unexpected_error_shows_no_traceback() -> None:
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("cleanvision", "quality"), ("openai", "vlm"), ("ray", "ray"), ("psycopg", "postgres")],
+    [("openai", "vlm"), ("ray", "ray"), ("psycopg", "postgres")],
 )
 def test_a_missing_extra_is_named(module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     uses = {
-        "cleanvision": lambda: picture_quality.signals_of(Image.new("RGB", (8, 8))),
         "openai": lambda: ChatEndpoint("http://localhost:1/v1", "m"),
         "ray": lambda: ray_workers.RayWorkers(Any, Any),  # pyrefly: ignore[bad-argument-type]
         "psycopg": lambda: open_database("postgresql://nobody@localhost:1/none"),

@@ -65,7 +65,7 @@ def test_installed_packages_take_part_everywhere_and_faulty_ones_are_named(tmp_p
     picture(tmp_path / "pairs" / "a.png")
     table = write(tmp_path / "pairs" / "captions.bar", "a.png|a red wall\na.png|a blue wall\n")
     state = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1",
-             "TRACED_DETECTOR": "logistic"}  # fmt: skip
+             "TRACED_DETECTOR": "nine signs"}  # fmt: skip
     out = tmp_path / "scores.jsonl"
     words = ("score", str(table), "--model", "colours", "--captioner", "none")
     done = run(packages, "-c", PROGRAM, *words, "--out", str(out), **state)

@@ -11,6 +11,7 @@ from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
+from backend.operations.registry import OPERATIONS
 from backend.review.views import ClaimsFound
 from backend.workspace import Workspace
 from traced_ui import models_page
@@ -139,12 +140,14 @@ def ended_html(job: JobView) -> Markup:
     if job.kind == "score":
         message = depth_message(job.result)
         return job_html(job) + (note(message, "good") if message else "")
-    words = job.result.get("in_words") if job.kind in _ADVICE else None
-    if not words:
+    operation = OPERATIONS.get(job.kind)
+    advice = operation.advice if operation is not None else None
+    words = job.result.get("in_words")
+    if not words or advice is None:
         return job_html(job)
     notes = [f"Note: {line}." for line in job.result.get("notes", ())]
-    is_clean = job.kind == "quality" and not any(job.result["issues"].values())
-    advice = "" if is_clean else _ADVICE[job.kind]
+    if "issues" in job.result and not any(job.result["issues"].values()):
+        advice = ""  # there are none to look at
     return note(" ".join(filter(None, (words, advice, *notes))), "good")
 
 
@@ -201,11 +204,3 @@ def _advice(imported: dict[str, Any]) -> list[str]:
     if changes.get("gone") and not imported.get("hidden"):
         entries.append(f"To hide what is gone, tick “{TICKS[HIDE]}” and import again.")
     return entries
-
-
-#: What to do next, by the kind of the job.
-_ADVICE = {
-    "support": "Sort the queue by 'empty phrases first'.",
-    "estimate": "",
-    "quality": "Filter the queue by “Picture is”.",
-}

@@ -7,6 +7,7 @@ import gradio as gr
 
 from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
 from backend.jobs.measure_captions import computed_measures
+from backend.operations.registry import OPERATIONS
 from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.dataset_jobs import DatasetJobs, claims_message
@@ -69,13 +70,6 @@ CLAIMS = {
     "tags": "Each tag",
 }
 
-#: The buttons that start a job about the chosen dataset: kind of job, label, CSS id.
-MEASUREMENTS = (
-    ("specificity", "Measure how specific its captions are", "specificity-start"),
-    ("support", "Measure the support of its phrases", "support-start"),
-    ("quality", "Check the quality of its pictures", "quality-start"),
-)
-
 
 class ImportForm(NamedTuple):
     """`fields`: the path, then the options in the order of `FIELDS`. `unusual`: the fold with the
@@ -120,7 +114,9 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
             status = gr.HTML(elem_id="job-status", js_on_load=_IN_VIEW + OPENS_REVIEW)
             timer = gr.Timer(1.0, active=False)
             measurements = {
-                kind: gr.Button(label, elem_id=id, size="sm") for kind, label, id in MEASUREMENTS
+                kind: gr.Button(operation.button, elem_id=f"{kind}-start", size="sm")
+                for kind, operation in OPERATIONS.items()
+                if operation.button
             }
             of_plugins = {
                 each.name: gr.Button(

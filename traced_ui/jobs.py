@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from backend.errors import SettingsError
 from backend.jobs.reports import JobView
+from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.messages import QUIET, explained, guarded, note
@@ -23,23 +24,6 @@ from traced_ui.templates import counted, part, render
 POLL, IDLE = 1.5, 12.0
 #: How long the header shows that a job has ended.
 NEWS = timedelta(seconds=30)
-_NAMES = {
-    "import": "Importing",
-    "score": "Scoring",
-    "support": "Measuring the support of phrases in",
-    "specificity": "Measuring the specificity of captions in",
-    "quality": "Checking the pictures of",
-    "duplicates": "Finding near duplicates in",
-    "map": "Drawing the map of",
-    "train": "Learning to find errors in",
-    "adopt": "Ranking",
-    "export": "Exporting",
-    "rule": "Deciding all pairs of a queue of",
-    "download": "Downloading the model",
-    "probe": "Measuring the model",
-    "estimate": "Estimating the time for",
-    "measure": "Measuring the captions of",
-}
 
 
 def name_of(job: JobView) -> str:
@@ -48,7 +32,9 @@ def name_of(job: JobView) -> str:
     if job.kind == "import" and job.status != "done":
         path = Path(subject)
         subject = f"{path.name}/" if path.is_dir() else path.name
-    return f"{_NAMES.get(job.kind, job.kind)} {subject}".strip()
+    operation = OPERATIONS.get(job.kind)
+    activity = operation.activity or operation.title if operation is not None else job.kind
+    return f"{activity} {subject}".strip()
 
 
 def _activity(job: JobView) -> str:

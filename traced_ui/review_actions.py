@@ -860,7 +860,10 @@ class OpenPage:
 
     @on("richer")
     def _richer(self, act: Act) -> Parts:
-        outcome = self.workspace.jobs.enrich(self._pair_of(act))
+        pair_id = self._pair_of(act)
+        dataset_id = self.review.open_pair(pair_id).dataset_id
+        report = self.workspace.jobs.run("enrich", dataset_id, pair_id=pair_id)
+        outcome = report.stopped or next(iter(report.outcomes), "nothing to enrich")
         return _message("" if outcome == "offered" else note(f"No richer caption: {outcome}."))
 
     @on("check")

@@ -29,7 +29,7 @@ from backend.jobs.reports import ExportChoice, ImportReport, count_of
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions
-from backend.options import ARGUMENT, CommandLine, Options, switch
+from backend.options import CommandLine, switch
 from backend.progress import Progress
 from backend.settings import load_settings
 
@@ -238,48 +238,6 @@ def _import_drawn(workspace: "Workspace", options: ImportCommand, as_json: bool)
     emit(report, as_json, report.in_words())
     if options.strict and report.problems:
         raise typer.Exit(DatasetFormatError.exit_status)
-
-
-class DownloadCommand(Options):
-    """Download the images whose URLs are listed in a table.
-
-    Stop it at any time: the same command resumes where it stopped. This is the only command that
-    requests URLs from a dataset; those that do not resolve to a public address are refused.
-    """
-
-    table: Annotated[Path, ARGUMENT]
-    """Parquet, CSV, TSV or JSONL with an image URL and a caption per row, such as LAION's."""
-    out: Annotated[Path, ARGUMENT]
-    """Folder for the images; import it afterwards."""
-    limit: int | None = Field(None, ge=1)
-    """Maximum number of rows."""
-    timeout: float = Field(20.0, ge=0.1)
-    """Seconds per image."""
-    megabytes: float = Field(30.0, ge=0.01)
-    """Maximum size of an image."""
-    url_column: str | None = None
-    """Column with the URLs. Default: detected by name."""
-    caption_column: str | None = None
-    """Column with the captions. Default: detected by name."""
-    as_json: AsJson = False
-
-
-def download(options: DownloadCommand) -> None:
-    from backend.datasets.fetching import Limits
-    from backend.jobs.download_images import download as run
-
-    with progress("Downloading") as update:
-        report = run(
-            options.table, typed_path(options.out),
-            Limits(options.timeout, int(options.megabytes * 1e6)), options.limit,
-            options.url_column, options.caption_column, update,
-        )  # fmt: skip
-    emit(
-        report, options.as_json,
-        f"{count_of(report.written, 'image')} in {report.folder}, {report.already_there} "
-        f"already done, {report.failed} failed (failures.jsonl says why). Next: "
-        f"python app.py import {report.folder}",
-    )  # fmt: skip
 
 
 class ExportCommand(ExportOptions):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import Field
+from pydantic import Field, create_model
 from rich.markup import escape
 
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
@@ -13,7 +13,7 @@ from backend.datasets.read_options import is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, DatasetFormatError, NotScored, SettingsError
-from backend.jobs.reports import ScoreResult, count_of
+from backend.jobs.reports import count_of
 from backend.operations.common_options import (
     Common,
     Concreteness,
@@ -28,10 +28,9 @@ from backend.operations.common_options import (
     Source,
     Timeout,
 )
+from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
-from backend.operations.specificity import SPECIFICITY
-from backend.operations.support import SUPPORT
 from backend.options import CommandLine, Options, Setting, switch
 from backend.progress import duration
 from backend.settings import Settings, load_settings
@@ -138,12 +137,6 @@ class ScoreCommand(ScoreOptions):
     features: Path | None = None
     """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
     or .csv file."""
-    support: bool = False
-    """Also measure how far the image supports each phrase of a caption (our reading of
-    Counterfactual Phrase Intervention)."""
-    specificity: bool = False
-    """Also measure how specific each caption is: does it find its own picture among similar ones?
-    Opens no image."""
     opinion: SecondOpinion = SecondOpinion()
     estimate: bool = False
     """Only estimate the cost: time, disk and memory, measured on 20 pairs of the dataset."""
@@ -155,7 +148,15 @@ class ScoreCommand(ScoreOptions):
     machines: Machines = Machines()
 
 
-def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
+#: What can be measured right after scoring, each by an option of its name.
+_MEASURED = [operation for operation in OPERATIONS.values() if operation.after_score]
+_FIELDS: dict[str, Any] = {
+    each.name: (bool, Field(False, description=each.after_score)) for each in _MEASURED
+}
+_Measurements = create_model("_Measurements", __base__=Options, **_FIELDS)
+
+
+def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Common) -> None:
     from backend.jobs import export_scores
     from backend.jobs import second_opinion as second_opinions
     from backend.jobs.workers import Devices
@@ -220,15 +221,15 @@ def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
             dataset_id, update, where, suggestions=options.suggestions, anyway=options.anyway,
             anew=detector is not None,
         )  # fmt: skip
-    supported = specific = rows = None
-    if options.support:
-        with progress(SUPPORT.title) as update:
-            supported = workspace.jobs.run("support", dataset_id, update)
-        for message in (note for note in supported.notes if note != caveat):
-            console.print(f"[yellow]Note:[/] {escape(message)}")
-    if options.specificity:
-        with progress(SPECIFICITY.title) as update:
-            specific = workspace.jobs.run("specificity", dataset_id, update)
+    measured: dict[str, Any] = {}
+    for operation in _MEASURED:
+        if getattr(measurements, operation.name):
+            with progress(operation.title) as update:
+                measured[operation.name] = workspace.jobs.run(operation.name, dataset_id, update)
+            for message in getattr(measured[operation.name], "notes", ()):
+                if message != caveat:
+                    console.print(f"[yellow]Note:[/] {escape(message)}")
+    rows = None
     answers = None
     if server is not None:
         with progress("Second opinion") as update:
@@ -239,26 +240,30 @@ def score(dataset: Source, options: ScoreCommand, common: Common) -> None:
         rows = export_scores.write(workspace.store, dataset_id, table)
     if features is not None:
         export_scores.write_features(workspace.store, dataset_id, features)
-    result = ScoreResult(
-        **vars(report), support=supported, specificity=specific, second_opinion=answers,
-        rows_written=rows,
-    )  # fmt: skip
     for problem in report.first_unreadable:
         console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
-    words = result.in_words()
-    if result.unknown:
+    reports = [report, *measured.values(), *([answers] if answers is not None else [])]
+    words = "\n".join(each.in_words() for each in reports)
+    if report.unknown:
         words += "\n--anyway also scores pictures that the model does not know."
-    if result.trajectories != ALL:
+    if report.trajectories != ALL:
         words += "\n--trajectories all completes all of them."
     if rows is not None:
         words += f"\n{count_of(rows, 'row')} written to {table}"
+    result = {
+        **vars(report), **{each.name: measured.get(each.name) for each in _MEASURED},
+        "second_opinion": answers, "rows_written": rows,
+    }  # fmt: skip
     emit(result, as_json, words)
-    if result.unreadable and not result.scored + result.skipped:
+    if report.unreadable and not report.scored + report.skipped:
         console.print(
             "No picture could be read. If they were moved: python app.py datasets relocate "
             f"{escape(dataset)} FOLDER."
         )
         raise typer.Exit(NotScored.exit_status)
+
+
+score.__annotations__ |= {"measurements": _Measurements}
 
 
 def _score_shards(

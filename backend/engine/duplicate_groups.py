@@ -16,10 +16,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+#: Pictures are near duplicates from this cosine on.
+NEAR_DUPLICATE = 0.98
 #: Range of thresholds. Below it, pictures that merely look alike would be grouped.
 LOWEST, HIGHEST = 0.8, 1.0
+
+
+def unit(vectors: ArrayLike) -> NDArray[np.float32]:
+    """Rows scaled to length 1, float32 [n, d]; rows of zeros are unchanged."""
+    rows = np.asarray(vectors, np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Pa
 
 def _decisions(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, ExportDecision, tuple[KnownClaim, ...]]]:
+) -> Iterator[tuple[PairRow, ExportDecision, Sequence[KnownClaim]]]:
     """The requested pairs in import order, each with what an export does with it, and its claims,
     none if its caption is one claim."""
     two_stage = choice.two_stage
@@ -429,7 +429,7 @@ def _row(
     own_tags: Sequence[str],
     claims: Sequence[KnownClaim] | None,
 ) -> ExportRow:
-    """`issues`: of the pair's picture, by `picture_quality`; `claims`: None if no caption of the
+    """`issues`: of the pair's picture; `claims`: None if no caption of the
     dataset has several."""
     extra = pair.extra
     if claims is not None:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.engine.duplicate_groups import near_duplicates
+from backend.engine.duplicate_groups import NEAR_DUPLICATE, near_duplicates, unit
 from backend.engine.picture_map import layout
-from backend.engine.specificity.picture_bags import NEAR_DUPLICATE, unit
 from backend.jobs.reports import DuplicatesReport, MapReport
 from backend.jobs.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine

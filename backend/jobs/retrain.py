@@ -166,7 +166,7 @@ def _prior(
         raise NotScored("This dataset is not ranked yet. Score it first.")
     _, captions = scored_pairs(store, run, drawn[:_LOOKED_AT])
     captioner = captioner_of([c.trajectory for caption in captions for c in caption.claims])
-    _, in_use = stored_classifier(store, active.id)
+    in_use = _readable(store, active.id)
 
     def fits(row: ClassifierRow, classifier: Classifier) -> bool:
         return (
@@ -177,8 +177,8 @@ def _prior(
         )
 
     for row in (active, *(row for row in every if row.basis == INJECTED)):
-        _, classifier = stored_classifier(store, row.id)
-        if fits(row, classifier):
+        classifier = _readable(store, row.id)
+        if classifier is not None and fits(row, classifier):
             prior, report = replace(classifier, update=None), dict(row.report)
             break
     else:
@@ -188,6 +188,8 @@ def _prior(
         started = start_cold(store, Workers(engine, root), run, drawn, progress).detector
         store.write(add_cold_start, dataset_id, started)
         prior, report = started.classifier, started.report
+    if in_use is None:
+        in_use, active = prior, replace(active, report=report)
     if wanted != "best":  # it takes the place of the one in use whatever verdicts say
         is_same = prior.model.to_json() == in_use.model.to_json()
         in_use = in_use if is_same else prior
@@ -195,6 +197,14 @@ def _prior(
     # What verdicts teach must not depend on steps that are known of some pairs only.
     prior = replace(prior, first_step=prior.first_step or not prior.needs_steps)
     return _Prior(prior, report, active, in_use)
+
+
+def _readable(store: Store, classifier_id: int) -> Classifier | None:
+    """A stored classifier; None for one of a kind that this version no longer has."""
+    try:
+        return stored_classifier(store, classifier_id)[1]
+    except TrainingError:
+        return None
 
 
 def _judged(

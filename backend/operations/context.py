@@ -6,10 +6,8 @@ from pathlib import Path
 from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
-from backend.engine.correction import boosting
 from backend.errors import SettingsError, TracedError
 from backend.jobs import (
-    boost_captions,
     export_dataset,
     import_dataset,
     known_pictures,
@@ -23,9 +21,7 @@ from backend.review.operations import Review
 from backend.settings import Settings
 from backend.store import Store
 from db.queries import classifier_queries
-from db.queries import pairs as pair_queries
 from db.queries.classifier_queries import ClassifierRow
-from db.queries.pair_queue import QueueFilter
 
 
 class Context:
@@ -87,17 +83,6 @@ class Context:
             return known_pictures.recognise(self.store, engine, dataset_id).refusal
         except TracedError:
             return ""
-
-    def enrich(self, pair_id: int) -> str:
-        """Ask the session's model for richer captions of one pair; returns the outcome in a few
-        words."""
-        dataset_id = self.store.read(pair_queries.get_pair, pair_id).dataset_id
-        engine = self.engines.of_dataset(dataset_id)
-        queue = QueueFilter(dataset_id, among=(pair_id,))
-        booster = boost_captions.booster(self.engines.of_session, boosting.KINDS)
-        # Someone waits.
-        report = boost_captions.boost(self.store, engine, queue, booster, calibrate=False)
-        return report.stopped or next(iter(report.outcomes), "nothing to enrich")
 
     def classifiers(self, dataset_id: int) -> list[ClassifierRow]:
         """All classifiers of a dataset, newest first."""

@@ -127,6 +127,12 @@ def _plain(name: str) -> str:
 
 
 EXPORT = Operation(
-    "export", "Writing", ExportOptions, run, prepare, uses=("export to {out}",),
+    "export",
+    "Writing",
+    ExportOptions,
+    run,
+    prepare,
+    uses=("export to {out}",),
     is_started_by_kind=False,
-)  # fmt: skip
+    activity="Exporting",
+)

@@ -63,6 +63,12 @@ def run(
 
 
 IMPORT = Operation(
-    "import", "Reading pairs", ImportOptions, run, prepare, uses=("import of {path}",),
+    "import",
+    "Reading pairs",
+    ImportOptions,
+    run,
+    prepare,
+    uses=("import of {path}",),
     is_started_by_kind=False,
-)  # fmt: skip
+    activity="Importing",
+)

@@ -42,9 +42,22 @@ def probe(context: "Context", dataset_id: int, options: ModelOptions, progress: 
 
 
 DOWNLOAD = Operation(
-    "download", "Downloading", ModelOptions, download, prepare, uses=("download of {model}",),
+    "download",
+    "Downloading",
+    ModelOptions,
+    download,
+    prepare,
+    uses=("download of {model}",),
     is_started_by_kind=False,
-)  # fmt: skip
+    activity="Downloading the model",
+)
 PROBE = Operation(
-    "probe", "Measuring", ModelOptions, probe, prepare, uses=("models",), is_started_by_kind=False
+    "probe",
+    "Measuring",
+    ModelOptions,
+    probe,
+    prepare,
+    uses=("models",),
+    is_started_by_kind=False,
+    activity="Measuring the model",
 )

@@ -37,5 +37,10 @@ def run(
 
 
 DUPLICATES = Operation(
-    "duplicates", "Comparing pictures", DuplicatesOptions, run, uses=("duplicates of {dataset}",)
+    "duplicates",
+    "Comparing pictures",
+    DuplicatesOptions,
+    run,
+    uses=("duplicates of {dataset}",),
+    activity="Finding near duplicates in",
 )

@@ -26,11 +26,14 @@ class Operation(Generic[Chosen]):
     """`run`: its work on a dataset (0: none yet); returns a report that pydantic writes as JSON and
     that says itself in words (`in_words`).
 
-    `title`: what it does, while it runs. `prepare`: before a job is queued, checks what can be
-    checked by then and completes the options. `uses`: names of what it uses alone: models serve one
-    job at a time, and a dataset is ranked by one. `is_for_all`: its results are for everybody, so
-    it uses only what everybody may know. `is_started_by_kind`: the API starts it on a dataset by
-    its name.
+    `title`: what it does, while it runs; `activity`: the same before the name of the dataset or
+    model, where that differs. `button`: starts it under Add data, if it has no form there;
+    `advice`: what to do next with its results; None: a page shows none of its words. `after_score`:
+    the help of the option of its name with which the command `score` runs it afterwards. `prepare`:
+    before a job is queued, checks what can be checked by then and completes the options. `uses`:
+    names of what it uses alone: models serve one job at a time, and a dataset is ranked by one.
+    `is_for_all`: its results are for everybody, so it uses only what everybody may know.
+    `is_started_by_kind`: the API starts it on a dataset by its name.
     """
 
     name: str
@@ -41,3 +44,7 @@ class Operation(Generic[Chosen]):
     uses: tuple[str, ...] = ("ranking of {dataset}", "models")
     is_for_all: bool = False
     is_started_by_kind: bool = True
+    activity: str = ""
+    button: str = ""
+    advice: str | None = None
+    after_score: str = ""

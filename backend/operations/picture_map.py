@@ -26,4 +26,11 @@ def run(context: "Context", dataset_id: int, options: MapOptions, progress: Prog
     return picture_vectors.draw_map(context.store, engine, dataset_id, progress)
 
 
-MAP = Operation("map", "Drawing the map", MapOptions, run, uses=("map of {dataset}",))
+MAP = Operation(
+    "map",
+    "Drawing the map",
+    MapOptions,
+    run,
+    uses=("map of {dataset}",),
+    activity="Drawing the map of",
+)

@@ -29,4 +29,11 @@ def run(
     )
 
 
-MEASURE = Operation("measure", "Measuring", MeasureOptions, run, uses=("{measure} of {dataset}",))
+MEASURE = Operation(
+    "measure",
+    "Measuring",
+    MeasureOptions,
+    run,
+    uses=("{measure} of {dataset}",),
+    activity="Measuring the captions of",
+)

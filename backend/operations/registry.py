@@ -1,10 +1,10 @@
-"""Every operation by its name, which is that of its command and the kind of its job."""
+"""Every operation by its name, which is that of its command and the kind of its job: ours, then
+those of wings and other packages."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from backend.operations.bags import BAGS
-from backend.operations.boost import BOOST
+from backend import plugins
 from backend.operations.check import CHECK
 from backend.operations.correct import CORRECT
 from backend.operations.export import EXPORT
@@ -15,18 +15,16 @@ from backend.operations.near_duplicates import DUPLICATES
 from backend.operations.operation import Operation
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
-from backend.operations.quality import QUALITY
 from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
-from backend.operations.specificity import SPECIFICITY
 from backend.operations.support import SUPPORT
 
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
-        IMPORT, LINT, SCORE, ESTIMATE, SUPPORT, SPECIFICITY, MEASURE, QUALITY, DUPLICATES, MAP,
-        TRAIN, ADOPT, CORRECT, BOOST, BAGS, SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE,
+        IMPORT, LINT, SCORE, ESTIMATE, SUPPORT, MEASURE, DUPLICATES, MAP, TRAIN, ADOPT, CORRECT,
+        SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE, *plugins.load("operations", Operation),
     )
 }  # fmt: skip

@@ -46,8 +46,14 @@ def adopt(
     return {"pairs": context.adopt(options.classifier_id, progress)}
 
 
-TRAIN = Operation("train", "Training", TrainOptions, train, is_for_all=True)
+TRAIN = Operation(
+    "train", "Training", TrainOptions, train, is_for_all=True, activity="Learning to find errors in"
+)
 ADOPT = Operation(
-    "adopt", "Ranking", AdoptOptions, adopt, uses=("ranking of {dataset}",),
+    "adopt",
+    "Ranking",
+    AdoptOptions,
+    adopt,
+    uses=("ranking of {dataset}",),
     is_started_by_kind=False,
-)  # fmt: skip
+)

@@ -30,5 +30,11 @@ def run(context: "Context", dataset_id: int, options: RuleOptions, progress: Pro
 
 
 RULE = Operation(
-    "rule", "Deciding", RuleOptions, run, uses=("rules of {dataset}",), is_started_by_kind=False
+    "rule",
+    "Deciding",
+    RuleOptions,
+    run,
+    uses=("rules of {dataset}",),
+    is_started_by_kind=False,
+    activity="Deciding all pairs of a queue of",
 )

@@ -121,5 +121,12 @@ def _engine(context: "Context", dataset_id: int, options: EstimateOptions) -> "E
 
 SCORE = Operation("score", "Scoring", ScoreOptions, run, prepare)
 ESTIMATE = Operation(
-    "estimate", "Measuring", EstimateOptions, run_estimate, prepare, uses=("models",)
+    "estimate",
+    "Measuring",
+    EstimateOptions,
+    run_estimate,
+    prepare,
+    uses=("models",),
+    activity="Estimating the time for",
+    advice="",
 )

@@ -25,4 +25,14 @@ def run(
     return support.measure_support(context.store, engine, dataset_id, progress)
 
 
-SUPPORT = Operation("support", "Support", SupportOptions, run)
+SUPPORT = Operation(
+    "support",
+    "Support",
+    SupportOptions,
+    run,
+    activity="Measuring the support of phrases in",
+    button="Measure the support of its phrases",
+    advice="Sort the queue by 'empty phrases first'.",
+    after_score="Also measure how far the image supports each phrase of a caption (our "
+    "reading of Counterfactual Phrase Intervention).",
+)

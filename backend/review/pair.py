@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from backend import plugins
 from backend.datasets import images
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
@@ -13,7 +14,6 @@ from backend.engine.detection.explanations import Reasons, reasons_of
 from backend.engine.detection.opinion_signs import USUAL_WEIGHT
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
-from backend.engine.specificity.retrieval import EASY
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.dataset_models import UNFAMILIAR
@@ -158,7 +158,9 @@ def view_of(
         phrases_note=_phrases_note(pair.caption, phrases_run),
         specificity=_specificity(retrieval, measured),
         may_ask=_may_ask(corrector, corrections),
-        may_enrich=retrieval is not None and bool(_may_ask(corrector, richer)),
+        may_enrich=retrieval is not None
+        and plugins.is_there("operations", "enrich")
+        and bool(_may_ask(corrector, richer)),
         enrichments=tuple(shown(pair.caption, row, row.id, row.provenance) for row in richer),
         enriches=pair.enriches,
         reasons=_reasons(trajectory, classifier),
@@ -270,7 +272,7 @@ def _specificity(row: RetrievalRow | None, run: RunRow | None) -> SpecificityVie
         return None
     parameters = run.parameters
     return SpecificityView(
-        row.specificity, row.rank, row.of, row.better, row.likeness < EASY,
+        row.specificity, row.rank, row.of, row.better, row.likeness < specificity_queries.EASY,
         int(parameters.get("pool", 0)), int(parameters.get("pictures", 0)),
         str(parameters.get("by", "")),
     )  # fmt: skip

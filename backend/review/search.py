@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.embeddings import MEANING_WIDTH
-from backend.engine.specificity.picture_bags import NEAR_DUPLICATE
 from backend.errors import SettingsError
 from backend.jobs.vectors import VectorFile, meanings_file, stored_images
 from backend.loaded_models import Engine

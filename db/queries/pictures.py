@@ -1,7 +1,7 @@
-"""Signals of pictures with the issues derived from them, and groups of near duplicates."""
+"""Issues of pictures, and groups of near duplicates."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import (
     ColumnElement,
@@ -20,15 +20,12 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue, PictureSignals, WordMark
-from db.queries.blind_review import may_know_pair, pair_columns, reader_of, verdict_seen
-from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.blind_review import may_know_pair, reader_of, verdict_seen
 from db.queries.rankings import P_ERROR
 from db.queries.statements import (
     check_number,
     chunks,
-    columns_of,
     in_dataset,
-    insert_for,
     read_records,
     replace_rows,
 )
@@ -184,66 +181,6 @@ def _groups(session: Session, dataset_id: int, only_open: bool = False) -> Selec
     )
 
 
-@dataclass(frozen=True)
-class SignalsRow:
-    """See `db.models.PictureSignals`."""
-
-    pair_id: int
-    brightness_perc_5: float
-    brightness_perc_99: float
-    aspect_ratio: float
-    entropy: float
-    blurriness: float
-    blurriness_grayscale_std: float
-    size: float
-    pixels: str
-    phash: str
-
-
-_COLUMNS = columns_of(PictureSignals, SignalsRow)
-
-
-def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
-    """The next pairs after `after_id`, in import order, whose picture has no signals yet."""
-    is_measured = exists().where(PictureSignals.pair_id == Pair.id)
-    query = select(*pair_columns(session, PAIR_FIELDS, dataset_id))
-    query = query.where(in_dataset(dataset_id), Pair.id > after_id, ~is_measured)
-    return read_records(session, PairRow, query.order_by(Pair.id).limit(limit))
-
-
-def save_signals(session: Session, rows: Sequence[SignalsRow]) -> None:
-    """Save signals; existing ones are not changed."""
-    for row in rows:
-        for name, value in asdict(row).items():
-            check_number(value if isinstance(value, float) else None, name)
-    if rows:
-        session.connection().execute(
-            insert_for(session, PictureSignals).on_conflict_do_nothing(),
-            [asdict(row) for row in rows],
-        )
-
-
-def signals_of(session: Session, dataset_id: int) -> list[tuple[SignalsRow, str]]:
-    """All signals of a dataset, each with the picture's name, in import order."""
-    rows = session.execute(
-        select(*_COLUMNS, Pair.image_path)
-        .join(Pair, Pair.id == PictureSignals.pair_id)
-        .where(in_dataset(dataset_id))
-        .order_by(Pair.id)
-    )
-    return [(SignalsRow(*row[:-1]), str(row[-1])) for row in rows]
-
-
-def replace_issues(session: Session, dataset_id: int, issues: Mapping[str, Iterable[int]]) -> None:
-    """Store the pairs of each issue; replaces all earlier issues of the dataset."""
-    values = [
-        {"pair_id": int(pair_id), "issue": issue}
-        for issue, ids in issues.items()
-        for pair_id in ids
-    ]
-    replace_rows(session, dataset_id, PictureIssue, values)
-
-
 def marks_issues_and_tags(
     session: Session, pair_id: int
 ) -> tuple[list[tuple[int, int]], tuple[str, ...], tuple[str, ...]]:
@@ -280,13 +217,3 @@ def all_issues(session: Session, dataset_id: int) -> dict[int, tuple[str, ...]]:
     for pair_id, issue in rows:
         issues.setdefault(pair_id, []).append(issue)
     return {pair_id: tuple(names) for pair_id, names in issues.items()}
-
-
-def count_measured(session: Session, dataset_id: int) -> int:
-    query = (
-        select(func.count())
-        .select_from(PictureSignals)
-        .join(Pair, Pair.id == PictureSignals.pair_id)
-        .where(in_dataset(dataset_id))
-    )
-    return session.execute(query).scalar_one()

@@ -11,6 +11,9 @@ from db.models import Pair, Retrieval
 from db.queries.pairs import PairCaption
 from db.queries.statements import check_number, in_dataset, lock_pairs, save_rows, set_columns
 
+#: Below this mean cosine a picture's neighbours are dissimilar, which makes retrieval easy.
+EASY = 0.5
+
 
 @dataclass(frozen=True)
 class RetrievalRow:

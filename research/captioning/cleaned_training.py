@@ -21,16 +21,11 @@ import torch
 from numpy.typing import NDArray
 
 from backend.datasets.regular_files import replacement
-from backend.engine.captioning.clipcap import is_clipcap, load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
+from backend.engine.duplicate_groups import unit
 from backend.engine.scoring.checkpoints import revision_of
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.specificity.picture_bags import (
-    candidate_bags,
-    curated_bags,
-    unit,
-)
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
 from backend.jobs.export_dataset import remaining
 from backend.jobs.image_batches import open_picture
@@ -38,6 +33,8 @@ from backend.jobs.reports import ExportChoice
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from backend.wings.captioners.clipcap import is_clipcap, load_clipcap
+from backend.wings.specificity.picture_bags import candidate_bags, curated_bags
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from research.bags_and_recall import picture_vectors, recall_among_random, recall_at_1

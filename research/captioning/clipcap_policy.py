@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from backend.engine.captioning.clipcap import ClipCap
+from backend.wings.captioners.clipcap import ClipCap
 from research.captioning.policy import Images, Policy, Samples, Side
 from research.lora import with_lora
 

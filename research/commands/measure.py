@@ -9,7 +9,6 @@ import typer
 
 from backend.cli.output import console, emit, progress, reported
 from backend.errors import SettingsError
-from backend.operations.bags import SIZES
 from backend.operations.common_options import (
     AsJson,
     Database,
@@ -22,6 +21,7 @@ from backend.operations.common_options import (
 )
 from backend.progress import Progress
 from backend.settings import MODELS, load_settings
+from backend.wings.specificity.bags_operation import SIZES
 from research.commands.image_roots import ImageRoot
 
 if TYPE_CHECKING:

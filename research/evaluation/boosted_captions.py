@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from backend.datasets.images import load_image
 from backend.engine.correction import prompting
-from backend.engine.specificity.picture_bags import candidate_bags, curated_bags, multimodal, unit
+from backend.engine.duplicate_groups import unit
 from backend.errors import SettingsError
-from backend.jobs.boost_captions import BoostWork, Considered, booster
-from backend.jobs.specificity import picture_vectors, texts_of
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
+from backend.wings.specificity.boost_captions import BoostWork, Considered, booster
+from backend.wings.specificity.measuring import picture_vectors, texts_of
+from backend.wings.specificity.picture_bags import candidate_bags, curated_bags, multimodal
 from backend.workspace import QueueFilter, Workspace
 from research.bags_and_recall import recall_among_random, recall_at_1
 from research.chat_server import Respond, chat_server

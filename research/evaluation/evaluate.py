@@ -22,7 +22,6 @@ from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.detection.features import feature_matrix
-from backend.engine.detection.types import DETECTORS
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
@@ -44,6 +43,7 @@ from research.evaluation.labelled import (
     from_dataset,
     from_scenes,
 )
+from research.evaluation.labelled_detectors import LABELLED_DETECTORS
 from research.evaluation.learning_curve import (
     Learnt,
     Transfer,
@@ -167,7 +167,8 @@ class Plan:
     * `trained_on`: also judge each noise by detectors trained on these noises.
     * `learning_curve`: also measure results by the number of labelled pairs; `cold_start`: also
       without labels, by the number of pairs.
-    * `detector`: one of DETECTORS; `compare`: also evaluate each detector family, and ablations.
+    * `detector`: one of LABELLED_DETECTORS; `compare`: also evaluate each detector family, and
+      ablations.
     * `test_pairs`: how many of the `pairs` are from the dataset's test split; None: half.
     * `devices`: several, on which the trajectories are computed in one process each.
     * `contestants`: files of others' scores or suspects, compared on the same held-out pairs.
@@ -216,9 +217,9 @@ class Plan:
                 "Scores of other programs are compared on errors that a dataset records: give "
                 "--dataset PATH --noise recorded."
             )
-        if self.detector not in DETECTORS:
+        if self.detector not in LABELLED_DETECTORS:
             raise SettingsError(
-                f"There is no detector '{self.detector}'; use {', '.join(DETECTORS)}."
+                f"There is no detector '{self.detector}'; use {', '.join(LABELLED_DETECTORS)}."
             )
         if self.word_weights not in WORD_WEIGHTS:
             raise SettingsError(

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from backend.engine.correction.captioner import Captioner
-from backend.engine.detection.classifier import choose
 from backend.engine.detection.families import fitted
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import word_scores
@@ -30,6 +29,7 @@ from backend.progress import Progress, no_progress
 from research.evaluation import metrics
 from research.evaluation.evaluate import SCENES, Plan, captioner_of, labelled, load
 from research.evaluation.labelled import SEED, LabelledPairs
+from research.evaluation.labelled_detectors import choose_labelled
 from research.evaluation.result_figures import test_half, training_half
 from research.evaluation.scored import prepare, trajectories_of, with_captioner
 from research.markdown_tables import cells, table
@@ -196,7 +196,7 @@ def _auc(pairs: LabelledPairs, trajectories: Sequence[Trajectory], seed: int, fi
         half = training_half(features, pairs.wrong, pairs.groups, test, split)
         of = (half.features, half.labels, half.weights)
         detector = "eight signs" if first else "nine signs"
-        chosen = choose(*of, half.folds, labelled=True, detector=detector)
+        chosen = choose_labelled(*of, half.folds, detector)
         odds = fitted(chosen.model, *of).log_odds(features[test])
         aucs.append(metrics.auc(pairs.wrong[test], odds))
     return float(np.mean(aucs))

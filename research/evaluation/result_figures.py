@@ -16,7 +16,6 @@ from backend.engine.detection.classifier import (
     Chosen,
     Classifier,
     calibrate,
-    choose,
     choose_as_published,
     fold_of,
 )
@@ -33,11 +32,11 @@ from backend.engine.detection.features import (
     without_expectation,
 )
 from backend.engine.detection.localisation import DEFAULT, WordWeights
-from backend.engine.detection.types import DETECTORS
 from backend.engine.trajectories.trajectory import Trajectory
 from research.evaluation import metrics
 from research.evaluation.corrections import CorrectionFigures
 from research.evaluation.labelled import LabelledPairs, half_of
+from research.evaluation.labelled_detectors import LABELLED_DETECTORS, choose_labelled
 from research.evaluation.metrics import Bin, Scores, Wrong
 from research.evaluation.suspect_hits import CHANCE, OURS, PRIOR, Localisation, WordScores
 from research.evaluation.suspect_hits import localisation as localise
@@ -220,9 +219,7 @@ def judge(
 
 def trained(half: Half, name: str) -> Classifier:
     """A detector that is selected, trained and calibrated on the training half."""
-    chosen = choose(
-        half.features, half.labels, half.weights, half.folds, labelled=True, detector=name
-    )
+    chosen = choose_labelled(half.features, half.labels, half.weights, half.folds, name)
     model = fitted(chosen.model, half.features, half.labels, half.weights)
     calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
     return Classifier(model, calibration)
@@ -321,8 +318,8 @@ def compared(
 
     of = (half.features, half.labels, half.weights, half.folds)
     named = {
-        name: auc_of(choose(*of, labelled=True, detector=name), half, features)
-        for name in DETECTORS
+        name: auc_of(choose_labelled(*of, name), half, features)
+        for name in LABELLED_DETECTORS
         if name not in ("best", "paper")
     }
     ablated = {

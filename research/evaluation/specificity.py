@@ -26,22 +26,21 @@ from backend.datasets.text_files import text_of
 from backend.engine import memory
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner_loading import load_captioner
+from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer, logit_scale_of
-from backend.engine.specificity.picture_bags import (
+from backend.errors import DatasetError, SettingsError
+from backend.progress import Progress, no_progress
+from backend.wings.specificity.picture_bags import (
     LARGEST,
-    NEAR_DUPLICATE,
     SMALLEST,
     Bag,
     candidate_bags,
     curated_bags,
     multimodal,
     nearest,
-    unit,
 )
-from backend.engine.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
-from backend.errors import DatasetError, SettingsError
-from backend.progress import Progress, no_progress
+from backend.wings.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
 from research.bags_and_recall import (
     Recall,
     files_of,

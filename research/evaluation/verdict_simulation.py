@@ -184,7 +184,8 @@ def table(by_kind: Mapping[tuple[str, str, int], Sequence[Outcome]]) -> Iterator
             f"{auc:+.3f} ± {deviation:.3f}, {worst:+.3f} | {ap:+.3f}" if known else "– | –"
         )  # errors remain in the rest
         yield (
-            f"| {policy} | {kind} | {count} | {errors:.0f} | {changes} | {first:+.1f} | {brier:+.3f} "
+            f"| {policy} | {kind} | {count} | {errors:.0f} | {changes} | {first:+.1f} "
+            f"| {brier:+.3f} "
             f"| {before:.3f}, {after:.3f} | {order:.0%} | {suspects} |"
         )
 

@@ -74,7 +74,7 @@ def environment_of(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
-        "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
+        "TRACED_DETECTOR": "nine signs",  # these tests do not depend on the best detector
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_CACHE": str(folder / "hub"),
         "HF_HUB_OFFLINE": "1",

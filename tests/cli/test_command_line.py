@@ -24,7 +24,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(tmp_path / "state"),
-        "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
+        "TRACED_DETECTOR": "nine signs",  # these tests do not depend on the best detector
         "HF_HUB_OFFLINE": "1",
         "COLUMNS": "200",
     }

@@ -42,7 +42,7 @@ def log_file(tmp_path: Path) -> Iterator[Path]:
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     settings = {
         "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
-        "detector": "logistic",
+        "detector": "nine signs",
     }  # fmt: skip
     opened = Workspace(load_settings(settings, {}))
     yield opened

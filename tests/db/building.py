@@ -19,7 +19,7 @@ from db.queries.verdict_queries import VerdictRow
 from db.session import make_engine
 
 #: Rows of a database of the first release.
-FIRST_RELEASE = Path(__file__).with_name("first_release.sql")
+OLDEST = Path(__file__).with_name("revision_0030.sql")
 
 
 def add_dataset(store: Store, size: int, name: str = "photos") -> tuple[int, list[int]]:
@@ -114,21 +114,20 @@ def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
         ).id
 
 
-def migrate(url: str, revision: str, down: bool = False) -> None:
-    """Bring the database to this revision, up or `down`."""
+def migrate(url: str, revision: str) -> None:
+    """Bring the database up to this revision."""
     engine = make_engine(upgrade.parse_url(url), migrates=True)
     with engine.begin() as connection:
-        step = command.downgrade if down else command.upgrade
-        step(upgrade.alembic_config(connection), revision)
+        command.upgrade(upgrade.alembic_config(connection), revision)
     engine.dispose()
 
 
-def write_first_release(file: Path) -> str:
-    """A database of the first release on SQLite, with seven pairs; its address."""
+def write_oldest(file: Path) -> str:
+    """A database of the oldest revision that opens, on SQLite, with seven pairs; its address."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    migrate(f"sqlite:///{file}", "0001")
+    migrate(f"sqlite:///{file}", "0030")
     with sqlite3.connect(file) as connection:
-        connection.executescript(FIRST_RELEASE.read_text(encoding="utf-8"))
+        connection.executescript(OLDEST.read_text(encoding="utf-8"))
         connection.execute("PRAGMA journal_mode = DELETE")  # a single file
     connection.close()
     return f"sqlite:///{file}"

@@ -1,6 +1,5 @@
 """What `open_store` does to a database: new, current, old, newer, foreign, interrupted."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -12,15 +11,15 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, exc, inspect, text
+from sqlalchemy import create_engine, exc, inspect, text
 
 from db import Store, open_store, upgrade
 from db.caption_search import TABLES
 from db.errors import NewerDatabase, StoreProblem
 from db.models import Base
-from db.queries import dataset_queries, verdict_queries
+from db.queries import dataset_queries
 from db.upgrade import head_revision, parse_url
-from tests.db.building import add_dataset, decide, decisions, migrate, rows_of
+from tests.db.building import add_dataset, decide, decisions, rows_of
 from tests.fixtures import programs
 
 
@@ -184,57 +183,22 @@ def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
     assert (status, printed.strip()) == (0, f"{head_revision()} (head)"), problem
 
 
-def add(connection: Connection, table: str, **row: object) -> None:
-    names = ", ".join(row)
-    values = ", ".join(f":{name}" for name in row)
-    connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
+ANOTHER_VERDICT = (
+    "from db.decision_check import replace_decision_check\n"
+    "    from db.decisions import DECISIONS\n"
+    "    replace_decision_check(DECISIONS, (*DECISIONS, 'vague'))"
+)
 
 
-def test_the_random_order_is_renamed_in_pairs_and_saved_views(url: str) -> None:
-    open_store(url).close()
-    migrate(url, "0017", down=True)
-    audit, other = {"review": "all", "order": "lot"}, {"text": "lot"}
-    engine, when = create_engine(parse_url(url)), {"created_at": "2026-01-01"}
-    with engine.begin() as connection:
-        add(connection, "datasets", name="photos", source="/p", root="/p", **when)
-        add(connection, "pairs", dataset_id=1, external_id="photo-0", image_path="a.jpg",
-            caption="a cat", lot=0.25)  # fmt: skip
-        for name, fields in (("audit", audit), ("lot", other)):
-            add(connection, "views", dataset_id=1, name=name, fields=json.dumps(fields),
-                author="Ada", **when)  # fmt: skip
-    engine.dispose()
-    migrate(url, "0018")
-    renamed = {"audit": audit | {"order": "random"}, "lot": other}
-    assert keys_and_views(url, "random_key") == (0.25, renamed)
-    migrate(url, "0017", down=True)
-    assert keys_and_views(url, "lot") == (0.25, {"audit": audit, "lot": other})
-
-
-def keys_and_views(url: str, column: str) -> tuple[float, dict[str, object]]:
-    """The one pair's number in the column, which has an index, and the fields of the views."""
-    engine = create_engine(parse_url(url))
-    with engine.connect() as connection:
-        indexes = inspect(connection).get_indexes("pairs")
-        key = connection.execute(text(f"SELECT {column} FROM pairs")).scalar_one()
-        rows = connection.execute(text("SELECT name, fields FROM views")).all()
-    engine.dispose()
-    columns = {index["name"]: index["column_names"] for index in indexes}
-    assert columns[f"ix_pairs_{column}"] == ["dataset_id", column, "id"]
-    return key, {
-        name: json.loads(fields) if isinstance(fields, str) else fields for name, fields in rows
-    }
-
-
-def test_another_verdict_is_allowed_without_losing_any(url: str) -> None:
-    """Revision 0024 copies tables of SQLite: rows, ids, triggers and foreign keys survive."""
+def test_another_verdict_is_allowed_without_losing_any(url: str, tmp_path: Path) -> None:
+    """Such a migration copies tables of SQLite: rows, ids, triggers and foreign keys survive."""
     dataset_id, ids = fill(url)
-    migrate(url, "0023", down=True)
-    store = open_store(url)
-    assert store.upgraded_from == "0023"
-    decide(store, ids[4], "wrong")
-    with store.reading() as session:
-        acts = verdict_queries.history(session, ids[4])
-    assert [act.decision for act in acts] == ["drop", "wrong"]
+    with later_program(tmp_path, ANOTHER_VERDICT):
+        store = open_store(url)
+    vague = text(f"UPDATE pairs SET decision = 'vague' WHERE id = {ids[5]}")
+    with store.engine.begin() as connection:
+        connection.execute(vague)
+    assert decisions(store, ids[4:6]) == ["drop", "vague"]
     for statement, refusal in (
         ("UPDATE verdicts SET note = 'changed'", "append-only"),
         (f"DELETE FROM pairs WHERE id = {ids[4]}", "(?i)foreign key"),
@@ -246,3 +210,16 @@ def test_another_verdict_is_allowed_without_losing_any(url: str) -> None:
     _, later = add_dataset(store, 1, "another")
     assert later[0] > ids[-1], "the id of a deleted pair is never used again"
     store.close()
+
+
+def test_a_database_before_the_oldest_revision_is_told_how_to_open(url: str) -> None:
+    fill(url)
+    engine = create_engine(parse_url(url))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0029'"))
+    with pytest.raises(StoreProblem, match=upgrade.OLDER_PROGRAM):
+        open_store(url)
+    with engine.connect() as connection:
+        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    engine.dispose()
+    assert version == "0029"

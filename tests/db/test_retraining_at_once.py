@@ -53,7 +53,7 @@ def opened(state: Path, url: str) -> Workspace:
         load_settings(
             {
                 "data_directory": str(state), "database": url, "author": "Ada",
-                "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+                "model": str(MODELS / "scenes-clip"), "detector": "nine signs",
             },
             {},
         )

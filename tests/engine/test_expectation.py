@@ -9,7 +9,6 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.correction.vision_to_text import VisionToText
 from backend.engine.expectation import (
     LOWEST,
     Expectation,
@@ -19,6 +18,7 @@ from backend.engine.expectation import (
 )
 from backend.engine.trajectories.word_expectations import with_expectations, with_expectations_of
 from backend.errors import ModelMismatch
+from backend.wings.captioners.vision_to_text import VisionToText
 from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
 from tests.engine.detection.made_trajectories import trajectory
 

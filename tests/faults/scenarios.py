@@ -28,16 +28,17 @@ from PIL import Image
 from backend.datasets.fetching import Limits
 from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import download_images, model_download
+from backend.jobs import model_download
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
+from backend.wings.fetch import download_images
 from backend.workspace import Workspace
 from db import open_store
 from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
 from research.scenes import demo
-from tests.db.building import decided_pairs, write_first_release
+from tests.db.building import decided_pairs, write_oldest
 from tests.faults.stored_scores import stored
 from tests.fixtures.hub_server import PublishedModel, hub_server, set_constants, use_hub
 
@@ -70,7 +71,7 @@ def workspace(folder: Path, **settings: str) -> Workspace:
             {
                 "data_directory": str(folder / "state"),
                 "model": str(MODELS / "scenes-clip"),
-                "detector": "logistic",
+                "detector": "nine signs",
                 "author": "Ada",
                 **settings,
             },
@@ -360,12 +361,12 @@ class BackingUp(Scenario):
 
 
 class Migrating(Scenario):
-    """A database of the first release, brought up to date."""
+    """A database of the oldest revision that opens, brought up to date."""
 
     name = "migration"
 
     def prepare(self, folder: Path) -> None:
-        write_first_release(folder / "state/traced.db")
+        write_oldest(folder / "state/traced.db")
 
     def work(self, folder: Path) -> None:
         open_store(f"sqlite:///{folder}/state/traced.db").close()

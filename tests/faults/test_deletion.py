@@ -109,7 +109,7 @@ def test_a_dataset_that_another_program_deletes_ends_its_scoring(
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
     settings = {
         "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
-        "detector": "logistic",
+        "detector": "nine signs",
     }  # fmt: skip
     scoring = Workspace(load_settings(settings, {}))
     scoring.jobs.import_dataset(tmp_path / "pairs")

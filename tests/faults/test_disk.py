@@ -22,7 +22,7 @@ from db.errors import StoreProblem
 from db.queries import classifier_queries, pairs, runs, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
-from tests.db.building import write_first_release
+from tests.db.building import write_oldest
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
 
@@ -198,7 +198,7 @@ def test_a_read_only_disk_is_reported(disk: Path, tmp_path: Path) -> None:
 
 def test_a_migration_on_a_full_disk_changes_nothing_and_works_with_room(disk: Path) -> None:
     path = disk / "traced.db"
-    write_first_release(path)
+    write_oldest(path)
     ballast = fill(disk)
     with pytest.raises(StoreProblem, match="disk is full"):
         open_store(f"sqlite:///{path}")

@@ -46,7 +46,7 @@ def workspace(tmp_path: Path, sizes: Sizes) -> Iterator[Workspace]:
     demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=7)
     settings = {
         "data_directory": str(tmp_path / "state"), "model": str(MODELS / "scenes-clip"),
-        "detector": "logistic",
+        "detector": "nine signs",
     }  # fmt: skip
     opened = Workspace(load_settings(settings, {}))
     opened.jobs.import_dataset(tmp_path / "pairs")

@@ -24,7 +24,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         load_settings(
             {
                 "data_directory": str(tmp_path / "state"), "author": "Ada",
-                "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+                "model": str(MODELS / "scenes-clip"), "detector": "nine signs",
             },
             {},
         )

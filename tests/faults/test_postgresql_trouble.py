@@ -166,7 +166,7 @@ def test_a_scoring_job_outlives_a_restart(
     demo.write(tmp_path / "pairs", 6, 0, 96, seed=8)
     settings = {
         "data_directory": str(tmp_path / "state"), "database": server.url,
-        "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+        "model": str(MODELS / "scenes-clip"), "detector": "nine signs",
     }  # fmt: skip
     workspace = Workspace(load_settings(settings, {}))
     workspace.jobs.import_dataset(tmp_path / "pairs")

@@ -11,9 +11,9 @@ OpenWorkspace = Callable[..., Workspace]
 #: Settings of the embedded CLIP.
 CLIP = {"kind": "clip", "model": str(MODELS / "scenes-clip")}
 #: One family of detectors, where it does not matter which one is best.
-QUICK_CLIP = {**CLIP, "detector": "logistic"}
+QUICK_CLIP = {**CLIP, "detector": "nine signs"}
 #: The cheapest scoring, where only the vectors matter.
-VECTORS = {**CLIP, "detector": "s_0 alone", "trajectories": "first-step"}
+VECTORS = {**CLIP, "detector": "eight signs", "trajectories": "first-step"}
 
 
 def opened(state: Path, **settings: object) -> Workspace:

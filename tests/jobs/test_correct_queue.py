@@ -35,14 +35,14 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("correct")
     captions = [caption for _, caption in drawn_pairs(PAIRS, seed=4)]
     drawn_folder(base / "pairs", PAIRS, 4, lambda number, _: {"caption": captions[number // 2 * 2]})
-    return score_pairs(base, detector="logistic")
+    return score_pairs(base, detector="nine signs")
 
 
 @pytest.fixture
 def opened(open_workspace: OpenWorkspace, scored: Path, tmp_path: Path) -> OpenWorkspace:
     """Opens a copy of that workspace, with settings."""
     shutil.copytree(scored / "state", tmp_path / "state")
-    return partial(open_workspace, detector="logistic")
+    return partial(open_workspace, detector="nine signs")
 
 
 def everything() -> QueueFilter:

@@ -292,7 +292,7 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     sizes(BATCH=6)
     demo.write(tmp_path / "mixed", MIXED, 0, 64, seed=5)
     names = add_pictures(tmp_path / "mixed", 2, ("A dog", "A cat"))
-    workspace = open_workspace(detector="s_0 alone", trajectories="first-step")
+    workspace = open_workspace(detector="eight signs", trajectories="first-step")
     dataset = workspace.find_or_import(str(tmp_path / "mixed"))
     done = workspace.jobs.score(dataset, suggestions=False)
     assert (done.scored, done.unknown) == (MIXED, 4)

@@ -1,13 +1,11 @@
-"""A dataset scored with every explorer and with LEMoN, from import to the page."""
+"""A dataset scored with every explorer, from import to the page."""
 
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from backend.errors import SettingsError, TrainingError
-from tests.checkpoints import drawn_folder, drawn_pairs, random_clip
+from tests.checkpoints import drawn_folder, random_clip
 from tests.jobs.opening import OpenWorkspace
 
 #: Enough for a first detector; the pairs of FEW are ranked by s_0.
@@ -31,8 +29,8 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_scored_by(open_workspace: OpenWorkspace, model: Path) -> OpenWorkspace:
-    """Opens the test's workspace with an explorer or LEMoN; one family of detectors."""
-    return partial(open_workspace, model=str(model), captioner="none", detector="logistic")
+    """Opens the test's workspace with an explorer; one family of detectors."""
+    return partial(open_workspace, model=str(model), captioner="none", detector="nine signs")
 
 
 @pytest.mark.parametrize("how", [{"unit": "token"}, {"explorer": "fast-gcd", "steps": 2, "top": 8}])
@@ -56,59 +54,21 @@ def test_another_explorer_scores_a_dataset_once(
     assert checked.p_error == pytest.approx(view.p_error, abs=0.5)
 
 
-def test_another_explorer_or_scorer_is_another_run_and_the_one_asked_for_is_shown(
+def test_another_explorer_is_another_run_and_the_one_asked_for_is_shown(
     open_scored_by: OpenWorkspace, few: Path
 ) -> None:
     runs, shown = [], []
     for how in (
         {"kind": "clip"}, {"lazy": 2}, {"direction": "minimise"}, {"explorer": "gcd", "steps": 1},
-        {"kind": "lemon"}, {"kind": "clip"},
+        {"kind": "clip"},
     ):  # fmt: skip
         workspace = open_scored_by(**how)
         dataset = workspace.find_or_import(str(few))
         runs.append(workspace.jobs.score(dataset, suggestions=False).run_id)
         view = workspace.review.open_pair(1)
         assert view.trajectory is not None
-        assert view.scored_by.startswith(str(how.get("kind", "clip")))
         assert view.s_0 == pytest.approx(float(view.trajectory.scores[0]))
         shown.append((view.s_0, view.trajectory.scores.tolist()))
     assert len(set(runs)) == len(runs) - 1
-    assert runs[-1] == runs[-3], "the explorer is remembered"
-    assert shown[-1] == shown[-3] != shown[-2]
-
-
-def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
-    open_scored_by: OpenWorkspace, folder: Path, tmp_path: Path
-) -> None:
-    workspace = open_scored_by(kind="lemon")
-    with pytest.raises(SettingsError, match="compares") as raised:
-        workspace.review.playground(drawn_pairs(1)[0][0], "A dog")
-    assert "score DATASET" in raised.value.remedies["terminal"]
-    dataset = workspace.find_or_import(str(folder))
-    assert workspace.jobs.score(dataset, suggestions=False).scored == COUNT
-    first = workspace.review.open_pair(1)
-    assert first.scored_by.startswith("lemon")
-    (part,) = (tmp_path / "state" / "neighbours").rglob("*.npz")
-    with np.load(part) as arrays:
-        assert len(arrays["keys"]) == COUNT
-    written = part.stat().st_mtime_ns
-
-    again = open_scored_by(kind="lemon")
-    assert again.jobs.score(dataset, suggestions=False).skipped == COUNT
-    assert part.stat().st_mtime_ns == written
-    # A pair scored again later has the same neighbours, which do not include itself.
-    assert again.review.check_caption(1, first.caption).s == pytest.approx(first.s_0, abs=1e-5)
-
-    part.write_bytes(part.read_bytes()[:100])  # a truncated file is computed again
-    third = open_scored_by(kind="lemon")
-    assert third.review.check_caption(1, first.caption).s == pytest.approx(first.s_0, abs=1e-5)
-
-
-def test_fitted_lemon_needs_verdicts(open_scored_by: OpenWorkspace, folder: Path) -> None:
-    workspace = open_scored_by(kind="lemon", lemon="opt")
-    dataset = workspace.find_or_import(str(folder))
-    with pytest.raises(TrainingError, match="at least 10"):
-        workspace.jobs.score(dataset)
-    for pair_id in range(1, COUNT + 1):
-        workspace.review.decide(pair_id, 0, "correct" if pair_id % 2 else "drop")
-    assert workspace.jobs.score(dataset, suggestions=False).scored == COUNT
+    assert runs[-1] == runs[-2], "the explorer is remembered"
+    assert shown[-1] == shown[-2] != shown[-3]

@@ -163,7 +163,7 @@ def test_large_datasets_get_first_steps_unless_already_scored(
         return str(score(reopened(tmp_path / state, detector=detector), folder).trajectories)
 
     assert trajectories_of("large", COUNT - 1, "best") == "first-step"
-    assert trajectories_of("signs", COUNT - 1, "logistic") == "all", "as it needs"
+    assert trajectories_of("signs", COUNT - 1, "cart") == "all", "as it needs"
     assert trajectories_of("small", COUNT, "best") == "all"
     assert trajectories_of("small", COUNT - 1, "best") == "all", "as before"
 
@@ -172,7 +172,7 @@ def test_detectors_of_later_steps_are_not_trained_or_adopted_without_them(
     reopened: OpenWorkspace, folder: Path
 ) -> None:
     with pytest.raises(SettingsError, match="needs whole trajectories"):
-        score(reopened(detector="logistic", trajectories="first-step"), folder)
+        score(reopened(detector="nine signs", trajectories="first-step"), folder)
     score(reopened(detector="nine signs"), folder, "all")
     workspace = reopened()
     (earlier,) = workspace.jobs.classifiers(1)

@@ -1,7 +1,11 @@
 """The training data of a retraining."""
 
+import json
+
 import numpy as np
 import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
 
 from backend.engine.detection import verdict_learning
 from backend.engine.detection.localisation import WordWeights
@@ -10,6 +14,7 @@ from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.reports import ExportChoice
+from db.models import Classifier as ClassifierRecord
 from db.queries import classifier_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
@@ -154,3 +159,28 @@ def test_a_threshold_says_whether_the_level_is_known(
         workspace.review.decide(pair, 0, "correct" if number % 2 else "drop", sampling="random")
     workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
     assert not workspace.jobs.export_counts(1, choice).level_note
+
+
+def test_a_dataset_ranked_by_a_kind_that_is_gone_keeps_its_numbers_and_can_be_ranked_again(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace
+) -> None:
+    scored = shared_folder("scored-copies", score_copies)
+    workspace = open_workspace(copy_of=scored, **QUICK_CLIP)
+    with workspace.store.writing() as session:
+        pairs = list(pair_queries.iterate_pairs(session, 1))
+        session.connection().exec_driver_sql("UPDATE classifiers SET kind = 'ensemble'")
+        payload = json.dumps({**json.loads(_payload(session)), "model": {"kind": "ensemble"}})
+        session.execute(update(ClassifierRecord).values(payload=payload.encode()))
+    assert workspace.review.open_pair(pairs[0].id).p_error == pairs[0].p_error
+    with pytest.raises(TrainingError, match="--detector best"):
+        classifier_in_use(workspace.store, 1)
+    for number, pair in enumerate(pairs[:14]):
+        workspace.review.decide(pair.id, 0, "correct" if number % 3 else "drop")
+    workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
+    assert classifier_in_use(workspace.store, 1) is not None
+
+
+def _payload(session: Session) -> bytes:
+    active = classifier_queries.active(session, 1)
+    assert active is not None
+    return classifier_queries.get_payload(session, active.id)

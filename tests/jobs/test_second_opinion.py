@@ -52,12 +52,12 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         6,
         lambda number, _: {"caption": captions[number + PAIRS * (number % 2)]},
     )
-    return score_pairs(base, detector="logistic")
+    return score_pairs(base, detector="nine signs")
 
 
 @pytest.fixture
 def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
-    return open_workspace(copy_of=scored, detector="logistic")
+    return open_workspace(copy_of=scored, detector="nine signs")
 
 
 def pairs_of(workspace: Workspace) -> list[PairRow]:
@@ -132,7 +132,7 @@ def test_other_numbers_keep_the_opinion(
     workspace: Workspace, open_workspace: OpenWorkspace
 ) -> None:
     """The detector is trained anew: the opinion is still a sign of it."""
-    other = open_workspace(detector="s_0 alone")
+    other = open_workspace(detector="eight signs")
     other.jobs.score(1, suggestions=False, anew=True)
     with chat_server(knowing(workspace)) as served:
         ask(workspace, served)
@@ -335,7 +335,7 @@ def test_a_dataset_without_scores_is_refused(open_workspace: OpenWorkspace, scor
 
 def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Path) -> None:
     environment = environment_of(scored, tmp_path)
-    score = ("score", "pairs", "--detector", "logistic", "--no-suggestions")
+    score = ("score", "pairs", "--detector", "nine signs", "--no-suggestions")
     with chat_server(lambda body: (200, YES)) as served:
         options = ("--second-opinion", served.url, "--top", "25%", "--price-in", "100")
         status, out, err = invoked(environment, *score, *options, "--json")

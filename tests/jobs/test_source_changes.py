@@ -21,7 +21,6 @@ from backend.workspace import Workspace
 from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
 from db.queries import (
     pair_queue,
-    pictures,
     plots,
     specificity_queries,
     suggestions,
@@ -242,7 +241,6 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
     first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
     dataset, cow = first.dataset_id, pairs(workspace, first)["c.png"]
     workspace.jobs.score(dataset, anyway=True)
-    workspace.jobs.run("quality", dataset)
     workspace.review.decide(cow.id, 0, "drop")
 
     def present() -> dict[str, bool]:
@@ -260,7 +258,6 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
                 "pictures": (i for i, _ in specificity_queries.pictures(session, dataset, 9)),
-                "signals": (row.pair_id for row, _ in pictures.signals_of(session, dataset)),
                 "decided": [cow.id] * len(list(plots.decided(session, dataset))),
             }
             return {name: cow.id in list(values) for name, values in ids.items()}

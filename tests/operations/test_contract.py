@@ -31,6 +31,7 @@ TYPED = sorted((OPERATIONS.keys() & COMMANDS.keys()) - {"download"})
 NEEDED = {
     "import": {"path": "pairs"}, "adopt": {"classifier_id": 1}, "download": {"model": "fast"},
     "probe": {"model": "fast"}, "bags": {"out": "bags"}, "check": {"at_most": "2%"},
+    "enrich": {"pair_id": 1},
     "rule": {"queue": "", "decision": "drop", "curator": "Ada", "batch": "b"},
 }  # fmt: skip
 #: Those that a request starts: it names them, or has an address of their own.

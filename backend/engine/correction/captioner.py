@@ -1,6 +1,6 @@
 """Captioners: language models that are conditioned on an image and continue a text.
 
-`Captioner` is BLIP's; `vision_to_text` and `prefix_captioner` override how it reads and decodes,
+`Captioner` is BLIP's; other families override how it reads and decodes,
 `captioner_loading` chooses among them.
 """
 

@@ -1,17 +1,14 @@
 """Model selection by 3-fold cross-validation, and calibrated probabilities.
 
 Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees, CART over depth.
-The nine signs (`families.NineSigns`) are the default: more features or trees are chosen only if
-their cross-validated AUC is higher by more than a quarter of its standard error, and never with
-fewer than FEWEST_FOR_MORE labels: there the lead of the best of many candidates is mostly luck
-(RESULTS.md, "Few labels"). s_0 alone is a candidate as well: if a single score is already right
-97 times in 100, boosting from scratch can lose to it. Folds never separate pairs of one image.
+The nine signs (`families.NineSigns`) are the default: trees are chosen only if their
+cross-validated AUC is higher by more than a quarter of its standard error. s_0 alone is a candidate
+as well: if a single score is already right 97 times in 100, boosting from scratch can lose to it.
+Folds never separate pairs of one image.
 
-If the labels are injected noise, models see only features whose sign is known from theory and are
-constrained to it: other features can distinguish injected errors from original captions without
-indicating an error. With human labels all features are used, by logistic regression, XGBoost that
-starts from s_0, and an ensemble of both. On drawn scenes these three are within a standard error of
-each other; trees from scratch lose 0.5 to 1 % of AUC and take fifty times as long (RESULTS.md).
+The labels are injected noise: models see only features whose sign is known from theory and are
+constrained to it, because other features can distinguish injected errors from original captions
+without indicating an error. (With true labels: `research/evaluation/labelled_detectors.py`.)
 
 The paper's own detector can be selected by name (`DETECTORS`): XGBoost or CART on
 e = [s_0 … s_T, c_1 … c_T], padded, with the libraries' defaults except for the grids of A.4: no
@@ -29,17 +26,13 @@ from numpy.typing import NDArray
 
 from backend.engine.detection.caption_chance import CaptionChance
 from backend.engine.detection.families import (
-    BY_THEORY,
     EIGHT_SIGNS,
-    EVERY,
     PAPERS_OWN,
     S_0,
     THEORY,
     Boosted,
     Cart,
-    Ensemble,
     Labels,
-    Linear,
     Model,
     NineSigns,
     Weights,
@@ -65,8 +58,6 @@ CART_DEPTHS = (1, 5, 10, None)
 SHARES = (0.25, 0.5, 0.75, 1.0)
 #: Lead over the nine signs that other families need, as a fraction of the AUC's standard error.
 _MARGIN = 0.25
-#: With fewer true labels only the nine signs and s_0 alone are candidates.
-FEWEST_FOR_MORE = 300
 _FORMAT = 1
 
 Ticker = Callable[[int, int, str], None]
@@ -181,31 +172,30 @@ def choose(
     labels: Labels,
     weights: Weights,
     folds: NDArray[np.int64],
-    labelled: bool = False,
     tick: Ticker | None = None,
     detector: str = "best",
+    families: Families | None = None,
+    margin: float | None = None,
 ) -> Chosen:
     """The candidate with the highest out-of-fold AUC, subject to the margins described above.
 
-    `labelled`: the labels are human (or the truth), not injected. `detector`: one of DETECTORS.
-    Raises TrainingError if a training fold has rows of one class only, SettingsError for an unknown
-    detector.
+    `detector`: one of DETECTORS. `families`: candidates instead of the detector's. `margin`: the
+    lead that s_0 alone needs to be chosen; None: a standard error of its AUC, because injected
+    labels reward whatever separates injections from captions. Raises TrainingError if a training
+    fold has rows of one class only, SettingsError for an unknown detector.
     """
     if detector == "paper":
         return choose_as_published(features, labels, weights, folds, PAPERS_OWN, tick)
-    families = families_of(detector, labelled)
-    if detector == "best" and labelled and len(labels) < FEWEST_FOR_MORE:
-        families = _signs_family()
-    tried = _tried(features, labels, weights, folds, families, tick)
+    candidates = families_of(detector) if families is None else families
+    tried = _tried(features, labels, weights, folds, candidates, tick)
     alone = tried.alone
     best = tried.best or tried.signs or alone
     if tried.signs is not None and tried.best is not None:
         ahead = _MARGIN * _standard_error(tried.signs.auc, len(labels))
         if tried.best.auc <= tried.signs.auc + ahead:
             best = tried.signs
-    # Injected labels reward whatever separates injections from captions, so s_0 needs a clear lead
-    # there; with true labels any lead is enough.
-    margin = 0.0 if labelled else _standard_error(alone.auc, len(labels))
+    if margin is None:
+        margin = _standard_error(alone.auc, len(labels))
     if detector == "best" and alone.auc > best.auc + margin:
         best = alone
     return best
@@ -360,79 +350,52 @@ def _tried(
     return CandidateResults(alone, signs, best)
 
 
-def families_of(detector: str, labelled: bool) -> Families:
+def families_of(detector: str) -> Families:
     """A detector's (model to fit, grid variants that this one fit covers), excluding s_0 alone.
 
     Raises SettingsError for a name that is not in DETECTORS.
     """
     if detector not in DETECTORS:
         raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")
-    columns = (THEORY, EVERY) if labelled else (THEORY,)
     return {
-        "best": lambda: (
-            [*_signs_family(), *_logistic_family(), *_stacked_family(), *_ensemble_family()]
-            if labelled
-            else [*_signs_family(), *_cart_family(THEORY), *_boosted_family(THEORY)]
-        ),
+        "best": lambda: [*signs_family(), *cart_family(THEORY), *boosted_family(THEORY)],
         "paper": lambda: papers_families(PAPERS_OWN),
-        "s_0 alone": lambda: [],
-        "nine signs": _signs_family,
-        "eight signs": lambda: _signs_family(EIGHT_SIGNS),
-        "logistic": _logistic_family,
-        "cart": lambda: _cart_family(*columns),
-        "xgboost": lambda: _boosted_family(*columns),
-        "xgboost on s_0": _stacked_family,
-        "ensemble": _ensemble_family,
+        "nine signs": signs_family,
+        "eight signs": lambda: signs_family(EIGHT_SIGNS),
+        "cart": lambda: cart_family(THEORY),
+        "xgboost": lambda: boosted_family(THEORY),
     }[detector]()
 
 
 def papers_families(columns: tuple[int, ...]) -> Families:
     """The paper's grids of XGBoost and CART (A.4) on given columns, which its ablations vary."""
-    return [*_cart_family(columns, held=False), *_boosted_family(columns, held=False)]
+    return [*cart_family(columns, held=False), *boosted_family(columns, held=False)]
 
 
-def _family_each(models: Iterable[Model]) -> Families:
+def family_each(models: Iterable[Model]) -> Families:
     return [(model, [model]) for model in models]
 
 
-def _signs_family(template: NineSigns | None = None) -> Families:
+def signs_family(template: NineSigns | None = None) -> Families:
     """One fit covers every share; the largest comes first, so that it wins ties."""
     signs = template or NineSigns()
     return [(signs, [replace(signs, share=share) for share in reversed(SHARES)])]
 
 
-def _logistic_family() -> Families:
-    bound: list[Model] = [BY_THEORY]
-    return _family_each(
-        [*bound, *(Linear("logistic", EVERY, strength) for strength in (0.03, 0.3))]
-    )
+def cart_family(*sets: tuple[int, ...], held: bool = True) -> Families:
+    return family_each(Cart(depth, columns, held=held) for columns in sets for depth in CART_DEPTHS)
 
 
-def _cart_family(*sets: tuple[int, ...], held: bool = True) -> Families:
-    return _family_each(
-        Cart(depth, columns, held=held) for columns in sets for depth in CART_DEPTHS
-    )
-
-
-def _boosted_family(*sets: tuple[int, ...], held: bool = True) -> Families:
+def boosted_family(*sets: tuple[int, ...], held: bool = True) -> Families:
     return [
-        _grown(Boosted(depth, rate, max(TREES), columns, held=held))
+        grown(Boosted(depth, rate, max(TREES), columns, held=held))
         for columns in sets
         for depth in DEPTHS
         for rate in RATES
     ]
 
 
-def _stacked_family() -> Families:
-    return [_grown(Boosted(3, rate, max(TREES), EVERY, stacked=True)) for rate in RATES[:2]]
-
-
-def _ensemble_family() -> Families:
-    members = (Linear("logistic", EVERY, 0.03), Boosted(3, 0.05, 100, EVERY))
-    return _family_each([Ensemble((*members, Boosted(3, 0.05, 100, EVERY, True)))])
-
-
-def _grown(template: Boosted) -> tuple[Model, list[Model]]:
+def grown(template: Boosted) -> tuple[Model, list[Model]]:
     """One fit with all trees covers every smaller number of trees."""
     return template, [replace(template, n_estimators=trees) for trees in TREES]
 

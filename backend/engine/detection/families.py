@@ -22,6 +22,7 @@ from backend.engine.detection.features import (
     has_expectation,
     without_expectation,
 )
+from backend.errors import TrainingError
 
 Labels = NDArray[np.int64]
 Weights = NDArray[np.float64]
@@ -48,7 +49,8 @@ EIGHT = tuple(column for column in NINE if NAMES[column] != "gain of the best st
 PAPERS_OWN = (0, *(NAMES.index(name) for name in PAPER))
 
 
-def _signs(columns: tuple[int, ...]) -> tuple[int, ...]:
+def signs_of(columns: tuple[int, ...]) -> tuple[int, ...]:
+    """The sign of each column's weight that theory says, 0: none."""
     return tuple(SIGNS.get(NAMES[column], 0) for column in columns)
 
 
@@ -136,7 +138,7 @@ class NineSigns:
     """
 
     share: float = 1.0
-    signs: Linear = field(default_factory=lambda: Linear("nine signs", NINE, 0.1, _signs(NINE)))
+    signs: Linear = field(default_factory=lambda: Linear("nine signs", NINE, 0.1, signs_of(NINE)))
     alone: Linear = field(default_factory=lambda: Linear("s_0 alone", NINE[:1]))
 
     @property
@@ -245,7 +247,7 @@ class Cart:
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Cart":
         from sklearn.tree import DecisionTreeClassifier
 
-        signs = _signs(self.columns)
+        signs = signs_of(self.columns)
         if self.held:
             grown = DecisionTreeClassifier(
                 max_depth=self.max_depth,
@@ -297,32 +299,30 @@ class Boosted:
 
     If `held`, it is monotonic in the signs from theory and regularised by subsampling and by a
     minimum weight of the leaves. Otherwise it is TRACED's: the library's defaults, without weights.
-
-    `stacked`: boosting starts from the log-odds of s_0 alone and learns a correction to them.
     """
 
     max_depth: int
     learning_rate: float
     n_estimators: int
     columns: tuple[int, ...]
-    stacked: bool = False
-    base: Linear | None = None
     booster: Any = None
     held: bool = True
 
     @property
     def kind(self) -> str:
-        return "xgboost on s_0" if self.stacked else "xgboost"
+        return "xgboost"
 
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Boosted":
         import xgboost
 
-        base = S_0.fit(features, labels, weights) if self.stacked else None
         data = xgboost.DMatrix(
             features[:, self.columns], labels, weight=weights if self.held else None
         )
-        if base is not None:
-            data.set_base_margin(base.log_odds(features))
+        return replace(self, booster=xgboost.train(self.settings, data, self.n_estimators))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the library."""
         settings: dict[str, Any] = {
             "objective": "binary:logistic", "max_depth": self.max_depth,
             "learning_rate": self.learning_rate, "seed": 0, "nthread": 2,
@@ -330,10 +330,9 @@ class Boosted:
         if self.held:
             settings |= {
                 "subsample": 0.8, "min_child_weight": 3, "tree_method": "hist", "max_bin": 64,
-                "monotone_constraints": _signs(self.columns),
+                "monotone_constraints": signs_of(self.columns),
             }  # fmt: skip
-        booster = xgboost.train(settings, data, self.n_estimators)
-        return replace(self, base=base, booster=booster)
+        return settings
 
     def log_odds(self, features: Matrix) -> Weights:
         return self.log_odds_after(features, self.n_estimators)
@@ -343,8 +342,6 @@ class Boosted:
         import xgboost
 
         data = xgboost.DMatrix(features[:, self.columns])
-        if self.base is not None:
-            data.set_base_margin(self.base.log_odds(features))
         margin = self.booster.predict(data, output_margin=True, iteration_range=(0, trees))
         return np.asarray(margin, np.float64)
 
@@ -352,7 +349,6 @@ class Boosted:
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "kind": "xgboost",
-            "base": self.base.to_json() if self.base else None,
             "booster": json.loads(self.booster.save_raw("json").decode()),
         }
 
@@ -362,31 +358,8 @@ class Boosted:
 
         booster = xgboost.Booster()
         booster.load_model(bytearray(json.dumps(value["booster"]).encode()))
-        base = Linear.from_json(value["base"]) if value["base"] else None
-        content = {name: part for name, part in value.items() if name != "kind"}
-        return cls(**_with_tuples(content | {"base": base, "booster": booster}))
-
-
-@dataclass(frozen=True)
-class Ensemble:
-    """The mean of several models' log-odds."""
-
-    members: tuple[Model, ...]
-    kind: str = "ensemble"
-
-    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Ensemble":
-        return Ensemble(tuple(member.fit(features, labels, weights) for member in self.members))
-
-    def log_odds(self, features: Matrix) -> Weights:
-        log_odds: Weights = np.mean([member.log_odds(features) for member in self.members], axis=0)
-        return log_odds
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "members": [member.to_json() for member in self.members]}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "Ensemble":
-        return cls(tuple(from_json(member) for member in value["members"]))
+        content = {field.name: value[field.name] for field in fields(cls)}
+        return cls(**_with_tuples(content | {"booster": booster}))
 
 
 def _with_tuples(value: dict[str, Any]) -> dict[str, Any]:
@@ -423,19 +396,22 @@ def _logistic(
 #: s_0 alone, as log-odds.
 S_0 = Linear("s_0 alone", (NAMES.index("log-odds of s_0"),))
 #: Columns that need no step of a trajectory after the first.
-EIGHT_SIGNS = NineSigns(signs=Linear("eight signs", EIGHT, 0.1, _signs(EIGHT)))
-#: s_0 and the trajectory's columns, each constrained to its sign from theory.
-BY_THEORY = Linear("logistic", THEORY, 0.1, _signs(THEORY))
+EIGHT_SIGNS = NineSigns(signs=Linear("eight signs", EIGHT, 0.1, signs_of(EIGHT)))
 
 
 def from_json(value: dict[str, Any]) -> Model:
-    """Any stored model. Raises KeyError or ValueError for invalid data."""
+    """Any stored model. Raises TrainingError for a kind that earlier versions had, KeyError or
+    ValueError for invalid data."""
+    if value["kind"] == "ensemble" or value.get("stacked"):
+        raise TrainingError(
+            "This classifier is of a kind that this version no longer has; the dataset keeps its "
+            "probabilities. Rank it again: score DATASET --detector best; or, if it has learnt "
+            "from verdicts, train DATASET --adopt."
+        )
     if value["kind"] == "cart":
         return Cart.from_json(value)
     if value["kind"] == "xgboost":
         return Boosted.from_json(value)
-    if value["kind"] == "ensemble":
-        return Ensemble.from_json(value)
     if value["kind"] in (NineSigns().kind, EIGHT_SIGNS.kind):
         return NineSigns.from_json(value)
     if value["kind"] == "heard":

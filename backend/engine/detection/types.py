@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from backend.errors import SettingsError
 
 #: Valid detector names: "best" selects among several families, the others name a single one.
-DETECTORS = (
-    "best", "paper", "s_0 alone", "nine signs", "eight signs", "logistic", "cart", "xgboost",
-    "xgboost on s_0", "ensemble",
-)  # fmt: skip
-#: Those that need no step of a trajectory after the first.
+DETECTORS = ("best", "paper", "nine signs", "eight signs", "cart", "xgboost")
+#: Kinds of models that need no step of a trajectory after the first; the first is the fallback
+#: where there is nothing to train on.
 FIRST_STEP_DETECTORS = ("s_0 alone", "eight signs")
 
 
@@ -34,7 +32,7 @@ def detector_for(name: str, whole: bool) -> str:
     if name != "best":
         raise SettingsError(
             f"The detector '{name}' needs whole trajectories, and only the first step of some is "
-            f"known here. Compute all of them, or use {' or '.join(FIRST_STEP_DETECTORS)}."
+            "known here. Compute all of them, or use eight signs."
         )
     return "eight signs"
 

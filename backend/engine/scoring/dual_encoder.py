@@ -1,7 +1,7 @@
 """Base class of scorers with an image tower and a text tower."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
     Independent,
+    Scorer,
     ScorerInfo,
     TokenReader,
 )
@@ -82,3 +83,12 @@ class HubImages:
         inputs = self.image_processor(images=list(images), return_tensors="pt")
         pixels: torch.Tensor = inputs["pixel_values"]
         return pixels
+
+
+@dataclass(frozen=True)
+class EmbeddingScore:
+    """A `kind` of score that is computed from the embeddings of any family that has them. `build`
+    raises ModelMismatch for one whose embeddings do not suffice."""
+
+    kind: str
+    build: Callable[[DualEncoder], Scorer]

@@ -1,8 +1,8 @@
 """Loads a scorer from a hub name or a directory; the registry of checkpoint families.
 
 To add a family, write a module that defines `FAMILY` and list it in `FAMILIES`, or offer it from a
-package of your own (`backend.plugins`). A score computed
-from another scorer's embeddings is a function listed in `BUILT_ON_EMBEDDINGS`.
+package of your own or a wing (`backend.plugins`). A score computed from another scorer's embeddings
+is an `EmbeddingScore` of such a package.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,7 @@ from backend.engine import hub
 from backend.engine.language_models.quantisation import QUANTISATIONS
 from backend.engine.scoring import blip, clip, open_clip_model, siglip
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
-from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.lemon import LemonScorer
+from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.scoring.vqa import vqa_checkpoints
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
@@ -31,7 +30,9 @@ FAMILIES: tuple[Family, ...] = (
     *plugins.load("scorers", Family),
 )
 #: Scores computed from the embeddings of any family that has them.
-BUILT_ON_EMBEDDINGS: dict[str, Callable[[DualEncoder], Scorer]] = {"lemon": LemonScorer}
+BUILT_ON_EMBEDDINGS: dict[str, Callable[[DualEncoder], Scorer]] = {
+    score.kind: score.build for score in plugins.load("embedding_scores", EmbeddingScore)
+}
 KINDS: tuple[str, ...] = (
     *dict.fromkeys(kind for family in FAMILIES for kind in family.kinds),
     *BUILT_ON_EMBEDDINGS,

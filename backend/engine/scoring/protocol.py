@@ -159,7 +159,7 @@ class PairSource(Protocol):
 
     @property
     def objective(self) -> str:
-        """Objective maximised on the labels, from `backend.engine.scoring.lemon_fit.OBJECTIVES`."""
+        """Name of the objective that is maximised on the labels (LEMoN's)."""
         ...
 
     def labels(self) -> Mapping[int, bool] | None:

@@ -123,8 +123,8 @@ def test_having_captioner_evidence_is_not_itself_a_sign() -> None:
     assert has_expectation(features).sum() == LABELS.sum()
     silent = without_expectation(features)
     folds = fold_of(range(len(LABELS)))
-    chosen = choose(features, LABELS, WEIGHTS, folds, labelled=True)
-    without = choose(silent, LABELS, WEIGHTS, folds, labelled=True)
+    chosen = choose(features, LABELS, WEIGHTS, folds)
+    without = choose(silent, LABELS, WEIGHTS, folds)
     assert chosen.auc_of == without.auc_of
     model = fitted(chosen.model, features, LABELS, WEIGHTS)
     np.testing.assert_allclose(
@@ -139,7 +139,7 @@ def test_nine_signs_do_no_harm_if_they_are_noise() -> None:
     odds = -6 * features[:, S_0.columns[0]]
     labels = (rng.random(2500) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     seen, fresh = slice(0, 60), slice(60, None)
-    chosen = choose(features[seen], labels[seen], np.ones(60), fold_of(range(60)), labelled=True)
+    chosen = choose(features[seen], labels[seen], np.ones(60), fold_of(range(60)))
     model = chosen.model.fit(features[seen], labels[seen], np.ones(60))
     by_signs = roc_auc_score(labels[fresh], model.log_odds(features[fresh]))
     assert by_signs > roc_auc_score(labels[fresh], odds[fresh]) - 0.02

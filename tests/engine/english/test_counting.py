@@ -5,8 +5,8 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
-from backend.engine.correction.boosting import Boost, guard
 from backend.engine.english.caption_facts import counted_in, facts_in, new_phrases
+from backend.wings.specificity.boosting import Boost, guard
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
-from backend.engine.correction.boosting import Boost, Guarded, guard
 from backend.engine.correction.doubting import Doubt
 from backend.engine.english.negations import denials
 from backend.engine.english.phrase_removal import without_phrase
 from backend.engine.english.shortening import is_sentence
+from backend.wings.specificity.boosting import Boost, Guarded, guard
 
 
 @pytest.mark.parametrize(

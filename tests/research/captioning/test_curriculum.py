@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from backend.engine.specificity.picture_bags import nearest, unit
+from backend.engine.duplicate_groups import unit
 from backend.errors import SettingsError
+from backend.wings.specificity.picture_bags import nearest
 from research.captioning.curriculum import RANDOM, Batch, bag_curriculum, batches
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from backend.engine.captioning.clipcap import load_clipcap
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.reports import ExportChoice
 from backend.settings import MODELS, load_settings
+from backend.wings.captioners.clipcap import load_clipcap
 from backend.workspace import QueueFilter, Workspace
 from research.captioning import cleaned_training as job
 from research.captioning.cleaned_training import CaptionerRecipe, CaptionerReport, train_captioner

@@ -67,13 +67,13 @@ def test_the_learning_curve_is_measured_for_every_feasible_size(
     world = World(260, wrong_share=0.5, seed=4)
     pairs = labelled(world)
     trained: list[int] = []
-    choose = result_figures.choose
+    choose = result_figures.choose_labelled
 
     def counted(features: np.ndarray, *others: object, **named: object) -> object:
         trained.append(len(features))
         return choose(features, *others, **named)  # pyrefly: ignore[bad-argument-type]
 
-    monkeypatch.setattr(result_figures, "choose", counted)
+    monkeypatch.setattr(result_figures, "choose_labelled", counted)
     few, more = learning_curve(
         pairs, world.trajectories, RUN, "nine signs", sizes=(50, 150, 200), splits=3
     )

@@ -1,0 +1,1 @@
+"""Captioners other than BLIP's and vision-language models."""

@@ -1,0 +1,1 @@
+"""Downloads the images of a table of URLs."""

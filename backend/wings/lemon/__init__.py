@@ -1,0 +1,1 @@
+"""LEMoN's score: is a pair consistent with its neighbours?"""

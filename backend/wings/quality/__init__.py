@@ -1,0 +1,1 @@
+"""Issues of pictures: dark, bright, blurry, of odd size or shape, duplicates."""

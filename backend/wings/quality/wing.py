@@ -1,0 +1,6 @@
+"""What the look at pictures adds."""
+
+ENTRY_POINTS = {
+    "operations": {"quality": "backend.wings.quality.operation:QUALITY"},
+    "commands": {"quality": "backend.wings.quality.command:COMMANDS"},
+}

@@ -1,0 +1,104 @@
+"""`boost`: richer captions for pairs whose captions are correct but generic."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from backend.operations.common_options import (
+    Device,
+    Kind,
+    Limits,
+    Model,
+    Quantise,
+    Timeout,
+    Vlm,
+    VlmUrl,
+)
+from backend.operations.operation import Operation
+from backend.options import CommandLine, Options
+from backend.progress import Progress
+from backend.wings.specificity.reports import BoostDryRun, BoostReport
+
+if TYPE_CHECKING:
+    from backend.operations.context import Context
+
+
+class BoostOptions(Options):
+    """Suggest richer captions for pairs whose captions are correct but generic, for a curator to
+    review.
+
+    Details that a model has invented are removed, or the suggestion is rejected, before anyone sees
+    it. Pictures are sent only for visual and holistic, and only to the server of the
+    vision-language model; --dry-run names it. Stop it at any time: the same command resumes where
+    it stopped, and no request is paid for twice.
+    """
+
+    queue: str = ""
+    """Which pairs, as in a queue's address after the ?: 'specificity_to=-2'. Default: all
+    unreviewed ones. Unless it names an order, those that are neither likely wrong nor abstract, the
+    most generic first."""
+    kinds: str = "blend,visual,holistic"
+    """Which kinds, comma-separated: blend (joins the captions of a picture), visual (describes it),
+    holistic (the blend, enriched by the visual)."""
+    limit: int | None = Field(None, ge=1)
+    """Maximum number of pairs."""
+    vlm: Vlm = None
+    vlm_url: VlmUrl = None
+    llm: Annotated[str | None, CommandLine(metavar="NAME_OR_DIR")] = None
+    """Language model that joins captions; it gets no picture. Default: the --vlm, without the
+    picture."""
+    llm_url: Annotated[str | None, CommandLine(metavar="URL")] = None
+    """OpenAI-compatible server of the language model."""
+    quantise: Quantise = None
+    timeout: Timeout = None
+    limits: Limits = Limits()
+    """What the requests may cost."""
+    dry_run: bool = False
+    """Show what would be sent first; send nothing."""
+    model: Model = None
+    scorer: Kind = None
+    device: Device = None
+
+
+def run(
+    context: "Context", dataset_id: int, options: BoostOptions, progress: Progress
+) -> BoostReport | BoostDryRun:
+    from backend.review.queue_form import generic_first
+    from backend.wings.specificity import boost_captions
+
+    limits = options.limits.stated()
+    filter = context.review.filter_of(dataset_id, generic_first(options.queue))
+    context.engines.of_session.spending.limit(*limits)
+    kinds = [kind.strip() for kind in options.kinds.split(",")]
+    booster = boost_captions.booster(
+        context.engines.of_session, kinds, options.llm, options.llm_url
+    )
+    engine = context.engines.of_dataset(dataset_id)
+    if options.dry_run:
+        return boost_captions.dry_run(context.store, engine, filter, booster)
+    return boost_captions.boost(context.store, engine, filter, booster, options.limit, progress)
+
+
+BOOST = Operation("boost", "Enriching", BoostOptions, run, is_started_by_kind=False)
+
+
+class EnrichOptions(Options):
+    """Ask the session's model for richer captions of one pair, while a curator waits."""
+
+    pair_id: int
+    """The pair that the curator looks at."""
+
+
+def enrich(
+    context: "Context", dataset_id: int, options: EnrichOptions, progress: Progress
+) -> BoostReport:
+    from backend.wings.specificity import boost_captions, boosting
+    from db.queries.pair_queue import QueueFilter
+
+    engine = context.engines.of_dataset(dataset_id)
+    queue = QueueFilter(dataset_id, among=(options.pair_id,))
+    booster = boost_captions.booster(context.engines.of_session, boosting.KINDS)
+    return boost_captions.boost(context.store, engine, queue, booster, calibrate=False)
+
+
+ENRICH = Operation("enrich", "Enriching", EnrichOptions, enrich, is_started_by_kind=False)
