@@ -90,12 +90,12 @@ class ForeignNames:
         if is_absolute_here(name):
             return None
         plainer = self._plainer(name)
-        for other, said in plainer.items():
+        for other, how in plainer.items():
             if self._place.has(other):
-                return other, said
-        for other, said in plainer.items():
+                return other, how
+        for other, how in plainer.items():
             if (match := self._match(other)) is not None:
-                return match[0], match[1] or said
+                return match[0], match[1] or how
         return None
 
     def _is_matched(self, name: str) -> bool:
@@ -115,8 +115,8 @@ class ForeignNames:
         names = _variants(name)
         for other in list(names):
             if self._prefix and other.startswith(self._prefix):
-                said = f"begin with a folder of another machine ('{shown(self._prefix)}')"
-                names.setdefault(other.removeprefix(self._prefix), said)
+                how = f"begin with a folder of another machine ('{shown(self._prefix)}')"
+                names.setdefault(other.removeprefix(self._prefix), how)
         return names
 
     def _match(self, name: str) -> tuple[str, str] | None:
@@ -155,16 +155,16 @@ class ForeignNames:
             return None
         before = f"{place}/" if place else ""
         listed = self._place.names_in(place)
-        there = [n for ending in PICTURES for n in listed.get(folded(f"{last}{ending}"), [])]
-        there = [other for other in there if PurePosixPath(other).stem == last] or there
+        pictures = [n for ending in PICTURES for n in listed.get(folded(f"{last}{ending}"), [])]
+        pictures = [other for other in pictures if PurePosixPath(other).stem == last] or pictures
         if not listed:  # too many names, which are asked for one by one
-            there = [f"{last}{e}" for e in PICTURES if self._place.has(f"{before}{last}{e}")]
-        if len(there) > 1:
-            few = ", ".join(f"'{shown(other)}'" for other in sorted(there)[:4])
+            pictures = [f"{last}{e}" for e in PICTURES if self._place.has(f"{before}{last}{e}")]
+        if len(pictures) > 1:
+            few = ", ".join(f"'{shown(other)}'" for other in sorted(pictures)[:4])
             raise BadCell(
                 f"'{shown(name)}' may be any of {few}. Write the ending of the one that is meant"
             )
-        return f"{before}{there[0]}" if there else None
+        return f"{before}{pictures[0]}" if pictures else None
 
 
 def _variants(name: str) -> dict[str, str]:

@@ -113,10 +113,10 @@ class ImagePaths:
 
     def _file(self, name: str) -> Path | None:
         """The file of that name, which need not exist; None if it is outside the root."""
-        found, said = self._names.find(name) or (name, "")
-        path = self._files.inside(self._folder / found)
+        file_name, how = self._names.find(name) or (name, "")
+        path = self._files.inside(self._folder / file_name)
         if path is not None:
-            self._tell(said, name, path.relative_to(self._root).as_posix())
+            self._tell(how, name, path.relative_to(self._root).as_posix())
         return path
 
     def _member(self, archive: Path, below: str, name: str) -> Member | None:
@@ -124,16 +124,16 @@ class ImagePaths:
         if (archive, below) not in self._in_archives:
             self._learn_archive(archive, below)
         folder, names = self._in_archives.get((archive, below), ("", None))
-        if names is None or (found := names.find(name)) is None:
+        if names is None or (match := names.find(name)) is None:
             return None
-        inner = ZipMembers.of(archive).stored_name(f"{folder}/{found[0]}".lstrip("/"))
-        self._tell(found[1], name, inner)
+        inner = ZipMembers.of(archive).stored_name(f"{folder}/{match[0]}".lstrip("/"))
+        self._tell(match[1], name, inner)
         return Member(archive, inner)
 
-    def _tell(self, how: str, name: str, found: str) -> None:
+    def _tell(self, how: str, name: str, present: str) -> None:
         if how and how not in self._noted:
             self._noted.add(how)
-            self._note(f"Image paths {how}: '{shown(name)}' is read as '{shown(found)}'.")
+            self._note(f"Image paths {how}: '{shown(name)}' is read as '{shown(present)}'.")
 
     def split_of(self, picture: ImageFile) -> str:
         """The split that the picture's folder states; "" if none."""

@@ -276,7 +276,7 @@ class _Pictures:
 
     def _known(self, label: Label) -> Label:
         try:
-            found = self._names.find(label.key)
+            match = self._names.find(label.key)
         except BadCell as problem:
             return replace(label, problem=label.problem or f"{problem}.")
-        return replace(label, key=found[0]) if found else label
+        return replace(label, key=match[0]) if match else label

@@ -95,11 +95,11 @@ def colours_of(pairs: list[SourcePair], reader: DatasetReader) -> dict[str, tupl
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("there", "written"), NAMES)
+@pytest.mark.parametrize(("stored", "written"), NAMES)
 def test_a_name_of_another_system_is_found_and_told(
-    tmp_path: Path, place: Place, there: str, written: str
+    tmp_path: Path, place: Place, stored: str, written: str
 ) -> None:
-    pictures = {there.format(name): encoded(colour=name) for name in COLOURS}
+    pictures = {stored.format(name): encoded(colour=name) for name in COLOURS}
     rows = [{"file_name": written.format(name), "caption": name} for name in COLOURS]
     pairs, reader = read(place(tmp_path / "source", pictures, rows))
     assert reader.problems == []

@@ -593,10 +593,10 @@ _FRESH_EVERY = 20
 def freshly_loaded(format: str, out: Path) -> list[Loaded]:
     """What the loaders of a process read that has no cache."""
     with tempfile.TemporaryDirectory() as cache:
-        asked = json.dumps([format, str(out), cache])
+        question = json.dumps([format, str(out), cache])
         command = [sys.executable, "-m", "tests.datasets.export_loaders"]
         done = subprocess.run(
-            command, input=asked, capture_output=True, text=True, cwd=ROOT, check=True
+            command, input=question, capture_output=True, text=True, cwd=ROOT, check=True
         )
     answer: list[Loaded] = json.loads(done.stdout)
     return answer

@@ -23,14 +23,14 @@ OUTSIDE = {"torch", "torchvision"}
 
 def requirements(path: Path) -> list[Requirement]:
     """Those of a file, and of the files that it names."""
-    found = []
+    libraries = []
     for line in path.read_text().splitlines():
         text = line.partition(" #")[0].strip()
         if text.startswith("-r "):
-            found += requirements(ROOT / text.removeprefix("-r "))
+            libraries += requirements(ROOT / text.removeprefix("-r "))
         elif text and not text.startswith("#"):
-            found.append(Requirement(text))
-    return found
+            libraries.append(Requirement(text))
+    return libraries
 
 
 def locked(name: str) -> dict[str, list[str]]:
