@@ -265,7 +265,7 @@ def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Pa
 
 def _decisions(
     store: Store, dataset_id: int, choice: ExportChoice
-) -> Iterator[tuple[PairRow, ExportDecision, tuple[KnownClaim, ...]]]:
+) -> Iterator[tuple[PairRow, ExportDecision, Sequence[KnownClaim]]]:
     """The requested pairs in import order, each with what an export does with it, and its claims,
     none if its caption is one claim."""
     two_stage = choice.two_stage

@@ -174,9 +174,9 @@ def test_a_command_goes_back_to_the_detector_before(
     workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
     assert as_json(environment, *back)["pairs"] == len(pairs)
     with workspace.store.reading() as session:
-        again = [pair.p_error for pair in pair_queries.iterate_pairs(session, 1)]
+        again = [pair.p_error or 0.0 for pair in pair_queries.iterate_pairs(session, 1)]
         active = classifier_queries.active(session, 1)
     assert active is not None
     assert active.basis == "injected"
-    order, expected = np.argsort(again), np.argsort([pair.p_error for pair in pairs])
+    order, expected = np.argsort(again), np.argsort([pair.p_error or 0.0 for pair in pairs])
     assert len(set(order[-5:]) & set(expected[-5:])) >= 3
