@@ -129,6 +129,7 @@ def queue(
     limit: Annotated[int, Field(ge=1)] = 20,
     after: Text = "",
     filters: Text = "",
+    mixed: bool = False,
 ) -> Page:
     """A page of the review queue, by default the captions most likely to be wrong first.
 
@@ -145,14 +146,22 @@ def queue(
         filters: More filters as in the address of a queue, for example note=blurry&split=val;
             they override the arguments above. Groups: where=(split = val or tag = todo) and not
             p_error >= 0.5.
+        mixed: Mix in one pair in ten that is drawn at random, as on the page: from these a
+            detector learns the most. Their `sampling` says so. They come again in their own place.
     """
     fields = {**START, "review": review, "order": order, "text": text, "meaning": meaning}
     fields = cleaned({**fields, **typed(filters)})
     filter = caller.workspace.review.filter_of(caller.find(dataset), fields)
     filter = replace(filter, reader=caller.name)
     place = cursor_of(after, filter.order)
-    page = caller.workspace.review.queue_page(filter, place, max(1, min(limit, MOST)))
-    return Page.of(page)
+    review_queue = caller.workspace.review
+    page = review_queue.queue_page(filter, place, max(1, min(limit, MOST)))
+    at_random: set[int] = set()
+    if mixed:
+        before = place.pair_id if place is not None else None
+        rows, at_random = review_queue.mixed(filter, page.rows, before)
+        page = replace(page, rows=rows)
+    return Page.of(page, lambda pair_id: sampling_of(filter, pair_id, at_random))
 
 
 def claim_next(caller: Writer, dataset: Id, order: Text = "p_error") -> Pair | None:

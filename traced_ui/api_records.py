@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -82,11 +82,15 @@ class Scored(Numbers):
 
 
 class QueueRow(Scored):
+    sampling: str = Field(
+        description="How it comes to be here; pass it on with the verdict. random: drawn at random."
+    )
+
     @classmethod
-    def of(cls, row: StoredRow) -> Self:
+    def of(cls, row: StoredRow, sampling: str = "") -> Self:
         fingerprint = fingerprint_of(row.external_id, row.caption, row.image_path)
         etag = etag_of(row.verdict_version, fingerprint)
-        return cls.model_validate({**vars(row), **row.numbers, "etag": etag})
+        return cls.model_validate({**vars(row), **row.numbers, "etag": etag, "sampling": sampling})
 
 
 class Page(Record):
@@ -94,9 +98,10 @@ class Page(Record):
     next: str | None = Field(description="Pass it as `after`; null on the last page.")
 
     @classmethod
-    def of(cls, page: QueuePage) -> Self:
+    def of(cls, page: QueuePage, sampling: Callable[[int], str]) -> Self:
+        """`sampling`: how a pair comes to be shown."""
         place = page.next_cursor
-        rows = [QueueRow.of(row) for row in page.rows]
+        rows = [QueueRow.of(row, sampling(row.pair_id)) for row in page.rows]
         return cls(pairs=rows, next=json.dumps(astuple(place)) if place else None)
 
 

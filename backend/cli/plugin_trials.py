@@ -67,12 +67,12 @@ def _measure(measure: Measure) -> None:
         checked_number(measure, measure.compute(_CAPTION, _picture), "the caption of a trial")
 
 
-def _export(known: ExportFormat) -> None:
-    if isinstance(known.writer, str):
+def _export(each: ExportFormat) -> None:
+    if isinstance(each.writer, str):
         return
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "part").mkdir()
         _picture().save(place / "a.png")
         row = ExportRow("1", place / "a.png", _CAPTION, _CAPTION)
-        known.write([row], Target(place / "part", place / "out", place))
+        each.write([row], Target(place / "part", place / "out", place))

@@ -166,10 +166,8 @@ def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Com
     learnt = Path(detector).expanduser() if detector not in (None, PREVIOUS) else None
     ranks_again = detector == PREVIOUS or (learnt is not None and learnt.is_file())
     if detector == PREVIOUS and out is None:
-        raise SettingsError(
-            "--detector previous ranks shards as before: give --out DESTINATION/. For a dataset, "
-            "use an earlier error finder under Learn from my verdicts."
-        )
+        _use_previous(dataset, common)
+        return
     if ranks_again:
         settings["detector"] = detector = None
     loaded = load_settings(settings)
@@ -264,6 +262,26 @@ def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Com
 
 
 score.__annotations__ |= {"measurements": _Measurements}
+
+
+def _use_previous(dataset: str, common: Common) -> None:
+    """Rank the dataset by the detector that was stored before the one in use, which stays."""
+    workspace, dataset_id = open_dataset(dataset, **common.settings())
+    detectors = workspace.jobs.classifiers(dataset_id)
+    in_use = next((row for row in detectors if row.active), None)
+    earlier = [row for row in detectors if in_use is not None and row.id < in_use.id]
+    if in_use is None or not earlier:
+        raise SettingsError(f"No other detector has ranked '{dataset}' before.")
+    before = max(earlier, key=lambda row: row.id)
+    with progress("Ranking") as update:
+        pairs = workspace.jobs.adopt(before.id, update)
+    words = (
+        f"{count_of(pairs, 'pair')} ranked by '{before.name}'. '{in_use.name}' is kept: use it "
+        "again under Learn from my verdicts."
+    )
+    report = {"dataset_id": dataset_id, "classifier_id": before.id, "name": before.name,
+              "pairs": pairs}  # fmt: skip
+    emit(report, common.as_json, words)
 
 
 def _score_shards(

@@ -114,18 +114,18 @@ _OURS = (
     ),
 )
 #: By name.
-EXPORT_FORMATS: dict[str, ExportFormat] = {known.name: known for known in _OURS}
+EXPORT_FORMATS: dict[str, ExportFormat] = {each.name: each for each in _OURS}
 
 
-def _join(added: ExportFormat) -> None:
+def _join(extension: ExportFormat) -> None:
     """Let the format of a plug-in take part. Raises ValueError."""
-    if added.name in EXPORT_FORMATS:
-        raise ValueError(f"There is an export format '{added.name}' already.")
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", added.name):
-        raise ValueError(f"'{added.name}' is no name: it takes a-z, 0-9 and hyphens.")
-    if not callable(added.writer):
+    if extension.name in EXPORT_FORMATS:
+        raise ValueError(f"There is an export format '{extension.name}' already.")
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", extension.name):
+        raise ValueError(f"'{extension.name}' is no name: it takes a-z, 0-9 and hyphens.")
+    if not callable(extension.writer):
         raise ValueError("Its writer is no function.")
-    EXPORT_FORMATS[added.name] = added
+    EXPORT_FORMATS[extension.name] = extension
 
 
 plugins.load("formats", ExportFormat, _join)

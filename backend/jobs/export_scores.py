@@ -168,7 +168,7 @@ def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
     """The claims of all scored pairs in order of import, as dictionaries of `id`, OF_CLAIMS and the
     features. The only claim of a caption has the chance and the verdict of its pair."""
     for pairs, captions in latest_batches(store, dataset_id):
-        known = store.read(known_claims, pairs)
+        divided = store.read(known_claims, pairs)
         claims = [
             (pair, scored)
             for pair, caption in zip(pairs, captions, strict=True)
@@ -179,7 +179,7 @@ def feature_rows(store: Store, dataset_id: int) -> Iterator[dict[str, Any]]:
             start, end, p_error, verdict = 0, len(pair.caption), pair.p_error, None
             if pair.judgement in RIGHT_OR_WRONG:
                 verdict = "wrong" if is_wrong(pair.judgement) else "right"
-            for each in known.get(pair.id, ()):
+            for each in divided.get(pair.id, ()):
                 if each.claim.start == scored.claim.start:
                     start, end = each.claim.start, each.claim.end
                     p_error, verdict = each.numbers["p_error"], each.cells()["verdict"]

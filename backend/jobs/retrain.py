@@ -293,8 +293,9 @@ def _marked(
         for scored in caption.claims:
             places = (scored.claim.in_question(pair.caption, *span) for span in spans)
             trajectory = scored.trajectory
-            read = trajectory.first_step() if classifier.first_step else trajectory
-            words = MarkedWords.of(read, [place for place in places if place is not None])
+            if classifier.first_step:
+                trajectory = trajectory.first_step()
+            words = MarkedWords.of(trajectory, [place for place in places if place is not None])
             if words is not None:
                 marked.append(words)
                 at_random.append(pair.sampling == AT_RANDOM)
@@ -303,12 +304,12 @@ def _marked(
 
 def _replaced(caption: str, correction: str) -> set[tuple[int, int]]:
     """The characters of the words that a correction replaces; none if it is another caption."""
-    parsed, kept = Caption.parse(caption), frozenset[int]()
+    parsed, same = Caption.parse(caption), frozenset[int]()
     if correction:
-        kept = kept_words(parsed.words, Caption.parse(correction).words)
-    if 2 * len(kept) < len(parsed):
+        same = kept_words(parsed.words, Caption.parse(correction).words)
+    if 2 * len(same) < len(parsed):
         return set()
-    return {span for word, span in enumerate(parsed.spans) if word not in kept}
+    return {span for word, span in enumerate(parsed.spans) if word not in same}
 
 
 def _moved(store: Store, run: RunRow, learnt: Learnt) -> dict[str, Any]:

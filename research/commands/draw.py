@@ -24,7 +24,7 @@ def draw(
     """Draw scenes with captions, clean or noisy, into a folder to import; `truth.jsonl` beside
     them says which are wrong, and which words."""
     with reported(as_json):
-        from research.scenes.drawn_dataset import write
+        from research.evaluation.drawn_dataset import write
 
         report = write(out, pairs, rate, kind, seed)
         emit(

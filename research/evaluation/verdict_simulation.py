@@ -179,14 +179,12 @@ def table(by_kind: Mapping[tuple[str, str, int], Sequence[Outcome]]) -> Iterator
             worst = np.nanmin(numbers[:, 1])
         errors, auc, ap, first, brier, before, after, order, suspect, learnt = means
         suspects = "–" if math.isnan(suspect) else f"{suspect:.3f}, {learnt:.3f}"
-        known = not math.isnan(auc)
-        changes = (
-            f"{auc:+.3f} ± {deviation:.3f}, {worst:+.3f} | {ap:+.3f}" if known else "– | –"
-        )  # errors remain in the rest
+        changes = f"{auc:+.3f} ± {deviation:.3f}, {worst:+.3f} | {ap:+.3f}"
+        if math.isnan(auc):  # no errors remain
+            changes = "– | –"
         yield (
             f"| {policy} | {kind} | {count} | {errors:.0f} | {changes} | {first:+.1f} "
-            f"| {brier:+.3f} "
-            f"| {before:.3f}, {after:.3f} | {order:.0%} | {suspects} |"
+            f"| {brier:+.3f} | {before:.3f}, {after:.3f} | {order:.0%} | {suspects} |"
         )
 
 

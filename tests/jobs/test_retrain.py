@@ -15,10 +15,11 @@ from backend.jobs import retrain
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.reports import ExportChoice
 from db.models import Classifier as ClassifierRecord
-from db.queries import classifier_queries
+from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
+from tests.cli.invoking import as_json, invoked
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import score_copies
 from tests.jobs.opening import CLIP, QUICK_CLIP, OpenWorkspace
@@ -184,3 +185,28 @@ def _payload(session: Session) -> bytes:
     active = classifier_queries.active(session, 1)
     assert active is not None
     return classifier_queries.get_payload(session, active.id)
+
+
+def test_a_command_goes_back_to_the_detector_before(
+    shared_folder: SharedFolder, open_workspace: OpenWorkspace
+) -> None:
+    scored = shared_folder("scored-copies", score_copies)
+    workspace = open_workspace(copy_of=scored, **CLIP)
+    with workspace.store.reading() as session:
+        pairs = list(pair_queries.iterate_pairs(session, 1))
+        name = dataset_queries.get_dataset(session, 1).name
+    environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory)}
+    back = ("score", name, "--detector", "previous")
+    status, _, err = invoked(environment, *back)
+    assert (status, "No other detector" in err) == (2, True)
+    for number, pair in enumerate(pairs[:12]):
+        workspace.review.decide(pair.id, 0, "correct" if number % 3 else "drop")
+    workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
+    assert as_json(environment, *back)["pairs"] == len(pairs)
+    with workspace.store.reading() as session:
+        again = [pair.p_error or 0.0 for pair in pair_queries.iterate_pairs(session, 1)]
+        active = classifier_queries.active(session, 1)
+    assert active is not None
+    assert active.basis == "injected"
+    order, expected = np.argsort(again), np.argsort([pair.p_error or 0.0 for pair in pairs])
+    assert len(set(order[-5:]) & set(expected[-5:])) >= 3

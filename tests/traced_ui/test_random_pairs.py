@@ -17,6 +17,7 @@ from db.queries import verdict_queries
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
+from traced_ui import api
 
 PAIRS = LEAST_MIXED + 50
 
@@ -106,6 +107,19 @@ def test_a_verdict_records_how_its_queue_chose_the_pair(
     workspace.review.redo(1)
     with workspace.store.reading() as session:
         assert pair_queries.get_pair(session, pair).sampling == way
+
+
+def test_a_program_has_them_mixed_into_a_page_on_request(workspace: Workspace) -> None:
+    caller = api.Caller(workspace)
+    plain, mixed = (api.queue(caller, 1, limit=40, mixed=is_mixed).pairs
+                    for is_mixed in (False, True))  # fmt: skip
+    assert {row.sampling for row in plain} == {"queue"}
+    sampled = [row.id for row in mixed if row.sampling == "random"]
+    listed = {row.id for row in plain}
+    others = [pair for pair in order_of(workspace, "random") if pair not in listed]
+    assert sampled == others[: len(sampled)]
+    assert 0 < len(sampled) == len(mixed) - len(plain)
+    assert [row.id for row in mixed if row.sampling == "queue"] == [row.id for row in plain]
 
 
 def test_they_are_left_out_on_request_in_other_queues_and_in_small_datasets(

@@ -101,16 +101,16 @@ class FunctionSession:
 
     def _scores(self, image: Image.Image, captions: Sequence[str]) -> FloatArray:
         """Raises SettingsError unless the function gives each caption one finite number."""
-        given = self._function(image, captions)
+        values = self._function(image, captions)
         try:
-            scores = np.array(given, np.float32)
+            scores = np.array(values, np.float32)
             fits = scores.shape == (len(captions),) and bool(np.isfinite(scores).all())
         except (TypeError, ValueError):
             fits = False
         if not fits:
             raise SettingsError(
                 f"The scorer '{self._kind}' must give a finite number for each of "
-                f"{len(captions)} captions, and gives {str(given)[:80]}. Repair its package."
+                f"{len(captions)} captions, and gives {str(values)[:80]}. Repair its package."
             )
         return scores
 

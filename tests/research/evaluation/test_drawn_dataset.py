@@ -7,7 +7,7 @@ import pytest
 
 from backend.datasets.reading import read_dataset
 from backend.errors import SettingsError
-from research.scenes.drawn_dataset import write
+from research.evaluation.drawn_dataset import write
 
 
 def test_clean_and_noisy_pairs_with_their_truth(tmp_path: Path) -> None:
