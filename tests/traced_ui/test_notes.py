@@ -26,10 +26,12 @@ def test_the_next_verdict_includes_the_note(workspace: Workspace) -> None:
     assert "the &lt;b&gt;wrong&lt;/b&gt; dog" in page.shown["stage"]
 
 
-def test_a_note_is_added_to_an_existing_verdict(workspace: Workspace) -> None:
+def test_a_note_is_saved_alone_or_added_to_an_existing_verdict(workspace: Workspace) -> None:
     page = Page(workspace)
     first = page.pair
-    assert "give a verdict now" in page.press("save-note", note="why")
+    assert "The note is saved" in page.press("save-note", note="look again")
+    view = workspace.review.open_pair(first)
+    assert (view.decision, view.note, page.pair) == (None, "look again", first)
     page.press("correction", text="A better caption.")
     page.send("open", target=first)
     assert "The note is saved" in page.press("save-note", note="why")
