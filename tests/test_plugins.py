@@ -43,7 +43,8 @@ def test_a_checkout_has_the_commands_of_research(monkeypatch: pytest.MonkeyPatch
     assert names <= {name for commands in plugins.load("commands", dict) for name in commands}
     monkeypatch.setattr(plugins, "_LOADED", {})
     monkeypatch.setattr(plugins, "RESEARCH_FOLDER", ROOT / "nowhere")
-    assert plugins.load("commands", dict) == ()
+    rest = {name for commands in plugins.load("commands", dict) for name in commands}
+    assert rest.isdisjoint(names)
 
 
 def test_installed_packages_take_part_everywhere_and_faulty_ones_are_named(tmp_path: Path) -> None:
