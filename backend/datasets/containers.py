@@ -334,7 +334,7 @@ class ZipMembers:
         for entry in archive.infolist():
             if (plain := _plain_name(entry)) != entry.filename and plain not in counts:
                 self._stored.setdefault(plain, []).append(entry.filename)
-        self.repeated |= {name for name, stored in self._stored.items() if len(stored) > 1}
+        self.repeated |= {name for name, members in self._stored.items() if len(members) > 1}
         self.names = NamesByFolder(chain(counts, self._stored))
 
     @staticmethod
@@ -348,8 +348,8 @@ class ZipMembers:
 
     def stored_name(self, name: str) -> str:
         """The name as the zip has it; the given one if several members have it."""
-        stored = self._stored.get(name, [name])
-        return stored[0] if len(stored) == 1 else name
+        members = self._stored.get(name, [name])
+        return members[0] if len(members) == 1 else name
 
 
 def _plain_name(entry: zipfile.ZipInfo) -> str:

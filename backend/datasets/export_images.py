@@ -108,9 +108,9 @@ class SplitNames:
                 changes.remarks.append(f"The split {code(split)} is called {code(name)}.")
         if self._without:
             changes.remarks.append(f"{self._without:,} without a split: in {code(UNNAMED)}.")
-        written = {name for split, name in self._names.items() if split or self._without}
-        unknown = sorted(name for name in written if not split_in(name))
-        if loader and unknown and len(unknown) < len(written):
+        splits = {name for split, name in self._names.items() if split or self._without}
+        unknown = sorted(name for name in splits if not split_in(name))
+        if loader and unknown and len(unknown) < len(splits):
             changes.remarks.append(
                 f'`load_dataset(FOLDER)` finds every split. `load_dataset("{loader}", '
                 "data_dir=FOLDER)` supports train, validation and test only, and skips: "

@@ -154,10 +154,10 @@ class ForeignNames:
         if (place := self._in_other_form(folder) if folder else "") is None:
             return None
         before = f"{place}/" if place else ""
-        listed = self._place.names_in(place)
-        pictures = [n for ending in PICTURES for n in listed.get(folded(f"{last}{ending}"), [])]
+        names = self._place.names_in(place)
+        pictures = [n for ending in PICTURES for n in names.get(folded(f"{last}{ending}"), [])]
         pictures = [other for other in pictures if PurePosixPath(other).stem == last] or pictures
-        if not listed:  # too many names, which are asked for one by one
+        if not names:  # too many names, which are asked for one by one
             pictures = [f"{last}{e}" for e in PICTURES if self._place.has(f"{before}{last}{e}")]
         if len(pictures) > 1:
             few = ", ".join(f"'{shown(other)}'" for other in sorted(pictures)[:4])

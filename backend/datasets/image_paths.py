@@ -201,14 +201,14 @@ def _folder_of(path: PurePosixPath) -> str:
     return "" if str(path.parent) == "." else str(path.parent)
 
 
-def _nearest(name: str, listed: dict[str, list[str]]) -> str:
+def _nearest(name: str, by_form: dict[str, list[str]]) -> str:
     """The most similar name there, as a sentence; what looks the same is told apart."""
-    if len(alike := listed.get(folded(name), [])) > 1:
+    if len(alike := by_form.get(folded(name), [])) > 1:
         return (
             f" {len(alike)} names there differ from it in upper and lower case or in the normal "
             "form of letters alone, and which of them is meant is uncertain. Rename one."
         )
-    names = [name for names in listed.values() for name in names]
+    names = [name for names in by_form.values() for name in names]
     nearest = difflib.get_close_matches(name, names, 1)
     return f" The most similar name there is '{shown(nearest[0])}'." if nearest else ""
 

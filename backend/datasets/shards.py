@@ -380,8 +380,8 @@ def _zip_tables(
         try:
             split = folders.of(folder)
             within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
-            stored = members.stored_name(table)
-            for row in _zip_table(archive, path, stored, encoding, delimiter, note):
+            member = members.stored_name(table)
+            for row in _zip_table(archive, path, member, encoding, delimiter, note):
                 yield replace(row, split=split, within=within)
         except DatasetFormatError as problem:
             if len(by_folder) == 1:
