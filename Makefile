@@ -95,7 +95,7 @@ FOR_TORCH := torch torchvision triton cuda-bindings cuda-pathfinder cuda-toolkit
 	nvidia-cuda-cupti nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cudnn-cu13 nvidia-cufft \
 	nvidia-cufile nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-cusparselt-cu13 \
 	nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx
-COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11.5 \
+COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate $(LOCK) -c constraints.txt \
 	$(addprefix --no-emit-package ,$(FOR_TORCH))
 lock: $(LOCKING)/installed
