@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 from backend import plugins
-from backend.datasets.export_row import ExportRow, Target
 from backend.errors import SettingsError
 
+if TYPE_CHECKING:  # the command line's help reads this module
+    from backend.datasets.export_row import ExportRow, Target
+
 #: Writes the rows into the target's folder and returns their number.
-Writer = Callable[[Iterable[ExportRow], Target], int]
+Writer = Callable[[Iterable["ExportRow"], "Target"], int]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class ExportFormat:
     is_for_hub: bool = False
     reserved: frozenset[str] = frozenset()
 
-    def write(self, rows: Iterable[ExportRow], target: Target) -> int:
+    def write(self, rows: Iterable["ExportRow"], target: "Target") -> int:
         """Write the rows; returns their number. Raises SettingsError for a writer that does not."""
         writer = self.writer
         if isinstance(writer, str):

@@ -36,7 +36,6 @@ _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", 
 REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories", "claims")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
-UNFAMILIAR = "unfamiliar"
 _DEFAULT = "default_model"
 #: How captions were divided before there were claims.
 _EARLIER: Division = "whole"
@@ -153,7 +152,7 @@ def remember(
         if anyway or was_anyway:
             models[ANYWAY] = True
         if is_unfamiliar or (was_anyway and was_unfamiliar(session, dataset_id)):
-            models[UNFAMILIAR] = True
+            models[dataset_queries.UNFAMILIAR] = True
         if dict(dataset_queries.get_dataset(session, dataset_id).models) != models:
             dataset_queries.remember_models(session, dataset_id, models)
 
@@ -172,7 +171,9 @@ def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> 
 
 def was_unfamiliar(session: Session, dataset_id: int) -> bool:
     """Whether the model did not know the pictures that it scored."""
-    return bool(dataset_queries.get_dataset(session, dataset_id).models.get(UNFAMILIAR))
+    return bool(
+        dataset_queries.get_dataset(session, dataset_id).models.get(dataset_queries.UNFAMILIAR)
+    )
 
 
 def model_name(model: str) -> str:

@@ -44,7 +44,7 @@ class LintReport:
     def in_words(self) -> str:
         lines = []
         for fault in self.faults:
-            mend = f" Mend: edit --mend '{fault.name}'." if fault.can_be_mended else ""
+            mend = " It can be mended (edit)." if fault.can_be_mended else ""
             lines.append(f"{fault.pairs:,} × {fault.name}: {fault.about}.{mend}")
             lines += [f"    {name}: {caption}" for name, caption in fault.examples]
         lines += [f"Most captions {end} with “{words}”." for end, words in self.shared_words]

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from backend.engine.statistics.acceptance import Outcome, Sample, more_to_draw, outcome_of
 from backend.errors import NotFound
-from backend.jobs.second_opinion import share_of
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
 from backend.progress import Progress
@@ -96,6 +95,7 @@ class CheckReport:
 def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
+    from backend.jobs.second_opinion import share_of
     from db.queries import dataset_queries, plots
 
     share = share_of(options.at_most)

@@ -16,7 +16,6 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.dataset_models import UNFAMILIAR
 from backend.jobs.stored_rows import (
     claim_replaced,
     in_order,
@@ -175,7 +174,7 @@ def view_of(
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
-        is_unfamiliar=bool(dataset.models.get(UNFAMILIAR)),
+        is_unfamiliar=bool(dataset.models.get(dataset_queries.UNFAMILIAR)),
         history=tuple(_verdict(pair.caption, act) for act in history),
         claims=claim_views,
         selected=selected,

@@ -26,6 +26,8 @@ from db.queries.statements import (
     save_rows,
 )
 
+#: In `DatasetRow.models`: the model was made to score pictures of a kind that it does not know.
+UNFAMILIAR = "unfamiliar"
 _IDENTITY = "identity"
 _DEVICE_SECRET = "device_secret"
 

@@ -23,7 +23,7 @@ NAN = float("nan")
 #: Pairs 1 to 6, each at a different place.
 P_ERROR = [0.9, 0.1, NAN, 0.5, 0.3, 0.7]
 ICC = [0.2, NAN, NAN, 0.6, 0.9, 0.4]
-VERDICTS = ["wrong", UNDECIDED, "correct", "abstract", "unsure", UNDECIDED]
+VERDICTS = ["wrong", UNDECIDED, "right", "vague", "not sure", UNDECIDED]
 
 
 def view_of(p: list[float] = P_ERROR, icc: list[float] = ICC, verdicts: Any = VERDICTS) -> MapView:

@@ -405,8 +405,10 @@ def from_json(value: dict[str, Any]) -> Model:
     if value["kind"] == "ensemble" or value.get("stacked"):
         raise TrainingError(
             "This classifier is of a kind that this version no longer has; the dataset keeps its "
-            "probabilities. Rank it again: score DATASET --detector best; or, if it has learnt "
-            "from verdicts, train DATASET --adopt."
+            "probabilities.",
+            terminal="Rank it again: score DATASET --detector best; or, if it has learnt from "
+            "verdicts, train DATASET --adopt.",
+            page="Score the dataset again; or, if it has learnt from verdicts, let it learn again.",
         )
     if value["kind"] == "cart":
         return Cart.from_json(value)

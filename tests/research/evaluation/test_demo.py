@@ -86,9 +86,11 @@ def test_only_evaluation_reads_the_truth() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if "truth.jsonl" in path.read_text(encoding="utf-8")
     }
-    # The demo's generator writes it; evaluation reads it.
+    # The generators of drawn datasets write it; evaluation reads it.
     assert readers == {
         "research/scenes/demo.py",
+        "research/commands/draw.py",
+        "research/evaluation/drawn_dataset.py",
         "research/evaluation/demo_report.py",
         "research/evaluation/__init__.py",
     }  # fmt: skip
