@@ -77,6 +77,8 @@ def test_tables_have_every_column_and_a_row_for_each_pair(
     np.testing.assert_allclose(lowest, tables[0].s_0, rtol=1e-6)
     photos = open_dataset("pairs", data_directory=scored_copies["TRACED_DATA_DIRECTORY"])
     in_python = photos.features().reset_index()
+    assert in_python.pop("verdict").isna().all()
+    assert features[1].pop("verdict").isna().all()
     pd.testing.assert_frame_equal(in_python, features[1], check_dtype=False)
     steps = photos.steps()
     first = steps.xs(0, level="step").s
