@@ -3,6 +3,7 @@ the rest, the same words in nearly every caption."""
 
 import re
 from collections import Counter
+from functools import cached_property
 
 from backend.engine.languages import MIXED, UNKNOWN, language_of
 
@@ -58,11 +59,11 @@ class Comparison:
         words = _words(caption)
         if not words:
             return []
-        low, high = self._usual_lengths()
+        low, high = self._usual_lengths
         is_far = self.captions >= FEWEST and (
             len(words) > _FAR * max(high, 1) or len(words) * _FAR < low
         )
-        usual = self._language()
+        usual = self._language
         is_foreign = usual and language_of(caption) not in ("", UNKNOWN, MIXED, usual)
         faults = {
             "same caption": self._pictures.get(hash(tuple(words)), (0, 0))[0] >= MANY_PICTURES,
@@ -84,25 +85,20 @@ class Comparison:
                 shared.append((end, longest))
         return shared
 
+    @cached_property
     def _usual_lengths(self) -> tuple[int, int]:
         """The shortest and the longest of the middle half."""
-        if self._usual is None:
-            self._usual = (_quantile(self._lengths, 0.25), _quantile(self._lengths, 0.75))
-        return self._usual
+        return _quantile(self._lengths, 0.25), _quantile(self._lengths, 0.75)
 
+    @cached_property
     def _language(self) -> str:
         """That of most captions whose language can be told; "" if there is none."""
-        if self._main is None:
-            languages = Counter(self._languages)
-            for unclear in ("", UNKNOWN, MIXED):
-                del languages[unclear]
-            name, number = max(languages.items(), key=lambda each: each[1], default=("", 0))
-            is_main = self.captions >= FEWEST and number >= _MAIN_LANGUAGE * languages.total()
-            self._main = name if is_main else ""
-        return self._main
-
-    _usual: tuple[int, int] | None = None
-    _main: str | None = None
+        languages = Counter(self._languages)
+        for unclear in ("", UNKNOWN, MIXED):
+            del languages[unclear]
+        name, number = max(languages.items(), key=lambda each: each[1], default=("", 0))
+        is_main = self.captions >= FEWEST and number >= _MAIN_LANGUAGE * languages.total()
+        return name if is_main else ""
 
 
 def _words(caption: str) -> list[str]:
