@@ -173,8 +173,9 @@ def test_a_dataset_ranked_by_a_kind_that_is_gone_keeps_its_numbers_and_can_be_ra
         payload = json.dumps({**json.loads(_payload(session)), "model": {"kind": "ensemble"}})
         session.execute(update(ClassifierRecord).values(payload=payload.encode()))
     assert workspace.review.open_pair(pairs[0].id).p_error == pairs[0].p_error
-    with pytest.raises(TrainingError, match="--detector best"):
+    with pytest.raises(TrainingError) as refusal:
         classifier_in_use(workspace.store, 1)
+    assert "score DATASET --detector best" in refusal.value.remedies["terminal"]
     for number, pair in enumerate(pairs[:14]):
         workspace.review.decide(pair.id, 0, "correct" if number % 3 else "drop")
     workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)

@@ -268,5 +268,6 @@ def test_a_classifier_stored_without_first_step_needs_whole_trajectories() -> No
 )
 def test_a_kind_that_is_gone_is_refused_with_what_to_do(model: dict[str, object]) -> None:
     payload = json.loads(Classifier(S_0, Calibration()).to_bytes())
-    with pytest.raises(TrainingError, match="score DATASET --detector best"):
+    with pytest.raises(TrainingError) as refusal:
         Classifier.from_bytes(json.dumps(payload | {"model": model}).encode())
+    assert "score DATASET --detector best" in refusal.value.remedies["terminal"]
