@@ -4,7 +4,7 @@ import math
 import random
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,29 +14,58 @@ from torch import nn
 
 import backend.engine.hub  # noqa: F401  (before transformers' models)
 from backend.engine.captions import Caption
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.scoring.blip import CONTEXT, BlipScorer
 from backend.engine.scoring.clip import ClipScorer
 from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import BoolArray, ScorerInfo, Tokens
 from backend.errors import SettingsError
+from backend.settings import EMBEDDED_CAPTIONER
 
 SCORERS = ("blip-itm", "blip-itc", "clip")
 _BERT = 30_524
 _CLIP = 49_408
 
 
-def random_scorer(kind: str, precision: str = "float32", device: str = "cpu") -> DualEncoder:
-    """BLIP base at 384 pixels, or CLIP ViT-B/32. Raises SettingsError for any other kind."""
+@dataclass(frozen=True)
+class Size:
+    """Of a tower: heads of 64 as published, or whatever a measurement needs."""
+
+    layers: int = 12
+    width: int = 768
+    heads: int = 12
+    pixels: int = 384
+
+    @property
+    def dimensions(self) -> dict[str, int]:
+        return {
+            "hidden_size": self.width, "intermediate_size": 4 * self.width,
+            "num_hidden_layers": self.layers, "num_attention_heads": self.heads,
+        }  # fmt: skip
+
+
+#: As deep as the published models, so that they make as many calls, and narrow, so that these cost
+#: little.
+NARROW = Size(width=48, pixels=32)
+
+
+def random_scorer(
+    kind: str, precision: str = "float32", device: str = "cpu", size: Size | None = None
+) -> DualEncoder:
+    """BLIP base at 384 pixels, or CLIP ViT-B/32; `size`: of both towers instead of theirs. Raises
+    SettingsError for any other kind."""
     if kind not in SCORERS:
         raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(SCORERS)}.")
     info = ScorerInfo(kind, "random weights", "0", device, "", precision=precision)
     if kind == "clip":
         special = SimpleNamespace(pad_token_id=_CLIP - 1)
         reader = HashReader(_CLIP, 77, special)
-        return ClipScorer(info, _clip().to(device), reader, None)
+        return ClipScorer(info, _clip(size).to(device), reader, None)
     special = SimpleNamespace(pad_token_id=0, cls_token_id=101, sep_token_id=102)
     reader = HashReader(_BERT, CONTEXT, special)
-    return BlipScorer(info, _blip().to(device), reader, None, encoder_token=_BERT - 1)
+    model = _blip(size or Size()).to(device)
+    return BlipScorer(info, model, reader, None, encoder_token=_BERT - 1)
 
 
 def random_pixels(scorer: DualEncoder, count: int) -> torch.Tensor:
@@ -44,36 +73,56 @@ def random_pixels(scorer: DualEncoder, count: int) -> torch.Tensor:
     return torch.randn(count, 3, size, size, generator=torch.Generator().manual_seed(0))
 
 
-def _blip() -> Any:
-    from transformers import BlipConfig, BlipForImageTextRetrieval
+def _blip(size: Size) -> Any:
+    from transformers import BlipForImageTextRetrieval
+
+    return _with_random_weights(BlipForImageTextRetrieval, _blip_configuration(size, _BERT))
+
+
+def _blip_configuration(size: Size, vocabulary: int, **text: Any) -> Any:
+    from transformers import BlipConfig
 
     text = {
-        "vocab_size": _BERT, "hidden_size": 768, "encoder_hidden_size": 768,
-        "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
-        "max_position_embeddings": 512, "is_decoder": True,
+        **size.dimensions, "vocab_size": vocabulary, "encoder_hidden_size": size.width,
+        "max_position_embeddings": 512, "is_decoder": True, **text,
     }  # fmt: skip
     vision = {
-        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
-        "num_attention_heads": 12, "image_size": 384, "patch_size": 16, "layer_norm_eps": 1e-6,
-    }  # fmt: skip
-    config = BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=256)
-    return _with_random_weights(BlipForImageTextRetrieval, config)
+        **size.dimensions, "image_size": size.pixels, "patch_size": 16, "layer_norm_eps": 1e-6,
+    }
+    return BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=256)
 
 
-def _clip() -> Any:
+def random_captioner(size: Size) -> Captioner:
+    """A BLIP captioner with the embedded captioner's small vocabulary and pictures."""
+    from transformers import BlipForConditionalGeneration
+
+    embedded = load_captioner(str(EMBEDDED_CAPTIONER))
+    theirs = embedded.model.config.text_config
+    pixels = int(embedded.model.config.vision_config.image_size)
+    configuration = _blip_configuration(
+        replace(size, pixels=pixels), theirs.vocab_size, bos_token_id=theirs.bos_token_id,
+        sep_token_id=theirs.sep_token_id, pad_token_id=theirs.pad_token_id,
+    )  # fmt: skip
+    model = _with_random_weights(BlipForConditionalGeneration, configuration)
+    model.generation_config = embedded.model.generation_config
+    return replace(embedded, name="random weights", model=model)
+
+
+def _clip(size: Size | None) -> Any:
     from transformers import CLIPConfig, CLIPModel
 
+    text_size = size or Size(width=512, heads=8)
+    image_size = size or Size(pixels=224)
     text = {
-        "vocab_size": _CLIP, "hidden_size": 512, "intermediate_size": 2048,
-        "num_hidden_layers": 12, "num_attention_heads": 8, "max_position_embeddings": 77,
+        **text_size.dimensions, "vocab_size": _CLIP, "max_position_embeddings": 77,
         "hidden_act": "quick_gelu", "bos_token_id": _CLIP - 2, "eos_token_id": _CLIP - 1,
-        "pad_token_id": _CLIP - 1, "projection_dim": 512,
+        "pad_token_id": _CLIP - 1, "projection_dim": text_size.width,
     }  # fmt: skip
     vision = {
-        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
-        "num_attention_heads": 12, "image_size": 224, "patch_size": 32, "projection_dim": 512,
+        **image_size.dimensions, "image_size": image_size.pixels, "patch_size": 32,
+        "projection_dim": text_size.width,
     }  # fmt: skip
-    config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=512)
+    config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=text_size.width)
     return _with_random_weights(CLIPModel, config)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 
 from backend.engine.correction.beam_search import BEAMS
@@ -26,7 +27,7 @@ from backend.engine.correction.decoding import (
 from backend.engine.correction.packed_decoding import PackedDecoding
 from backend.engine.correction.plain_decoding import PlainDecoding
 from backend.engine.expectation import ALTERNATIVES, TokenReading
-from backend.engine.scoring.batch_memory import FIRST_IMAGES, images_that_fit
+from backend.engine.scoring.batch_memory import ImageBatches, Pace, images_that_fit, pace_of
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder
 
 #: An image as encoded by a captioner, opaque to all others.
@@ -66,11 +67,24 @@ class Captioner:
     def encode(self, images: Sequence[Image.Image]) -> list[Encoded]:
         """`see` for many images."""
         states: list[Encoded] = []
-        for first in range(0, len(images), FIRST_IMAGES):
-            part = list(images[first : first + FIRST_IMAGES])
-            pixels = self.processor.image_processor(images=part, return_tensors="pt")
-            states += self._encoded(pixels["pixel_values"].to(self.device)).split(1)
+
+        def see(part: range) -> None:
+            batch = list(images[part.start : part.stop])
+            pixels = self.processor.image_processor(images=batch, return_tensors="pt")
+            states.extend(self._encoded(pixels["pixel_values"].to(self.device)).split(1))
+
+        self.image_batches.each(len(images), see)
         return states
+
+    @cached_property
+    def image_batches(self) -> ImageBatches:
+        """The sizes of the image tower's batches, learned from one call to the next."""
+        return ImageBatches(self.device, self.pace)
+
+    @property
+    def pace(self) -> Pace:
+        """The batches that suit the device."""
+        return pace_of(self.device)
 
     @property
     def max_batch(self) -> int:
@@ -91,7 +105,7 @@ class Captioner:
     def tower(self) -> BlipDecoder | None:
         """The text decoder over packed prefixes, None for decoders that it does not support."""
         try:
-            return BlipDecoder(self.model.text_decoder)
+            return BlipDecoder(self.model.text_decoder, pads=self.pace.pads)
         except ValueError:
             return None
 
@@ -117,6 +131,8 @@ class Captioner:
         ]
 
     def _read(self, memories: Sequence[Encoded], captions: Sequence[str]) -> list[TokenReading]:
+        if not captions:
+            return []
         encodings = self.tokens_and_spans(captions)
         distinct = {id(memory): memory for memory in memories}
         number = {key: place for place, key in enumerate(distinct)}
@@ -124,34 +140,44 @@ class Captioner:
             [(number[id(memory)], tokens[: max(1, len(spans))])
              for memory, (tokens, spans) in zip(memories, encodings, strict=True)]
         )  # fmt: skip
-        return [
-            self._reading(of_caption[: len(spans)], tokens, spans)
-            for of_caption, (tokens, spans) in zip(steps, encodings, strict=True)
-        ]
+        readings = list[TokenReading]()
+        log_p, best, likeliest = self._targets(steps, encodings)
+        end = 0
+        for _, spans in encodings:
+            own = slice(end, end := end + len(spans))
+            words = [self._whole_words(row, place == 0) for place, row in enumerate(likeliest[own])]
+            readings.append(TokenReading(spans, log_p[own], best[own], words))
+        return readings
 
-    def _reading(
-        self, steps: torch.Tensor, tokens: Sequence[int], spans: Sequence[tuple[int, int]]
-    ) -> TokenReading:
-        """`steps`: log-probabilities of the next token at each position, [tokens, vocabulary]."""
-        targets = torch.tensor(tokens[1 : len(spans) + 1], device=steps.device)
-        log_p_of_words = steps.gather(1, targets[:, None])[:, 0]
-        values, indices = steps.topk(min(_LOOKED_AT, steps.shape[-1]))
-        words = []
-        for row, likeliest in enumerate(indices.tolist()):
-            names = self._words(row == 0)
-            whole = [
-                (names[token], math.exp(value))
-                for token, value in zip(likeliest, values[row].tolist(), strict=True)
-                if names[token]
-            ]
-            words.append(tuple(whole[:ALTERNATIVES]))
-        best = values[:, 0] if len(values) else log_p_of_words
-        return TokenReading(
-            spans,
-            log_p_of_words.cpu().numpy().astype(np.float32),
-            best.cpu().numpy().astype(np.float32),
-            words,
-        )
+    def _targets(
+        self, steps: Sequence[torch.Tensor], encodings: Sequence[tuple[list[int], list[tuple[int, int]]]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], list[list[tuple[int, float]]]]:
+        """For all tokens of all captions together: their log-probability, the highest one in their
+        place, and the likeliest tokens there.
+
+        `steps`: log-probabilities of the next token at each position of a caption, [tokens,
+        vocabulary]."""
+        rows = torch.cat([
+            of_caption[: len(spans)]
+            for of_caption, (_, spans) in zip(steps, encodings, strict=True)
+        ])  # fmt: skip
+        targets = [token for tokens, spans in encodings for token in tokens[1 : len(spans) + 1]]
+        log_p = rows.gather(1, torch.tensor(targets, device=rows.device)[:, None])[:, 0]
+        top = rows.topk(min(_LOOKED_AT, rows.shape[-1]))
+        values, indices = top.values.cpu().numpy(), top.indices.tolist()
+        likeliest = [
+            list(zip(tokens, of_row, strict=True))
+            for tokens, of_row in zip(indices, values.tolist(), strict=True)
+        ]
+        return log_p.cpu().numpy().astype(np.float32), values[:, 0].astype(np.float32), likeliest
+
+    def _whole_words(
+        self, likeliest: Sequence[tuple[int, float]], is_first: bool
+    ) -> tuple[tuple[str, float], ...]:
+        """The whole words among these tokens, with their probabilities."""
+        names = self._words(is_first)
+        words = [(names[token], math.exp(value)) for token, value in likeliest if names[token]]
+        return tuple(words[:ALTERNATIVES])
 
     def next_words(
         self, memory: Encoded, prefixes: Sequence[str], count: int

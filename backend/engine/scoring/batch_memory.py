@@ -2,24 +2,49 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from backend.errors import ModelUnavailable
 
-#: Batches of more tokens do not speed up a CPU, and an accelerator only a little.
-MOST_TOKENS = {"cpu": 8192}
-_MOST_ELSEWHERE = 65_536
 _LEAST = 64
 #: The fraction of free memory that activations may take.
 _SHARE = 0.25
-#: Images in an image tower's first batch, and the maximum on an accelerator. Batches larger
-#: than the first do not speed up a CPU.
-FIRST_IMAGES, _MOST_IMAGES = 16, 512
-#: Pairs in flight together on a CPU; an accelerator processes more at a time.
-_MOST_PAIRS = {"cpu": 48}
-_MOST_PAIRS_ELSEWHERE = 256
+#: Images in an image tower's first batch.
+FIRST_IMAGES = 16
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The batches that keep a kind of device busy.
+
+    * `tokens`: the most in a batch of texts;
+    * `images`: the most in an image tower's batch;
+    * `pairs`: the most in flight together;
+    * `pads`: whether one call over padded texts is faster than many calls without padding. On an
+      accelerator the launch of a call costs more than its arithmetic.
+    """
+
+    tokens: int
+    images: int
+    pairs: int
+    pads: bool
+
+
+#: Larger batches do not speed up a CPU, where padding only costs time.
+CPU = Pace(8192, FIRST_IMAGES, 48, pads=False)
+#: Larger batches speed up an accelerator only a little.
+ACCELERATOR = Pace(65_536, 512, 256, pads=True)
+
+
+def pace_of(device: str) -> Pace:
+    """
+    >>> pace_of("cuda:1").pairs
+    256
+    """
+    return CPU if device.startswith("cpu") else ACCELERATOR
 
 
 def card_memory() -> int:
@@ -45,10 +70,10 @@ def free_memory(device: str) -> int:
 class TokenBudget:
     """Splits work into batches of at most `tokens` tokens; halves the limit on out-of-memory."""
 
-    def __init__(self, bytes_a_token: int, device: str) -> None:
+    def __init__(self, bytes_a_token: int, device: str, pace: Pace | None = None) -> None:
+        self.pace = pace or pace_of(device)
         fits = int(_SHARE * free_memory(device) / max(1, bytes_a_token))
-        most = MOST_TOKENS.get(device.split(":")[0], _MOST_ELSEWHERE)
-        self.tokens = max(_LEAST, min(most, fits))
+        self.tokens = max(_LEAST, min(self.pace.tokens, fits))
 
     def each(self, lengths: Sequence[int], compute: Callable[[range], None]) -> None:
         """Call `compute` for consecutive ranges that cover all of `lengths`.
@@ -68,9 +93,9 @@ class ImageBatches:
     """Splits images into batches for an image tower. On an accelerator they grow to what fits,
     according to the memory that the previous batch used; out of memory halves them."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, pace: Pace | None = None) -> None:
         self._device = device
-        self._most = FIRST_IMAGES if device.startswith("cpu") else _MOST_IMAGES
+        self._most = (pace or pace_of(device)).images
         self.size = FIRST_IMAGES
 
     def each(self, count: int, compute: Callable[[range], None]) -> None:
@@ -128,11 +153,6 @@ def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
         held += lengths[index]
     if held or start < len(lengths):
         yield range(start, len(lengths))
-
-
-def pairs_at_once(device: str) -> int:
-    """The most pairs to keep in flight on this device."""
-    return _MOST_PAIRS.get(device.split(":")[0], _MOST_PAIRS_ELSEWHERE)
 
 
 def images_that_fit(bytes_an_image: int, device: str, most: int) -> int:

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from backend.engine import hub
 from backend.engine.model_fit import check_image_processor, check_tokenizer
-from backend.engine.scoring.batch_memory import images_that_fit, pairs_at_once
+from backend.engine.scoring.batch_memory import images_that_fit
 from backend.engine.scoring.checkpoints import (
     ADVICE,
     Family,
@@ -29,8 +29,7 @@ from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
 from backend.engine.scoring.tokens import HubReader
-from backend.engine.scoring.towers.blip_text import BlipText, ImageMemory
-from backend.engine.scoring.towers.packing import ProjectionTable
+from backend.engine.scoring.towers.blip_text import BlipText
 
 #: The published models were trained and are evaluated on captions of at most 35 tokens.
 CONTEXT = 35
@@ -53,7 +52,7 @@ class BlipScorer(HubImages, DualEncoder):
 
     @cached_property
     def tower(self) -> BlipText:
-        return BlipText(self.model.text_encoder, self.dtype)
+        return BlipText(self.model.text_encoder, self.dtype, self.pace.pads)
 
     def open_session(self) -> Session:
         return ItmSession(self) if self.matching else ItcSession(self)
@@ -85,11 +84,11 @@ class ItcSession(CosineSession):
     """ITC's text encoder: sequences are packed, each text is read once."""
 
     def __init__(self, scorer: BlipScorer) -> None:
-        super().__init__(pairs_at_once(scorer.info.device))
+        super().__init__(scorer.pace.pairs)
         self._scorer = scorer
         self._tower = scorer.tower
         self._budget = scorer.budget(self._tower.bytes_a_token)
-        self._table = ProjectionTable()
+        self._table = self._tower.open_table()
 
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
         texts = sorted((text for group in groups for text in group), key=len)
@@ -128,10 +127,9 @@ class ItmSession:
         self._scorer = scorer
         self._tower = scorer.tower
         self._budget = scorer.budget(self._tower.bytes_a_token)
-        self._table = ProjectionTable()
+        self._table = self._tower.open_table()
         self._texts = ItcSession(scorer)  # c is computed by ITC's text encoder (TRACED §3.2)
-        #: By `id(state)`; the state is kept alive so that its id is not reused.
-        self._memories: dict[int, tuple[ImageState, ImageMemory]] = {}
+        self._images = self._tower.open_memories()
 
     @property
     def embedding_work(self) -> Work:
@@ -142,8 +140,7 @@ class ItmSession:
         vision = self._scorer.model.config.vision_config
         patches = (vision.image_size // vision.patch_size) ** 2 + 1
         size = self._tower.bytes_an_image(patches)
-        device = self._scorer.info.device
-        return images_that_fit(size, device, pairs_at_once(device))
+        return images_that_fit(size, self._scorer.info.device, self._scorer.pace.pairs)
 
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
         return self._texts.embed(texts)
@@ -151,7 +148,7 @@ class ItmSession:
     @torch.inference_mode()
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         """softmax(ITM head)[:, 1]. Equal texts for one image are computed once."""
-        images, image_of = self._remember([state for state, _ in requests])
+        image_of = self._remember([state for state, _ in requests])
         distinct = sorted(
             {
                 (image_of[number], len(text), text)
@@ -165,9 +162,8 @@ class ItmSession:
 
         def compute(part: range) -> None:
             rows = slice(part.start, part.stop)
-            states = self._tower.read(
-                sequences[rows], self.work, self._table, images, [distinct[i][0] for i in part]
-            )
+            images = [image for image, _, _ in distinct[rows]]
+            states = self._tower.read(sequences[rows], self.work, self._table, self._images, images)
             scores[rows] = self._probabilities(states).cpu().numpy()
 
         self._budget.each([len(sequence) for sequence in sequences], compute)
@@ -179,14 +175,14 @@ class ItmSession:
         ]
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
-        images, image_of = self._remember([state for state, _ in requests])
+        image_of = self._remember([state for state, _ in requests])
         order = sorted(range(len(requests)), key=lambda i: (image_of[i], len(requests[i][1])))
         first = self._scorer.encoder_token
         sequences = [self._scorer.wrapped(requests[i][1], first) for i in order]
         with torch.enable_grad():
             words, leaves, table = embedded(self._tower, sequences)
             states = self._tower.read_embedded(
-                words, sequences, images, [image_of[i] for i in order]
+                words, sequences, self._images, [image_of[i] for i in order]
             )
             gains = gains_of(self._probabilities(states).sum(), leaves, table)
         return [gains[i] for i in np.argsort(order)]
@@ -194,23 +190,10 @@ class ItmSession:
     def _probabilities(self, states: torch.Tensor) -> torch.Tensor:
         return self._scorer.model.itm_head(states.float()).float().softmax(-1)[:, 1]
 
-    def _remember(self, states: Sequence[ImageState]) -> tuple[list[ImageMemory], list[int]]:
-        """Memories of the distinct images, and the index of each state's memory.
-
-        Images that are no longer requested are evicted.
-        """
-        state_by_id = {id(state): state for state in states}
-        self._memories = {
-            key: memory for key, memory in self._memories.items() if key in state_by_id
-        }
-        for key, state in state_by_id.items():
-            if key not in self._memories:
-                # Not inference tensors: autograd must be able to use them.
-                with torch.inference_mode(False):
-                    self._memories[key] = (state, self._tower.remember(state.clone()))
-                self.work.images += 1
-        numbers = {key: number for number, key in enumerate(state_by_id)}
-        return [self._memories[key][1] for key in state_by_id], [numbers[id(s)] for s in states]
+    def _remember(self, states: Sequence[ImageState]) -> list[int]:
+        """Index of each state's image. Images that are no longer requested are forgotten."""
+        self.work.images += self._images.update(states)
+        return [self._images.index(state) for state in states]
 
 
 def embedded(

@@ -10,11 +10,7 @@ from torch.nn.functional import normalize
 
 from backend.engine import hub
 from backend.engine.model_fit import check_image_processor, check_tokenizer
-from backend.engine.scoring.batch_memory import (
-    TokenBudget,
-    images_that_fit,
-    pairs_at_once,
-)
+from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
 from backend.engine.scoring.cosine import CosineSession
 from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
@@ -78,9 +74,8 @@ class CausalSession(CosineSession):
 
 
 def open_causal_session(tower: CausalText, budget: TokenBudget) -> CausalSession:
-    device = str(tower.device)
-    most = pairs_at_once(device)
-    live = images_that_fit(_NODES_A_PAIR * tower.bytes_a_token, device, most)
+    a_pair = _NODES_A_PAIR * tower.bytes_a_token
+    live = images_that_fit(a_pair, str(tower.device), budget.pace.pairs)
     return CausalSession(tower, budget, live)
 
 

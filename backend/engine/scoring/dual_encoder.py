@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from backend.engine.scoring.batch_memory import ImageBatches, TokenBudget
+from backend.engine.scoring.batch_memory import ImageBatches, Pace, TokenBudget, pace_of
 from backend.engine.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -49,9 +49,14 @@ class DualEncoder(Independent, ABC):
         return states
 
     @cached_property
+    def pace(self) -> Pace:
+        """The batches that suit the device."""
+        return pace_of(self.info.device)
+
+    @cached_property
     def image_batches(self) -> ImageBatches:
         """The sizes of the image tower's batches, learned from one call to the next."""
-        return ImageBatches(self.info.device)
+        return ImageBatches(self.info.device, self.pace)
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
         """The states themselves, which are unit vectors unless a subclass overrides this."""
@@ -71,7 +76,7 @@ class DualEncoder(Independent, ABC):
         return torch.bfloat16 if self.info.precision == "bfloat16" else torch.float32
 
     def budget(self, bytes_a_token: int) -> TokenBudget:
-        return TokenBudget(bytes_a_token, self.info.device)
+        return TokenBudget(bytes_a_token, self.info.device, self.pace)
 
 
 class HubImages:

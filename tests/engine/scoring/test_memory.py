@@ -10,7 +10,7 @@ from backend.engine.scoring.batch_memory import (
     TokenBudget,
     free_memory,
     images_that_fit,
-    pairs_at_once,
+    pace_of,
     parts,
 )
 from backend.errors import ModelUnavailable
@@ -100,4 +100,4 @@ def test_batches_of_images_grow_to_what_fits_on_an_accelerator(
     sizes.clear()
     ImageBatches("cpu").each(40, lambda part: sizes.append(len(part)))
     assert sizes == [16, 16, 8]
-    assert pairs_at_once("cpu") < pairs_at_once("cuda:1")
+    assert pace_of("cpu").pairs < pace_of("cuda:1").pairs

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from backend.engine.scoring.batch_memory import ACCELERATOR, CPU
 from backend.engine.scoring.blip import BlipScorer
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
@@ -111,8 +112,9 @@ def test_all_images_in_one_padded_call_give_the_same_scores(folder: Path) -> Non
     requests = [(state, CAPTIONS[: 2 + number]) for number, state in enumerate(states)]
     texts = scorer.reader.tokenise(CAPTIONS[2:3] + CAPTIONS[:1])
     results = []
-    for together in (False, True):
-        scorer.tower.looks_together = together
+    for pace in (CPU, ACCELERATOR):
+        scorer.pace = pace
+        vars(scorer).pop("tower", None)
         gains = scorer.open_session().replacement_gains(list(zip(states, texts, strict=False)))
         results.append([*scorer.score(requests), *gains])
     for separate, joint in zip(*results, strict=True):

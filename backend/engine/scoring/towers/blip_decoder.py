@@ -19,11 +19,13 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812
 
-from backend.engine.scoring.towers.blip_text import BlipLayer, ImageMemory, blip_layer
+from backend.engine.scoring.towers.blip_text import BlipLayer, blip_layer
+from backend.engine.scoring.towers.image_memories import KeysAndValues
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
 
-#: Images with at most this many new prefixes attend in one padded call: many calls cost more.
+#: Images with at most this many new prefixes attend in one padded call: many calls cost more. On
+#: an accelerator all images do.
 _FEW = 12
 #: Approximate number of an image's prefixes that the corrections of a caption request.
 _PREFIXES = 300
@@ -32,9 +34,13 @@ _MOST_LOGITS = 1 << 24
 
 
 class BlipDecoder:
-    """The weights of a `BlipTextLMHeadModel`. Raises ValueError if its activation is not gelu."""
+    """The weights of a `BlipTextLMHeadModel`. `pads`: see `Pace`. Raises ValueError if its
+    activation is not gelu."""
 
-    def __init__(self, model: Any, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, model: Any, dtype: torch.dtype = torch.float32, pads: bool = False
+    ) -> None:
+        self.pads = pads
         head = model.cls.predictions
         self.embeddings = model.bert.embeddings
         self.layers: list[BlipLayer] = [blip_layer(x, dtype) for x in model.bert.encoder.layer]
@@ -50,7 +56,7 @@ class BlipDecoder:
             raise ValueError(f"BLIP's text decoder uses gelu, not {model.config.hidden_act}.")
 
     @torch.inference_mode()
-    def remember(self, patches: torch.Tensor) -> ImageMemory:
+    def remember(self, patches: torch.Tensor) -> list[KeysAndValues]:
         """Keys and values of images' patch states [images, patches, width] in every layer, each
         [images, heads, patches, head width]."""
         remembered = []
@@ -84,13 +90,16 @@ class _Group:
     """Images whose new prefixes attend in one call, padded to the most of any of them.
 
     * `images`: their indices; `rows`: rows of the new prefixes among all, a slice if it is one
-      image, otherwise [images, rows], of which those in `is_row` are not padding;
+      image, otherwise [images, longest], with any row as padding;
+    * `cells`: [2, new prefixes], the image and the place of each in `rows`, in their order;
+      `own_rows`: its row among all;
     * `keys`: slots attended to [images, keys]; `mask`: additive [images, 1, rows, keys].
     """
 
     images: torch.Tensor | slice
     rows: torch.Tensor | slice
-    is_row: torch.Tensor
+    cells: torch.Tensor
+    own_rows: torch.Tensor
     keys: torch.Tensor
     mask: torch.Tensor
 
@@ -238,11 +247,17 @@ class DecoderSession:
         if isinstance(rows, slice):
             context[rows] = attended[0]
         else:
-            context[rows[group.is_row]] = attended[group.is_row]
+            context[group.own_rows] = attended[group.cells[0], group.cells[1]]
 
     def _groups(self, slots: Slots) -> Iterator[_Group]:
         image_of = self._image_of[slots]
         images, starts, counts = np.unique(image_of, return_index=True, return_counts=True)
+        if self.tower.pads:
+            # With the images between them, of which a slice is no copy.
+            every = np.arange(images[0], images[-1] + 1)
+            borders = np.searchsorted(image_of, [*every, every[-1] + 1])
+            yield self._group(slots, every, borders[:-1], np.diff(borders))
+            return
         few = np.flatnonzero(counts <= _FEW)
         if len(few):
             yield self._group(slots, images[few], starts[few], counts[few])
@@ -253,11 +268,11 @@ class DecoderSession:
     def _group(self, slots: Slots, images: Slots, starts: Slots, counts: Slots) -> _Group:
         steps = np.arange(counts.max())
         is_row = steps < counts[:, None]
-        rows = np.where(is_row, starts[:, None] + steps, starts[:, None])
+        rows = np.where(is_row, starts[:, None] + steps, 0)
         memories = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             inserted = slots[start : start + count]
-            paths = self.tree.path[inserted][:, : int(self.tree.depth[inserted].max()) + 1]
+            paths = self.tree.path[inserted][:, : int(self.tree.depth[inserted].max(initial=0)) + 1]
             of_row, columns = np.nonzero(paths >= 0)
             keys, places = np.unique(paths[of_row, columns], return_inverse=True)
             memories.append((keys, of_row, places.reshape(-1)))
@@ -276,7 +291,8 @@ class DecoderSession:
             torch.from_numpy(rows).to(device)
             if len(images) > 1
             else slice(int(starts[0]), int(starts[0] + counts[0])),
-            torch.from_numpy(is_row).to(device),
+            torch.from_numpy(np.stack(np.nonzero(is_row))).to(device),
+            torch.from_numpy(rows[is_row]).to(device),
             torch.from_numpy(all_keys).to(device),
             torch.from_numpy(mask).to(device, self.tower.dtype)[:, None],
         )

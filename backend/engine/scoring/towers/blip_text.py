@@ -2,9 +2,10 @@
 
 Equal to `BlipTextModel` up to rounding, with less computation:
 
-* sequences are packed, not padded (`packing`);
+* sequences are packed, not padded (`packing`), but for attention on an accelerator
+  (`packed_attention`);
 * cross-attention's keys and values depend on the image only, so they are computed once per image
-  and layer, however many captions attend to it;
+  and layer, however many captions attend to it (`image_memories`);
 * all captions of one image attend to it in one attention call, on an accelerator those of all
   images in flight;
 * the first layer's projections are looked up by token and position;
@@ -19,11 +20,19 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from backend.engine.scoring.protocol import Work
+from backend.engine.scoring.towers.image_memories import (
+    ImageMemories,
+    KeysAndValues,
+    SeparateMemories,
+    StackedMemories,
+)
+from backend.engine.scoring.towers.packed_attention import (
+    PackedAttention,
+    PaddedAttention,
+    SeparateAttention,
+)
 from backend.engine.scoring.towers.packing import Packing, ProjectionTable
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
-
-#: Keys and values of one image in every layer, each [1, heads, patches, head width].
-ImageMemory = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -57,30 +66,36 @@ def blip_layer(layer: Any, dtype: torch.dtype) -> BlipLayer:
 
 
 class BlipText:
-    """The text encoder, from the weights of a `BlipTextModel`.
+    """The text encoder, from the weights of a `BlipTextModel`. `pads`: see `Pace`.
 
     Raises ValueError if its activation is not gelu."""
 
-    def __init__(self, model: Any, dtype: torch.dtype) -> None:
+    def __init__(self, model: Any, dtype: torch.dtype, pads: bool = False) -> None:
         self.embeddings = model.embeddings
         self.layers = [blip_layer(layer, dtype) for layer in model.encoder.layer]
         self.heads = int(model.config.num_attention_heads)
         self.width = int(model.config.hidden_size)
         self.dtype = dtype
         self.device = model.embeddings.word_embeddings.weight.device
-        #: Whether all images are attended to in one padded call, which an accelerator prefers to
-        #: many small ones; on a CPU padding only costs time.
-        self.looks_together = self.device.type != "cpu"
+        self.pads = pads
         activation = model.config.hidden_act
         if activation != "gelu":
             raise ValueError(f"BLIP's text encoder uses gelu, not {activation}.")
 
+    def open_memories(self) -> ImageMemories:
+        return StackedMemories(self._remember) if self.pads else SeparateMemories(self._remember)
+
+    def open_table(self) -> ProjectionTable:
+        positions = len(self.embeddings.position_embeddings.weight)
+        return ProjectionTable(len(self.embeddings.word_embeddings.weight), positions)
+
     @torch.no_grad()
-    def remember(self, patches: torch.Tensor) -> ImageMemory:
-        """Keys and values of an image's patch states [patches, width] in every layer."""
+    def _remember(self, patches: torch.Tensor) -> list[KeysAndValues]:
+        """Keys and values of images' patch states [images, patches, patch width] in every layer."""
+        shape = (*patches.shape[:2], 2, self.heads, self.width // self.heads)
         remembered = []
         for layer in self.layers:
-            both = self._split(layer.image_key_value(patches), 1, len(patches)).contiguous()
+            both = layer.image_key_value(patches).view(shape).permute(2, 0, 3, 1, 4).contiguous()
             remembered.append((both[0], both[1]))
         return remembered
 
@@ -96,7 +111,7 @@ class BlipText:
         sequences: Sequence[Sequence[int]],
         work: Work,
         table: ProjectionTable,
-        images: Sequence[ImageMemory] = (),
+        images: ImageMemories | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
         """States of the first tokens, shape [sequences, width].
@@ -113,7 +128,7 @@ class BlipText:
         self,
         words: torch.Tensor,
         sequences: Sequence[Sequence[int]],
-        images: Sequence[ImageMemory] = (),
+        images: ImageMemories | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
         """`read` from the tokens' embeddings [tokens, width]; differentiable."""
@@ -137,107 +152,43 @@ class BlipText:
         projected: torch.Tensor,
         packing: Packing,
         work: Work,
-        images: Sequence[ImageMemory],
+        images: ImageMemories | None,
         image_of: Sequence[int],
     ) -> torch.Tensor:
         """Run all layers on the first layer's input states and projections (q, k and v)."""
-        keys = image_of if images else [0] * len(packing.lengths)
-        runs, stretches = packing.runs(keys), packing.stretches(keys)
-        first = packing.first_tokens.to(self.device)
+        width = self.width
+        attention = self._attention(packing, images, image_of)
         for number, layer in enumerate(self.layers):
             last = number == len(self.layers) - 1
-            if number:
-                projected = layer.query_key_value(states) if not last else states
-            if not last:
-                context = self._attend(projected, runs)
+            if last:
+                keys_and_values = layer.query_key_value.rows(width, 3 * width)(states)
+                states = states[attention.first_tokens]
+                queries = layer.query_key_value.rows(0, width)(states)
+                context = attention.of_first_tokens(queries, keys_and_values)
             else:
-                context, states = self._attend_last(states, layer, runs, first)
+                projected = layer.query_key_value(states) if number else projected
+                context = attention.within_texts(projected)
             states = layer.norm(layer.output(context) + states)
-            if images:
-                query = layer.image_query(states)
-                ends = [(r.first, r.last) if last else (r.start, r.stop) for r in stretches]
-                memories = [images[keys[run.first]][number] for run in stretches]
-                if self.looks_together and len(ends) > 1:
-                    attended = self._look_together(query, memories, ends)
-                else:
-                    attended = torch.empty_like(query)
-                    for (start, stop), (key, value) in zip(ends, memories, strict=True):
-                        self._look(query[start:stop], key, value, attended[start:stop])
-                states = layer.image_norm(layer.image_output(attended) + states)
+            if images is not None:
+                seen = attention.to_images(layer.image_query(states), number, of_first=last)
+                states = layer.image_norm(layer.image_output(seen) + states)
             states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
-        self._count(work, packing, [image[0][0].shape[2] for image in images], keys)
+        self._count(work, packing, images.patches if images is not None else 0)
         return states
 
-    def _split(self, packed: torch.Tensor, texts: int, length: int) -> torch.Tensor:
-        """[tokens, n * width] to [n, texts, heads, length, head width]."""
-        parts = packed.shape[-1] // self.width
-        shaped = packed.view(texts, length, parts, self.heads, self.width // self.heads)
-        return shaped.permute(2, 0, 3, 1, 4)
+    def _attention(
+        self, packing: Packing, images: ImageMemories | None, image_of: Sequence[int]
+    ) -> PackedAttention:
+        if self.pads:
+            return PaddedAttention(packing, self.heads, self.device, image_of, images)
+        image_of = image_of if images is not None else [0] * len(packing.lengths)
+        return SeparateAttention(packing, self.heads, image_of, images)
 
-    def _attend(self, projected: torch.Tensor, runs: Sequence[Any]) -> torch.Tensor:
-        context = projected.new_empty(len(projected), self.width)
-        for run in runs:
-            part = slice(run.start, run.stop)
-            query, key, value = self._split(projected[part], run.last - run.first, run.length)
-            attended = F.scaled_dot_product_attention(query, key, value)
-            self._split(context[part], run.last - run.first, run.length)[0].copy_(attended)
-        return context
-
-    def _attend_last(
-        self, states: torch.Tensor, layer: BlipLayer, runs: Sequence[Any], first: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The last layer's self-attention for first tokens only, and their input states."""
-        width = self.width
-        last = states[first]
-        queries = layer.query_key_value.rows(0, width)(last)
-        projected = layer.query_key_value.rows(width, 3 * width)(states)
-        context = torch.empty_like(queries)
-        for run in runs:
-            texts = run.last - run.first
-            key, value = self._split(projected[run.start : run.stop], texts, run.length)
-            (query,) = self._split(queries[run.first : run.last], texts, 1)
-            attended = F.scaled_dot_product_attention(query, key, value)
-            self._split(context[run.first : run.last], texts, 1)[0].copy_(attended)
-        return context, last
-
-    def _look(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor
-    ) -> None:
-        """Cross-attention of all tokens [n, width] of one image, in one call; written to `mask`."""
-        (shaped,) = self._split(query, 1, len(query))
-        attended = F.scaled_dot_product_attention(shaped, key, value)
-        self._split(mask, 1, len(query))[0].copy_(attended)
-
-    def _look_together(
-        self,
-        query: torch.Tensor,
-        memories: Sequence[tuple[torch.Tensor, torch.Tensor]],
-        ends: Sequence[tuple[int, int]],
-    ) -> torch.Tensor:
-        """Cross-attention of all tokens [tokens, width] to their images. `memories`: keys and
-        values by image; `ends`: where each image's tokens start and stop, consecutive.
-
-        Queries are padded to the longest; padded ones are discarded, so no mask is needed. Images
-        of a batch have equally many patches.
-        """
-        lengths = torch.tensor([stop - start for start, stop in ends], device=query.device)
-        starts = torch.tensor([start for start, _ in ends], device=query.device)
-        steps = torch.arange(int(max(stop - start for start, stop in ends)), device=query.device)
-        is_token = steps < lengths[:, None]
-        places = torch.where(is_token, starts[:, None] + steps, 0)
-        padded = query[places].view(*places.shape, self.heads, -1).transpose(1, 2)
-        keys, values = (torch.cat(both) for both in zip(*memories, strict=True))
-        attended = F.scaled_dot_product_attention(padded, keys, values)
-        return attended.transpose(1, 2).flatten(2)[is_token]
-
-    def _count(
-        self, work: Work, packing: Packing, patches: Sequence[int], keys: Sequence[int]
-    ) -> None:
+    def _count(self, work: Work, packing: Packing, patches: int) -> None:
         lengths = packing.lengths
         work.sequences += len(lengths)
         work.tokens += int(lengths.sum())
         work.attended += int((lengths**2).sum())
         work.attended_last += int(lengths.sum())
-        if patches:
-            work.seen += sum(int(n) * patches[key] for n, key in zip(lengths, keys, strict=True))
-            work.seen_last += sum(patches[key] for key in keys)
+        work.seen += int(lengths.sum()) * patches
+        work.seen_last += len(lengths) * patches

@@ -167,7 +167,7 @@ class PrefixReader:
         self.budget = budget
         self.work = work
         self.tree = PrefixTree(tower.context)
-        self.table = ProjectionTable()
+        self.table = ProjectionTable(len(tower.token_table), tower.context)
         self._memory: list[torch.Tensor] = []
         self._grow()
 

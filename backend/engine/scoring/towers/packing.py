@@ -41,7 +41,7 @@ class Packing:
     def of(cls, sequences: Sequence[Sequence[int]]) -> "Packing":
         lengths = np.array([len(sequence) for sequence in sequences], np.int64)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        ids = np.fromiter((t for s in sequences for t in s), np.int64, int(offsets[-1]))
+        ids = np.fromiter(itertools.chain.from_iterable(sequences), np.int64, int(offsets[-1]))
         positions = np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)
         return cls(ids, positions, offsets)
 
@@ -73,8 +73,11 @@ class Packing:
         ]
 
 
-#: More than any model's context: encodes a token and its position as one number.
-_POSITIONS = 4096
+def on_device(arrays: Sequence[IntArray], device: torch.device) -> list[torch.Tensor]:
+    """The arrays as tensors on the device, in one transfer."""
+    joined = torch.from_numpy(np.concatenate([array.reshape(-1) for array in arrays])).to(device)
+    parts = joined.split([array.size for array in arrays])
+    return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
 class ProjectionTable:
@@ -84,10 +87,17 @@ class ProjectionTable:
     sequence.
     """
 
-    def __init__(self, most: int = 32_768) -> None:
-        self._place: dict[int, int] = {}
-        self._rows: torch.Tensor | None = None
+    def __init__(self, vocabulary: int, positions: int, most: int = 32_768) -> None:
+        self._shape = (vocabulary, positions)
         self._most = most
+        self._clear()
+
+    def _clear(self) -> None:
+        #: Row of each token at each position, counted from 1; 0 if it is not cached. Memory that
+        #: stays zero is not allocated.
+        self._row_of = np.zeros(self._shape, np.int32)
+        self._rows: torch.Tensor | None = None
+        self._used = 0
 
     def rows(
         self,
@@ -101,16 +111,35 @@ class ProjectionTable:
         `compute` returns the rows of distinct (ids, positions) that are not cached. A full cache is
         cleared.
         """
-        keys, inverse = np.unique(ids * _POSITIONS + positions, return_inverse=True)
-        if len(self._place) + len(keys) > self._most:
-            self._place, self._rows = {}, None
-        new = [key for key in keys.tolist() if key not in self._place]
-        if new:
-            rows = compute(*torch.tensor([divmod(key, _POSITIONS) for key in new]).unbind(1))
-            self._rows = rows if self._rows is None else torch.cat([self._rows, rows])
-            for key in new:
-                self._place[key] = len(self._place)
-            work.projections += len(new)
+        rows = self._row_of[ids, positions]
+        if self._used + len(ids) > self._most:
+            distinct = len(np.unique(ids * self._shape[1] + positions))
+            if self._used + distinct > self._most:
+                self._clear()
+                rows = np.zeros_like(rows)
+        missing = rows == 0
+        if missing.any():
+            self._add(ids[missing], positions[missing], compute, work)
+            rows = self._row_of[ids, positions]
         assert self._rows is not None
-        places = torch.tensor([self._place[key] for key in keys.tolist()])
-        return self._rows[places[torch.from_numpy(inverse.reshape(-1))].to(self._rows.device)]
+        return self._rows[torch.from_numpy(rows - np.int64(1)).to(self._rows.device)]
+
+    def _add(
+        self,
+        ids: IntArray,
+        positions: IntArray,
+        compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+        work: Work,
+    ) -> None:
+        new = np.unique(np.stack([ids, positions], 1), axis=0)
+        rows = compute(*torch.from_numpy(new).unbind(1))
+        used, end = self._used, self._used + len(new)
+        if self._rows is None or end > len(self._rows):
+            longer = rows.new_empty(2 * end, rows.shape[1])
+            if self._rows is not None:
+                longer[:used] = self._rows[:used]
+            self._rows = longer
+        self._rows[used:end] = rows
+        self._row_of[new[:, 0], new[:, 1]] = np.arange(used + 1, end + 1)
+        self._used = end
+        work.projections += len(new)

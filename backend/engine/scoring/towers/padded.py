@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from backend.engine.scoring.batch_memory import TokenBudget, pairs_at_once
+from backend.engine.scoring.batch_memory import TokenBudget
 from backend.engine.scoring.cosine import CosineSession
 from backend.engine.scoring.protocol import FloatArray, Tokens
 
@@ -37,7 +37,7 @@ class PaddedText:
 
 class PaddedSession(CosineSession):
     def __init__(self, tower: PaddedText, budget: TokenBudget, precision: Any) -> None:
-        super().__init__(pairs_at_once(str(tower.embedding.weight.device)))
+        super().__init__(budget.pace.pairs)
         self._tower = tower
         self._budget = budget
         self._precision = precision

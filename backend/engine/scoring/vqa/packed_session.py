@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from backend.engine.embeddings import embed
-from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit, pairs_at_once
+from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit, pace_of
 from backend.engine.scoring.protocol import FloatArray, Tokens, Work
 from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
 from backend.engine.scoring.vqa.picture_memory import PictureMemory
@@ -114,7 +114,7 @@ class PackedSession(PlainSession):
         super().__init__(scorer)
         device = scorer.info.device
         a_pair = scorer.bytes_a_token * _TOKENS_A_PAIR
-        self.live = images_that_fit(a_pair, device, pairs_at_once(device))
+        self.live = images_that_fit(a_pair, device, pace_of(device).pairs)
         # Activations, and the logits of the texts' ends, of which about one token in four is one.
         width = int(scorer.model.config.get_text_config().hidden_size)
         a_token = 20 * width * scorer.model.dtype.itemsize + scorer.reader.vocabulary

@@ -1,0 +1,260 @@
+"""What an accelerator would have to launch: `python app.py bench --launches blip-itm`
+
+On an accelerator a small call costs some tens of microseconds, whatever it computes; thousands of
+them per pair once took forty times as long as the arithmetic. Their number can be counted without
+one: it depends on a model's depth, not on its width. So a narrow model of the published depth runs
+on the CPU in an accelerator's batches (`ACCELERATOR`), and every operation but views is counted.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from backend.engine.captions import Caption
+from backend.engine.correction import judge
+from backend.engine.correction.captioner import Captioner
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.detection.localisation import suspect_words
+from backend.engine.scoring.batch_memory import ACCELERATOR, Pace
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.suggest import JUDGED_AHEAD_IF_SMALL
+from backend.progress import Progress, no_progress
+from research.bench.measure_scoring import encode
+from research.bench.random_models import (
+    NARROW,
+    SCORERS,
+    Size,
+    make_captions,
+    random_captioner,
+    random_pixels,
+    random_scorer,
+)
+
+_WORDS = (8, 20)
+#: Operations that an accelerator runs in one call although torch can take them apart.
+_WHOLE = ("aten::scaled_dot_product_attention", "aten::linear", "aten::layer_norm")
+#: Operations that write nothing.
+_ALLOCATIONS = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+
+
+@dataclass(frozen=True)
+class _Accelerated(Captioner):
+    """A captioner in an accelerator's batches."""
+
+    @property
+    def pace(self) -> Pace:
+        return ACCELERATOR
+
+
+class LaunchCounter(TorchDispatchMode):
+    """Counts operations that are not views, and calls of attention among them, by stage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stage = ""
+        self.launches: Counter[str] = Counter()
+        self.attention: Counter[str] = Counter()
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = function.name().split(".")[0]
+        if name not in _WHOLE:
+            with self:
+                parts = function.decompose(*args, **kwargs)
+            if parts is not NotImplemented:
+                return parts
+        if self._stage and not function.is_view and name.removeprefix("aten::") not in _ALLOCATIONS:
+            self.launches[self._stage] += 1
+            self.attention[self._stage] += "scaled_dot_product" in name
+        return function(*args, **kwargs)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        outer, self._stage = self._stage, name
+        try:
+            yield
+        finally:
+            self._stage = outer
+
+
+@dataclass
+class _StagedSession:
+    """A session whose auxiliary texts (c_t, and a second score) are a stage of their own."""
+
+    session: Session
+    counter: LaunchCounter
+
+    @property
+    def work(self) -> Work:
+        return self.session.work
+
+    @property
+    def embedding_work(self) -> Work:
+        return self.session.embedding_work
+
+    @property
+    def live(self) -> int:
+        return self.session.live
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
+        return self.session.score(requests)
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        with self.counter.stage("auxiliary texts"):
+            return self.session.embed(texts)
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        return self.session.replacement_gains(requests)
+
+
+@dataclass(frozen=True)
+class StageLaunches:
+    """Of one stage of scoring 1,000 pairs."""
+
+    scorer: str
+    stage: str
+    launches: int
+    attention: int
+
+
+@dataclass(frozen=True)
+class Launches:
+    """`host_ms`: milliseconds of the processor per pair beside the model, by scorer."""
+
+    pairs: int
+    stages: list[StageLaunches]
+    host_ms: dict[str, float]
+
+    def table(self) -> str:
+        lines = [f"launches and calls of attention per 1,000 pairs, counted on {self.pairs} pairs"]
+        for scorer, milliseconds in self.host_ms.items():
+            stages = [stage for stage in self.stages if stage.scorer == scorer]
+            lines += [scorer, *(f"{stage.stage:18} {stage.launches:9,} {stage.attention:9,}"
+                                for stage in stages)]  # fmt: skip
+            lines.append(f"{'whole job':18} {sum(stage.launches for stage in stages):9,}")
+            lines.append(f"{'beside the model':18} {milliseconds:9.2f} ms a pair")
+        return "\n".join(lines)
+
+
+def bench_launches(
+    pairs: int, scorers: Sequence[str] = (), progress: Progress = no_progress
+) -> Launches:
+    """Count for each scorer, by default all. Raises SettingsError for an unknown one."""
+    stages: list[StageLaunches] = []
+    host: dict[str, float] = {}
+    for number, kind in enumerate(scorers or SCORERS):
+        progress(number, len(scorers or SCORERS), f"Counting {kind}")
+        counter = LaunchCounter()
+        with counter:
+            _score_as_a_job_does(kind, pairs, counter)
+        for stage, launches in counter.launches.items():
+            per_thousand = [1000 * n // pairs for n in (launches, counter.attention[stage])]
+            stages.append(StageLaunches(kind, stage, *per_thousand))
+        host[kind] = _host_milliseconds(kind, pairs)
+    return Launches(pairs, stages, host)
+
+
+def _scorer(kind: str, size: Size) -> DualEncoder:
+    scorer = random_scorer(kind, size=size)
+    scorer.pace = ACCELERATOR  # pyrefly: ignore[read-only]
+    return scorer
+
+
+def _captioner(size: Size) -> Captioner:
+    captioner = random_captioner(size)
+    return _Accelerated(**{field.name: getattr(captioner, field.name) for field in fields(Captioner)})
+
+
+def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:
+    """All stages of a job for captions whose copies are one in three pairs."""
+    scorer, captioner = _scorer(kind, NARROW), _captioner(NARROW)
+    texts = make_captions(pairs, _WORDS)
+    images = _images(pairs, NARROW.pixels)
+    with counter.stage("images"):
+        states = encode(scorer, random_pixels(scorer, pairs))
+    with counter.stage("trajectories"):
+        trajectories = _trajectories(scorer, states, texts, counter)
+    with counter.stage("captioner"):
+        memories = captioner.encode(images)
+        captioner.read(memories, texts)
+    copies = make_captions(pairs // 3, _WORDS, seed=1)
+    with counter.stage("injected copies"):
+        run = dict(run_trajectories(scorer, _pairs(states, copies)))
+        assert len(run) == len(copies)
+        captioner.read(memories[: len(copies)], copies)
+    with counter.stage("suggestions"):
+        _suggest(scorer, captioner, images, states, trajectories)
+
+
+def _pairs(states: Sequence[ImageState], texts: Sequence[str]) -> list[tuple[ImageState, Caption]]:
+    return [(state, Caption.parse(text)) for state, text in zip(states, texts, strict=False)]
+
+
+def _trajectories(
+    scorer: DualEncoder, states: Sequence[ImageState], texts: Sequence[str], counter: LaunchCounter
+) -> list[Trajectory]:
+    session = _StagedSession(scorer.open_session(), counter)
+    run = dict(run_trajectories(scorer, _pairs(states, texts), session=session))
+    return [run[index] for index in range(len(texts))]
+
+
+def _suggest(
+    scorer: DualEncoder,
+    captioner: Captioner,
+    images: Sequence[Image.Image],
+    states: Sequence[ImageState],
+    trajectories: Sequence[Trajectory],
+) -> None:
+    cases = [
+        CorrectionContext(image, state, trajectory, suspect_words(trajectory, 1.0), 1.0)
+        for image, state, trajectory in zip(images, states, trajectories, strict=True)
+    ]
+    for first in range(0, len(cases), captioner.max_batch):
+        part = cases[first : first + captioner.max_batch]
+        judge.suggest_all(
+            scorer, part, captioner, _no_opinion, classifier_captioner=captioner,
+            judged=JUDGED_AHEAD_IF_SMALL,
+        )  # fmt: skip
+
+
+def _no_opinion(trajectories: Sequence[Trajectory]) -> list[float]:
+    return [0.5] * len(trajectories)
+
+
+def _images(count: int, pixels: int) -> list[Image.Image]:
+    values = np.random.default_rng(0).integers(0, 256, (count, pixels, pixels, 3), np.uint8)
+    return [Image.fromarray(value) for value in values]
+
+
+#: So small that its own arithmetic hardly counts.
+_TINY = Size(layers=1, width=8, heads=1, pixels=32)
+
+
+def _host_milliseconds(kind: str, pairs: int) -> float:
+    """Processor time of trajectories of a tiny model, per pair: tokens, candidates, batches."""
+    scorer = _scorer(kind, _TINY)
+    requests = _pairs(encode(scorer, random_pixels(scorer, pairs)), make_captions(pairs, _WORDS))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        dict(run_trajectories(scorer, requests[:8]))
+        begun = time.process_time()
+        run = dict(run_trajectories(scorer, requests))
+        spent = time.process_time() - begun
+    finally:
+        torch.set_num_threads(threads)
+    assert len(run) == pairs
+    return 1000 * spent / pairs
