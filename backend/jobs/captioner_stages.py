@@ -65,10 +65,11 @@ class Expectations(BatchStage):
         captioner, run_id = scoring.engine.captioner, scoring.run_id
         if captioner is None:
             return
+        size = scoring.workers.batch_size(BATCH)
         for batch in scoring.store.batches(
             lambda session, after: pair_queries.pairs_of(
                 session,
-                queries.unexpected(session, run_id, captioner.identity, after, BATCH),
+                queries.unexpected(session, run_id, captioner.identity, after, size),
             )
         ):
             with scoring.store.reading() as session:
@@ -127,7 +128,7 @@ class Descriptions(BatchStage):
                 pair_queries.without_description, self.scoring.dataset_id
             )
             pairs = [PairCaption(pair_id, path, "") for pair_id, path in rows]
-            yield from chunks(pairs, _TOGETHER)
+            yield from chunks(pairs, self.scoring.workers.batch_size(_TOGETHER))
 
     def task(self) -> Task[PairCaption, dict[int, tuple[str, float]]]:
         return _describe_together

@@ -25,7 +25,7 @@ from db.queries.trajectories import Copy
 
 #: What it reports as progress.
 STAGE = "Scoring injected errors"
-#: Captions scored per batch.
+#: Captions scored and committed together on a CPU.
 BATCH: int = 48
 
 
@@ -95,11 +95,12 @@ class TrajectoryCache:
         """Batches of the copies that the store lacks; what it has is added to `trajectory_of`."""
         captioner = self._workers.engine.captioner
         earlier_copies: set[Copy] = set()
-        for first in range(0, len(requests), BATCH):
+        size = self._workers.batch_size(BATCH)
+        for first in range(0, len(requests), size):
             positions = {
                 copy: at
                 for copy, (at, _) in zip(
-                    copies[first : first + BATCH], requests[first : first + BATCH], strict=True
+                    copies[first : first + size], requests[first : first + size], strict=True
                 )
                 if copy not in earlier_copies
             }

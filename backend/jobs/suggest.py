@@ -40,8 +40,8 @@ from db.queries.suggestions import Attempt
 SUGGEST_ABOVE = 0.5
 #: Share of a dataset that looks wrong to its detector where nothing is known yet.
 USUAL_SHARE = 0.3
-#: Pairs processed and committed together, and with a small model. Together they take a second or
-#: two, during which pages that need the models wait.
+#: Pairs processed and committed together on a CPU, and with a small model. Together they take a
+#: second or two, during which pages that need the models wait.
 TOGETHER, TOGETHER_IF_SMALL = 8, 32
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
 #: and the others get theirs when the pair is opened (`jobs/classifiers.py`). With a small model
@@ -119,7 +119,8 @@ class Corrections(BatchStage):
         return sample.correction_seconds(TOGETHER, judged_ahead(self.scoring.engine))
 
     def batches(self) -> Iterator[list[_Suspected]]:
-        size = TOGETHER_IF_SMALL if self.scoring.engine.is_small else TOGETHER
+        on_cpu = TOGETHER_IF_SMALL if self.scoring.engine.is_small else TOGETHER
+        size = self.scoring.workers.batch_size(on_cpu)
         return _suspected(
             self.scoring.store, self.scoring.this_run, self._waiting, self._classifier, size
         )

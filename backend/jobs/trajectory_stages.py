@@ -34,8 +34,6 @@ from db.queries.trajectories import TrajectoryRow
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH: int = 48
-#: … on an accelerator, which has more pairs in flight.
-BATCH_ON_ACCELERATOR = 256
 
 #: Problem kind for an image that scoring could not read.
 UNREADABLE = "unreadable image"
@@ -79,8 +77,7 @@ class TrajectoryStage(BatchStage):
 
     def batches(self) -> Iterator[list[PairCaption]]:
         """All captions of an image are in one batch, so that it is decoded and encoded once."""
-        on_cpu = self.scoring.workers.device.startswith("cpu")
-        ids, ends = _cut(self.lacking, BATCH if on_cpu else BATCH_ON_ACCELERATOR)
+        ids, ends = _cut(self.lacking, self.scoring.workers.batch_size(BATCH))
         first = 0
         for end in ends:
             batch: list[PairCaption] = []

@@ -190,6 +190,14 @@ class Workers:
         """The kind of device that batches should be sized for."""
         return self.engine.scorer.info.device if self._takes_part else self._names[0]
 
+    def batch_size(self, on_cpu: int) -> int:
+        """How many pairs to compute and commit together: `on_cpu`, or as many as an accelerator
+        keeps in flight."""
+        from backend.engine.scoring.batch_memory import pace_of
+
+        pace = pace_of(self.device)
+        return pace.pairs if pace.pads else on_cpu
+
     def map(
         self, task: Task[Q, R], batches: Iterable[Sequence[Q]]
     ) -> Iterator[tuple[Sequence[Q], R]]:

@@ -41,6 +41,8 @@ from research.bench.random_models import (
     random_scorer,
 )
 
+#: Pairs that an accelerator has in flight; fewer of them share as many launches.
+IN_FLIGHT = ACCELERATOR.pairs
 _WORDS = (8, 20)
 #: Operations that an accelerator runs in one call although torch can take them apart.
 _WHOLE = ("aten::scaled_dot_product_attention", "aten::linear", "aten::layer_norm")
@@ -49,12 +51,18 @@ _ALLOCATIONS = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_
 
 
 @dataclass(frozen=True)
-class _Accelerated(Captioner):
+class AcceleratedCaptioner(Captioner):
     """A captioner in an accelerator's batches."""
 
     @property
     def pace(self) -> Pace:
         return ACCELERATOR
+
+
+def accelerated(captioner: Captioner) -> Captioner:
+    return AcceleratedCaptioner(
+        **{field.name: getattr(captioner, field.name) for field in fields(Captioner)}
+    )
 
 
 class LaunchCounter(TorchDispatchMode):
@@ -169,13 +177,12 @@ def bench_launches(
 
 def _scorer(kind: str, size: Size) -> DualEncoder:
     scorer = random_scorer(kind, size=size)
-    scorer.pace = ACCELERATOR  # pyrefly: ignore[read-only]
+    scorer.pace = ACCELERATOR
     return scorer
 
 
 def _captioner(size: Size) -> Captioner:
-    captioner = random_captioner(size)
-    return _Accelerated(**{field.name: getattr(captioner, field.name) for field in fields(Captioner)})
+    return accelerated(random_captioner(size))
 
 
 def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:

@@ -47,7 +47,7 @@ class Size:
 
 #: As deep as the published models, so that they make as many calls, and narrow, so that these cost
 #: little.
-NARROW = Size(width=48, pixels=32)
+NARROW = Size(width=16, heads=1, pixels=32)
 
 
 def random_scorer(
@@ -87,7 +87,10 @@ def _blip_configuration(size: Size, vocabulary: int, **text: Any) -> Any:
         "max_position_embeddings": 512, "is_decoder": True, **text,
     }  # fmt: skip
     vision = {
-        **size.dimensions, "image_size": size.pixels, "patch_size": 16, "layer_norm_eps": 1e-6,
+        **size.dimensions,
+        "image_size": size.pixels,
+        "patch_size": 16,
+        "layer_norm_eps": 1e-6,
     }
     return BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=256)
 
@@ -212,6 +215,9 @@ class HashReader:
             ]
             for caption in captions
         ]
+
+    def tokens_of_words(self, caption: Caption) -> list[Tokens] | None:
+        return [tuple(self._word(word)) for word in caption.words]
 
     def spans(self, caption: str) -> list[tuple[int, int]]:
         parsed = Caption.parse(caption)

@@ -82,7 +82,7 @@ class ReferenceSession:
     def _scores(self, state: torch.Tensor, texts: Sequence[Tokens]) -> torch.Tensor:
         scorer = self.scorer
         if isinstance(scorer, BlipScorer) and scorer.matching:
-            ids, mask = self._padded([scorer.wrapped(t, scorer.encoder_token) for t in texts])
+            ids, mask = self._padded(_wrapped(texts, scorer.around(matching=True)))
             patches = state.expand(len(texts), -1, -1)
             states = scorer.model.text_encoder(
                 input_ids=ids,
@@ -98,7 +98,7 @@ class ReferenceSession:
         scorer = self.scorer
         model = scorer.model
         if isinstance(scorer, BlipScorer):
-            ids, mask = self._padded([scorer.wrapped(text) for text in texts])
+            ids, mask = self._padded(_wrapped(texts, scorer.around(matching=False)))
             states = model.text_encoder(input_ids=ids, attention_mask=mask).last_hidden_state
             vectors = model.text_proj(states[:, 0])
         else:
@@ -152,6 +152,11 @@ class ReferenceSession:
             ids[row, : len(sequence)] = torch.tensor(sequence)
             mask[row, : len(sequence)] = 1
         return ids.to(self.scorer.info.device), mask.to(self.scorer.info.device)
+
+
+def _wrapped(texts: Sequence[Tokens], around: tuple[int, int]) -> list[Tokens]:
+    begin, end = around
+    return [(begin, *text, end) for text in texts]
 
 
 def _array(values: torch.Tensor) -> FloatArray:

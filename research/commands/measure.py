@@ -433,6 +433,11 @@ def _correctors(
 
 
 def bench(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="With --launches: blip-itm, blip-itc or clip. "
+                       "Default: all.", show_default=False),
+    ] = None,
     scorer: Annotated[
         list[str] | None,
         typer.Option(help="blip-itm, blip-itc or clip; may be given several times. Default: all."),
@@ -450,7 +455,11 @@ def bench(
     first_step: Annotated[
         bool, typer.Option("--first-step", help="Also each explorer's first step alone.")
     ] = False,
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs to measure on.")] = 8,
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Pairs to measure on. Default: 8; with --launches 256, as many as "
+                                 "an accelerator has in flight."),
+    ] = None,
     words: Annotated[str, typer.Option(help="Words per caption, from-to.")] = "8-20",
     reference: Annotated[
         bool, typer.Option(help="Also run the reference implementation, which is slow, and "
@@ -479,6 +488,10 @@ def bench(
         typer.Option(min=1, metavar="PAIRS", help="Measure suggestions for this many wrong "
                      "captions instead, against trajectories and a plain implementation."),
     ] = None,
+    launches: Annotated[
+        bool, typer.Option("--launches", help="Count what an accelerator would have to launch for "
+                           "each stage of scoring instead; no accelerator is needed.")
+    ] = False,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
     ] = 2000,
@@ -500,6 +513,7 @@ def bench(
     """
     with reported(as_json):
         from research.bench.cluster import bench_cluster
+        from research.bench.launches import IN_FLIGHT, bench_launches
         from research.bench.load import bench_load
         from research.bench.queue_speed import bench_store
         from research.bench.suggestion_speed import bench_suggestions
@@ -510,6 +524,8 @@ def bench(
              lambda n, update: bench_load(n, verdicts, db, update, servers, pause)),
             (ray, "Measuring", lambda n, update: bench_cluster(n, progress=update)),
             (suggestions, "Suggestions", bench_suggestions),
+            ((pairs or IN_FLIGHT) if launches else None, "Counting",
+             lambda n, update: bench_launches(n, models or (), update)),
         ]  # fmt: skip
         for number, doing, measure in modes:
             if number is not None:
@@ -521,7 +537,7 @@ def bench(
 
         with progress("Measuring") as update:
             report = run_bench(
-                scorer or [], explorer or [], pairs, words, reference, device, precision, update,
-                lazy or (), first_step,
+                scorer or [], explorer or [], pairs or 8, words, reference, device, precision,
+                update, lazy or (), first_step,
             )  # fmt: skip
         emit(report, as_json, table(report.results))

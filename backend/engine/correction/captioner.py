@@ -30,9 +30,11 @@ from backend.engine.expectation import ALTERNATIVES, TokenReading
 from backend.engine.scoring.batch_memory import ImageBatches, Pace, images_that_fit, pace_of
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder
 
+#: A text's tokens, and the character spans of its own among them.
+TokensAndSpans = tuple[list[int], list[tuple[int, int]]]
 #: An image as encoded by a captioner, opaque to all others.
 Encoded = Any
-#: The most images in one `decoding`.
+#: The most images in one `decoding` on a CPU.
 MAX_BATCH = 64
 #: Number of likeliest tokens that are searched for whole words.
 _LOOKED_AT = 12
@@ -93,7 +95,8 @@ class Captioner:
             return MAX_BATCH
         vision = self.model.config.vision_config
         patches = (vision.image_size // vision.patch_size) ** 2 + 1
-        return images_that_fit(self.tower.bytes_an_image(patches), self.device, MAX_BATCH)
+        most = max(MAX_BATCH, self.pace.pairs)
+        return images_that_fit(self.tower.bytes_an_image(patches), self.device, most)
 
     def decoding(self, memories: Sequence[Encoded]) -> Decoding:
         """Answers about these images as one batch; what they share is computed once."""
@@ -150,7 +153,9 @@ class Captioner:
         return readings
 
     def _targets(
-        self, steps: Sequence[torch.Tensor], encodings: Sequence[tuple[list[int], list[tuple[int, int]]]]
+        self,
+        steps: Sequence[torch.Tensor],
+        encodings: Sequence[TokensAndSpans],
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], list[list[tuple[int, float]]]]:
         """For all tokens of all captions together: their log-probability, the highest one in their
         place, and the likeliest tokens there.
@@ -266,9 +271,7 @@ class Captioner:
         first = int(self.model.config.text_config.bos_token_id)
         return [[first, *tokens[1:]] for tokens in encoding["input_ids"]]
 
-    def tokens_and_spans(
-        self, texts: Sequence[str]
-    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    def tokens_and_spans(self, texts: Sequence[str]) -> list[TokensAndSpans]:
         """For each text: its tokens, and the character spans of all but the first and the last."""
         limit = int(self.model.config.text_config.max_position_embeddings)
         encoding = self.processor.tokenizer(

@@ -5,7 +5,13 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from backend.engine.correction.beam_search import BEAMS, beam_search
-from backend.engine.correction.decoding import AskedSequences, AskedTokens, Decoding, TokenModel
+from backend.engine.correction.decoding import (
+    WHOLE,
+    AskedSequences,
+    AskedTokens,
+    Decoding,
+    TokenModel,
+)
 from backend.engine.correction.plain_decoding import PlainDecoding
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSession
 
@@ -15,14 +21,13 @@ class PackedDecoding(Decoding):
 
     `memories`: the images' patch states, each [1, patches, width]."""
 
-    #: With 1, fewer tokens would be read, in more rounds.
-    stride = 2
-
     def __init__(
         self, captioner: TokenModel, tower: BlipDecoder, memories: Sequence[torch.Tensor]
     ) -> None:
         super().__init__(captioner)
         self._memories = memories
+        # With 1, fewer tokens would be read, in more rounds; on an accelerator rounds cost more.
+        self.stride = WHOLE if tower.pads else 2
         self.session = DecoderSession(tower, torch.cat(list(memories)))
 
     def describe(

@@ -67,11 +67,12 @@ class BlipScorer(HubImages, DualEncoder):
         vectors: FloatArray = normalize(projections.float(), dim=-1).cpu().numpy()
         return vectors
 
-    def wrapped(self, text: Tokens, first: int | None = None) -> tuple[int, ...]:
-        """`text` with its special tokens; the first is [ENC] for ITM, [CLS] for ITC."""
+    def around(self, matching: bool) -> tuple[int, int]:
+        """The special tokens before and after a text; the first is [ENC] for ITM, [CLS] for
+        ITC."""
         tokenizer = self.reader.tokenizer  # pyrefly: ignore[missing-attribute]
-        begin = int(tokenizer.cls_token_id) if first is None else first
-        return (begin, *text, int(tokenizer.sep_token_id))
+        first = self.encoder_token if matching else tokenizer.cls_token_id
+        return int(first), int(tokenizer.sep_token_id)
 
     def encode_pixels(self, pixels: torch.Tensor) -> list[ImageState]:
         states = self.model.vision_model(pixel_values=pixels).last_hidden_state
@@ -92,16 +93,17 @@ class ItcSession(CosineSession):
 
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
         texts = sorted((text for group in groups for text in group), key=len)
-        sequences = [self._scorer.wrapped(text) for text in texts]
+        around = self._scorer.around(matching=False)
         vector_of: dict[Tokens, FloatArray] = {}
 
         @torch.inference_mode()
         def compute(part: range) -> None:
-            states = self._tower.read(sequences[part.start : part.stop], self.work, self._table)
+            own = texts[part.start : part.stop]
+            states = self._tower.read(own, around, self.work, self._table)
             vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
-            vector_of.update(zip(texts[part.start : part.stop], vectors.cpu().numpy(), strict=True))
+            vector_of.update(zip(own, vectors.cpu().numpy(), strict=True))
 
-        self._budget.each([len(sequence) for sequence in sequences], compute)
+        self._budget.each([len(text) + 2 for text in texts], compute)
         return [
             np.stack([vector_of[text] for text in group]) if group else np.zeros((0, 1), np.float32)
             for group in groups
@@ -111,9 +113,9 @@ class ItcSession(CosineSession):
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        sequences = [self._scorer.wrapped(texts[i]) for i in order]
-        words, leaves, table = embedded(self._tower, sequences)
-        states = self._tower.read_embedded(words, sequences)
+        ordered, around = [texts[i] for i in order], self._scorer.around(matching=False)
+        words, leaves, table = embedded(self._tower, ordered, around)
+        states = self._tower.read_embedded(words, ordered, around)
         vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
         back = np.argsort(order)
         return vectors[torch.from_numpy(back)], [leaves[i] for i in back], table
@@ -149,40 +151,40 @@ class ItmSession:
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         """softmax(ITM head)[:, 1]. Equal texts for one image are computed once."""
         image_of = self._remember([state for state, _ in requests])
-        distinct = sorted(
-            {
-                (image_of[number], len(text), text)
-                for number, (_, texts) in enumerate(requests)
-                for text in texts
-            }
-        )
-        sequences = [self._scorer.wrapped(t, self._scorer.encoder_token) for _, _, t in distinct]
-        place = {(image, text): row for row, (image, _, text) in enumerate(distinct)}
-        scores = np.zeros(len(distinct), np.float32)
+        texts_of: dict[int, dict[Tokens, int]] = {image: {} for image in sorted(image_of)}
+        for image, (_, texts) in zip(image_of, requests, strict=True):
+            texts_of[image] |= dict.fromkeys(texts, 0)
+        ordered, images = list[Tokens](), list[int]()
+        for image, row_of in texts_of.items():
+            for text in sorted(row_of, key=lambda text: (len(text), text)):
+                row_of[text] = len(ordered)
+                ordered.append(text)
+            images += [image] * len(row_of)
+        scores = np.zeros(len(ordered), np.float32)
+        around = self._scorer.around(matching=True)
 
         def compute(part: range) -> None:
             rows = slice(part.start, part.stop)
-            images = [image for image, _, _ in distinct[rows]]
-            states = self._tower.read(sequences[rows], self.work, self._table, self._images, images)
+            states = self._tower.read(
+                ordered[rows], around, self.work, self._table, self._images, images[rows]
+            )
             scores[rows] = self._probabilities(states).cpu().numpy()
 
-        self._budget.each([len(sequence) for sequence in sequences], compute)
+        self._budget.each([len(text) + 2 for text in ordered], compute)
         return [
-            scores[[place[image_of[number], text] for text in texts]]
-            if texts
-            else np.zeros(0, np.float32)
-            for number, (_, texts) in enumerate(requests)
+            scores[[texts_of[image][text] for text in texts]] if texts else np.zeros(0, np.float32)
+            for image, (_, texts) in zip(image_of, requests, strict=True)
         ]
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
         image_of = self._remember([state for state, _ in requests])
         order = sorted(range(len(requests)), key=lambda i: (image_of[i], len(requests[i][1])))
-        first = self._scorer.encoder_token
-        sequences = [self._scorer.wrapped(requests[i][1], first) for i in order]
+        around = self._scorer.around(matching=True)
+        texts = [requests[i][1] for i in order]
         with torch.enable_grad():
-            words, leaves, table = embedded(self._tower, sequences)
+            words, leaves, table = embedded(self._tower, texts, around)
             states = self._tower.read_embedded(
-                words, sequences, self._images, [image_of[i] for i in order]
+                words, texts, around, self._images, [image_of[i] for i in order]
             )
             gains = gains_of(self._probabilities(states).sum(), leaves, table)
         return [gains[i] for i in np.argsort(order)]
@@ -197,12 +199,12 @@ class ItmSession:
 
 
 def embedded(
-    tower: BlipText, sequences: Sequence[Sequence[int]]
+    tower: BlipText, texts: Sequence[Tokens], around: tuple[int, int]
 ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
-    """Embeddings of packed sequences, each sequence's own tokens as autograd leaves, and the
-    embedding table."""
+    """Embeddings of packed texts with their special tokens, each text's own tokens as autograd
+    leaves, and the embedding table."""
     table = tower.embeddings.word_embeddings.weight.detach()
-    rows = [torch.tensor(sequence) for sequence in sequences]
+    rows = [torch.tensor((around[0], *text, around[1])) for text in texts]
     leaves = [table[row[1:-1]].detach().requires_grad_() for row in rows]
     words = torch.cat(
         [

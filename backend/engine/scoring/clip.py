@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.functional import normalize
 
@@ -49,15 +50,31 @@ class ClipScorer(HubImages, DualEncoder):
 
 
 class CausalSession(CosineSession):
-    """Reads texts with a causal tower that shares their prefixes across two rounds."""
+    """Reads texts with a causal tower, on a CPU sharing their prefixes across two rounds."""
 
     def __init__(self, tower: CausalText, budget: TokenBudget, live: int) -> None:
         super().__init__(live)
         self.tower = tower
-        self._reader = PrefixReader(tower, budget, self.work)
+        self._budget = budget
+        self._table = tower.open_table()
+        self._prefixes = None if budget.pace.pads else PrefixReader(tower, budget, self.work)
 
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
-        return [vectors.numpy() for vectors in self._reader.read(groups)]
+        if self._prefixes is not None:
+            return [vectors.numpy() for vectors in self._prefixes.read(groups)]
+        texts = sorted((text for group in groups for text in group), key=len)
+        vector_of: dict[Tokens, FloatArray] = {}
+
+        def compute(part: range) -> None:
+            own = texts[part.start : part.stop]
+            vectors = self.tower.read(own, self._table, self.work).cpu().numpy()
+            vector_of.update(zip(own, vectors, strict=True))
+
+        self._budget.each([len(text) + 2 for text in texts], compute)
+        return [
+            np.stack([vector_of[text] for text in group]) if group else np.zeros((0, 1), np.float32)
+            for group in groups
+        ]
 
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]

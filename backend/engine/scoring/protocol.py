@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from backend.engine.captions import Caption
+
 
 @dataclass
 class Work:
@@ -91,6 +93,16 @@ class TokenReader(Protocol):
     def replaceable(self, whole_words: bool) -> BoolArray:
         """Mask [vocabulary] of the tokens that may replace another: no special tokens, and with
         `whole_words` only tokens that are complete words."""
+        ...
+
+
+@runtime_checkable
+class WordReader(TokenReader, Protocol):
+    """A reader that may know the tokens of a caption's words in advance."""
+
+    def tokens_of_words(self, caption: Caption) -> list[Tokens] | None:
+        """The tokens of each word that the model reads, with the punctuation around it, if any of
+        these words in a row have theirs in a row; None if that is not certain."""
         ...
 
 

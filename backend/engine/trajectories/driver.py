@@ -20,6 +20,7 @@ from backend.engine.scoring.protocol import (
     TokenReader,
     Tokens,
 )
+from backend.engine.trajectories.deletions import Deletions
 from backend.engine.trajectories.explorers import EXPLORERS
 from backend.engine.trajectories.exploring import (
     AskGains,
@@ -29,6 +30,10 @@ from backend.engine.trajectories.exploring import (
     SearchResult,
 )
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
+
+#: Finished pairs wait until so many can be embedded in one call, if several times as many are in
+#: flight.
+_EMBEDDED_TOGETHER = 64
 
 
 @dataclass
@@ -64,6 +69,7 @@ def run_trajectories(
     )
     waiting = enumerate(pairs)
     running: list[_Pair] = []
+    done: list[tuple[_Pair, SearchResult]] = []
     while True:
         while len(running) < live and (following := next(waiting, None)) is not None:
             index, (state, caption) = following
@@ -71,9 +77,8 @@ def run_trajectories(
             explorer = start_explorer(scorer, caption, words_read, exploring, allowed)
             running.append(_Pair(index, state, caption, words_read, explorer, next(explorer)))
         if not running:
-            return
+            break
         _answer(session, running)
-        done: list[tuple[_Pair, SearchResult]] = []
         still: list[_Pair] = []
         for pair in running:
             try:
@@ -83,7 +88,10 @@ def run_trajectories(
             except StopIteration as finished:
                 done.append((pair, finished.value))
         running = still
-        yield from _finish(scorer, session, done, exploring)
+        if live < 2 * _EMBEDDED_TOGETHER or len(done) >= _EMBEDDED_TOGETHER:
+            yield from _finish(scorer, session, done, exploring)
+            done = []
+    yield from _finish(scorer, session, done, exploring)
 
 
 def start_explorer(
@@ -155,7 +163,5 @@ def _finish(
 
 def _single_deletions(pair: _Pair, reader: TokenReader) -> list[Tokens]:
     """The tokens of x_0 without word i, for each word that the model reads."""
-    behind = range(pair.words_read, len(pair.caption))
-    return reader.tokenise(
-        [pair.caption.without((word, *behind)) for word in range(pair.words_read)]
-    )
+    words = range(pair.words_read)
+    return Deletions(pair.caption, reader).of_each(words, words)

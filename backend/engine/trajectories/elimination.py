@@ -14,12 +14,13 @@ deletion gained most when it was last queried. Step 1 is exact, later steps are 
 ['red dog', 'a dog', 'a red']
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from backend.engine.captions import Caption
-from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader, Tokens
+from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader
+from backend.engine.trajectories.deletions import Deletions
 from backend.engine.trajectories.exploring import (
     AskScores,
     EditedText,
@@ -27,8 +28,6 @@ from backend.engine.trajectories.exploring import (
     Exploring,
     SearchResult,
 )
-
-Tokenise = Callable[[Sequence[str]], list[Tokens]]
 
 
 class LastGains:
@@ -54,24 +53,23 @@ class LastGains:
 
 
 def eliminate_words(
-    caption: Caption, words_read: int, tokenise: Tokenise, exploring: Exploring
+    caption: Caption, words_read: int, reader: TokenReader, exploring: Exploring
 ) -> Explorer:
     """Elimination over words. `words_read`: how many words, from the first, the model reads.
 
     Ties go to the first word. Candidates with equal tokens share one score, so that rounding does
     not decide between equal adjacent words.
     """
-    behind = tuple(range(words_read, len(caption)))
-    (start,) = tokenise([caption.text])
+    deletions = Deletions(caption, reader)
+    (start,) = reader.tokenise([caption.text])
     scores = [float((yield AskScores([start]))[0])]
-    texts, captions, removals = [start], [], list[int]()
+    texts, removals = [start], list[int]()
     left = list(range(words_read))
     first = np.zeros(0, np.float32)
     gains = LastGains(exploring)
     while left and (exploring.whole or not removals):
         queried = gains.most_promising(left)
-        candidates = [caption.without((*removals, word, *behind)) for word in queried]
-        tokens = tokenise(candidates)
+        tokens = deletions.of_each(left, queried)
         step_scores = yield AskScores(tokens)
         if not removals:
             first = step_scores
@@ -81,8 +79,7 @@ def eliminate_words(
         left.remove(queried[best])
         scores.append(float(step_scores[best]))
         texts.append(tokens[best])
-        captions.append(candidates[best])
-    return SearchResult(texts, captions, scores, removals, first, not left)
+    return SearchResult(texts, [], scores, removals, first, not left)
 
 
 def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) -> Explorer:
@@ -121,4 +118,4 @@ def eliminate(
     replaced."""
     if exploring.unit == "token":
         return eliminate_tokens(EditedText(caption, reader), words_read, exploring)
-    return eliminate_words(caption, words_read, reader.tokenise, exploring)
+    return eliminate_words(caption, words_read, reader, exploring)

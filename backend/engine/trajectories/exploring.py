@@ -185,6 +185,8 @@ class Exploring:
         Equal texts are represented by their first: a session may round their scores differently,
         and that must not decide which of two equal words is deleted.
         """
+        if len(set(texts)) == len(texts):
+            return int(np.argmax(scores if self.direction == "maximise" else -scores))
         first: dict[Tokens, int] = {}
         for number, text in enumerate(texts):
             first.setdefault(text, number)
@@ -211,7 +213,8 @@ class AskGains:
 class SearchResult:
     """The result of an explorer, before similarities are added.
 
-    `texts`: x_0 … x_T as tokens; `captions`: x_1 … x_T as readable text; `scores`: s_0 … s_T;
+    `texts`: x_0 … x_T as tokens; `captions`: x_1 … x_T as readable text, empty if they follow from
+    the words deleted (`Exploring.deletes_words`); `scores`: s_0 … s_T;
     `changed`: the index of the word edited at each step; `first`: for each word that the model
     reads, the best score of an edit of that word alone; `whole`: False if the explorer stopped
     after the first step (`Exploring.whole`) although there are more.

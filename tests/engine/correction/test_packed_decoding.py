@@ -17,6 +17,7 @@ from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.settings import EMBEDDED_CAPTIONER
+from research.bench.launches import accelerated
 from research.bench.suggestion_speed import PlainDecoding, plain
 from tests.checkpoints import drawn_pairs, random_captioner
 
@@ -39,12 +40,15 @@ def _nightly(captioner: object) -> object:
     scope="module",
     params=[EMBEDDED[0], _random(0), *map(_nightly, (*EMBEDDED[1:], _random(1)))],
 )
-def captioner(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Captioner:
+def on_cpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Captioner:
     if isinstance(request.param, Path):
         return load_captioner(str(request.param))
     return load_captioner(str(request.param(tmp_path_factory.mktemp("captioner"))))
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["cpu", "accelerator"])
+def captioner(request: pytest.FixtureRequest, on_cpu: Captioner) -> Captioner:
+    return accelerated(on_cpu) if request.param else on_cpu
 
 
 PAIRS = drawn_pairs(5, seed=7)

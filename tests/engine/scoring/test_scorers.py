@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from backend.engine.captions import Caption
 from backend.engine.scoring.batch_memory import ACCELERATOR, CPU
 from backend.engine.scoring.blip import BlipScorer
+from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 from research.bench.reference import reference_scores
 from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip
@@ -119,3 +123,27 @@ def test_all_images_in_one_padded_call_give_the_same_scores(folder: Path) -> Non
         results.append([*scorer.score(requests), *gains])
     for separate, joint in zip(*results, strict=True):
         np.testing.assert_allclose(joint, separate, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["blip-itm", "blip-itc", "clip"])
+def test_an_accelerators_batches_give_the_same_trajectories(folder: Path, kind: str) -> None:
+    """More pairs than are in flight, so that images take the place of others."""
+    scorer = load_scorer(str(folder / kind.split("-")[0]), kind, "cpu")
+    assert isinstance(scorer, DualEncoder)
+    drawn = drawn_pairs(12)
+    states = scorer.encode_images([image for image, _ in drawn])
+    captions = [Caption.parse(f"{caption} {'near a tree ' * (i % 3)}") for i, (_, caption) in
+                enumerate(drawn)]  # fmt: skip
+    for name in ("elimination", "fast-gcd"):
+        exploring = Exploring(name, steps=2, top=4)
+        results = []
+        for pace in (CPU, ACCELERATOR):
+            scorer.pace = pace
+            vars(scorer).pop("tower", None)
+            run = run_trajectories(scorer, zip(states, captions, strict=True), exploring, live=5)
+            results.append(dict(run))
+        for index, plain in results[0].items():
+            padded = results[1][index]
+            assert padded.removed == plain.removed
+            np.testing.assert_allclose(padded.scores, plain.scores, atol=1e-6)
+            np.testing.assert_allclose(padded.similarities, plain.similarities, atol=1e-6)

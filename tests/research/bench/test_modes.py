@@ -34,6 +34,22 @@ MODES: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "--suggestions 3",
         lambda r: r["same"] == r["pairs"] == 3 and min(r["ours"], r["plain"]) > 0,
     ),
+    "launches of an accelerator": (
+        "--launches --pairs 4 blip-itm",
+        lambda r: (
+            [stage["stage"] for stage in r["stages"]]
+            == [
+                "images",
+                "trajectories",
+                "auxiliary texts",
+                "captioner",
+                "injected copies",
+                "suggestions",
+            ]
+            and all(stage["launches"] > stage["attention"] for stage in r["stages"])
+            and r["host_ms"]["blip-itm"] > 0
+        ),
+    ),
 }
 
 

@@ -37,9 +37,7 @@ class BlipDecoder:
     """The weights of a `BlipTextLMHeadModel`. `pads`: see `Pace`. Raises ValueError if its
     activation is not gelu."""
 
-    def __init__(
-        self, model: Any, dtype: torch.dtype = torch.float32, pads: bool = False
-    ) -> None:
+    def __init__(self, model: Any, dtype: torch.dtype = torch.float32, pads: bool = False) -> None:
         self.pads = pads
         head = model.cls.predictions
         self.embeddings = model.bert.embeddings

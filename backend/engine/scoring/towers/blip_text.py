@@ -108,18 +108,19 @@ class BlipText:
 
     def read(
         self,
-        sequences: Sequence[Sequence[int]],
+        texts: Sequence[Sequence[int]],
+        around: tuple[int, int],
         work: Work,
         table: ProjectionTable,
         images: ImageMemories | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
-        """States of the first tokens, shape [sequences, width].
+        """States of the first tokens, shape [texts, width].
 
-        Sequences include their special tokens and are sorted by image (`image_of`), then by length;
-        without images, by length.
+        `around`: the special tokens before and after each text. Texts are sorted by image
+        (`image_of`), then by length; without images, by length.
         """
-        packing = Packing.of(sequences)
+        packing = Packing.of(texts, around)
         rows = table.rows(packing.ids, packing.positions, self._first_rows, work)
         states, projected = rows[:, : self.width], rows[:, self.width :]
         return self._through(states, projected, packing, work, images, image_of)
@@ -127,12 +128,13 @@ class BlipText:
     def read_embedded(
         self,
         words: torch.Tensor,
-        sequences: Sequence[Sequence[int]],
+        texts: Sequence[Sequence[int]],
+        around: tuple[int, int],
         images: ImageMemories | None = None,
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
         """`read` from the tokens' embeddings [tokens, width]; differentiable."""
-        packing = Packing.of(sequences)
+        packing = Packing.of(texts, around)
         positions = torch.from_numpy(packing.positions).to(self.device)
         states = words + self.embeddings.position_embeddings(positions)
         states = self.embeddings.LayerNorm(states).to(self.dtype)
@@ -164,7 +166,7 @@ class BlipText:
                 keys_and_values = layer.query_key_value.rows(width, 3 * width)(states)
                 states = states[attention.first_tokens]
                 queries = layer.query_key_value.rows(0, width)(states)
-                context = attention.of_first_tokens(queries, keys_and_values)
+                context = attention.of_one_token(queries, keys_and_values)
             else:
                 projected = layer.query_key_value(states) if number else projected
                 context = attention.within_texts(projected)

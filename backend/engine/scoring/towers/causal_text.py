@@ -1,8 +1,11 @@
-"""CLIP's causal text tower over a tree of prefixes: each distinct prefix is computed once.
+"""CLIP's causal text tower, equal to `CLIPTextModel` (or open_clip's `TextTransformer`) up to
+rounding, with less computation.
 
-Equal to `CLIPTextModel` (or open_clip's `TextTransformer`) up to rounding. Keys and values of every
-prefix are cached for the current and the next round; a new token attends to the slots on its path.
-The last layer is computed for end tokens only, and the first layer's projections are looked up.
+On a CPU `PrefixReader` reads texts over a tree of prefixes: each distinct prefix is computed once.
+Keys and values of every prefix are cached for the current and the next round; a new token attends
+to the slots on its path. An accelerator computes a few more tokens faster than the processor keeps
+such a tree: `CausalText.read` packs whole texts. Both compute the last layer for end tokens only
+and look up the first layer's projections.
 """
 
 import itertools
@@ -16,7 +19,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from backend.engine.scoring.batch_memory import TokenBudget
 from backend.engine.scoring.protocol import Tokens, Work
-from backend.engine.scoring.towers.packing import ProjectionTable
+from backend.engine.scoring.towers.packed_attention import PaddedAttention
+from backend.engine.scoring.towers.packing import Packing, ProjectionTable
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
 
@@ -91,6 +95,37 @@ class CausalText:
 
     def feed(self, layer: CausalLayer, states: torch.Tensor) -> torch.Tensor:
         return states + layer.down(self.activation(layer.up(layer.second_norm(states))))
+
+    def open_table(self) -> ProjectionTable:
+        return ProjectionTable(len(self.token_table), self.context)
+
+    @torch.inference_mode()
+    def read(self, texts: Sequence[Tokens], table: ProjectionTable, work: Work) -> torch.Tensor:
+        """Unit vectors of texts, [texts, out]."""
+        width = self.width
+        own = [text[: self.context - 2] for text in texts]
+        packing = Packing.of(own, (self.begin, self.end))
+        attention = PaddedAttention(packing, self.heads, self.device, is_causal=True)
+        ends = torch.from_numpy(packing.offsets[1:] - 1).to(self.device)
+        rows = table.rows(packing.ids, packing.positions, self.first_rows, work)
+        states, projected = rows[:, :width], rows[:, width:]
+        for number, layer in enumerate(self.layers):
+            is_last = number == len(self.layers) - 1
+            normed = layer.first_norm(states) if number or is_last else states
+            if is_last:
+                keys_and_values = layer.query_key_value.rows(width, 3 * width)(normed)
+                queries = layer.query_key_value.rows(0, width)(normed[ends])
+                context, states = attention.of_one_token(queries, keys_and_values), states[ends]
+            else:
+                projected = layer.query_key_value(normed) if number else projected
+                context = attention.within_texts(projected)
+            states = self.feed(layer, states + layer.output(context))
+        lengths = packing.lengths
+        work.sequences += len(lengths)
+        work.tokens += len(packing.ids)
+        work.attended += int((lengths * (lengths + 1) // 2).sum())
+        work.attended_last += len(packing.ids)
+        return self.vectors(states)
 
     def read_embedded(self, words: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Unit vectors from padded token embeddings [texts, longest, width]; differentiable.
@@ -167,7 +202,7 @@ class PrefixReader:
         self.budget = budget
         self.work = work
         self.tree = PrefixTree(tower.context)
-        self.table = ProjectionTable(len(tower.token_table), tower.context)
+        self.table = tower.open_table()
         self._memory: list[torch.Tensor] = []
         self._grow()
 

@@ -29,8 +29,8 @@ class PackedAttention(Protocol):
         [tokens, width]."""
         ...
 
-    def of_first_tokens(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
-        """Self-attention of each text's first token. `queries`: theirs, [texts, width];
+    def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
+        """Self-attention of one token of each text to all of it. `queries`: theirs, [texts, width];
         `projected`: keys and values of all tokens, [tokens, 2 width]."""
         ...
 
@@ -61,7 +61,7 @@ class SeparateAttention:
             self._split(context[part], 1, run)[0].copy_(attended)
         return context
 
-    def of_first_tokens(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
+    def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
         context = torch.empty_like(queries)
         for run in self._runs:
             texts = slice(run.first, run.last)
@@ -88,9 +88,7 @@ class SeparateAttention:
         return _by_head(packed, parts, run.last - run.first, run.length, self._heads)
 
 
-def _by_head(
-    packed: torch.Tensor, parts: int, texts: int, length: int, heads: int
-) -> torch.Tensor:
+def _by_head(packed: torch.Tensor, parts: int, texts: int, length: int, heads: int) -> torch.Tensor:
     """[texts * length, parts * width] as [parts, texts, heads, length, head width]."""
     shaped = packed.view(texts, length, parts, heads, packed.shape[1] // parts // heads)
     return shaped.permute(2, 0, 3, 1, 4)
@@ -133,7 +131,8 @@ class Grid:
     def padded(self, packed: torch.Tensor, parts: int, heads: int) -> torch.Tensor:
         """[rows, parts * width] as [parts, lines, heads, longest, head width]."""
         cells = packed.index_select(0, self.rows.reshape(-1))
-        return _by_head(cells, parts, *self.rows.shape, heads)
+        lines, longest = self.rows.shape
+        return _by_head(cells, parts, lines, longest, heads)
 
     def packed(self, attended: torch.Tensor) -> torch.Tensor:
         """[lines, heads, longest, head width] as [rows, width]."""
@@ -178,7 +177,7 @@ class PaddedAttention:
         query, key, value = self._texts.padded(projected, 3, self._heads)
         return self._texts.packed(scaled_dot_product_attention(query, key, value, self._mask))
 
-    def of_first_tokens(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
+    def of_one_token(self, queries: torch.Tensor, projected: torch.Tensor) -> torch.Tensor:
         key, value = self._texts.padded(projected, 2, self._heads)
         query = _by_head(queries, 1, len(queries), 1, self._heads)[0]
         return scaled_dot_product_attention(query, key, value, self._is_token).flatten(1)

@@ -38,11 +38,22 @@ class Packing:
     offsets: IntArray
 
     @classmethod
-    def of(cls, sequences: Sequence[Sequence[int]]) -> "Packing":
-        lengths = np.array([len(sequence) for sequence in sequences], np.int64)
+    def of(cls, texts: Sequence[Sequence[int]], around: tuple[int, int]) -> "Packing":
+        """Texts with the special tokens before and after each.
+
+        >>> Packing.of([(7, 8), ()], (1, 2)).ids.tolist()
+        [1, 7, 8, 2, 1, 2]
+        """
+        lengths = np.array([len(text) for text in texts], np.int64) + 2
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        ids = np.fromiter(itertools.chain.from_iterable(sequences), np.int64, int(offsets[-1]))
-        positions = np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)
+        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        ids = np.empty(len(positions), np.int64)
+        ids[offsets[:-1]], ids[offsets[1:] - 1] = around
+        is_own = np.ones(len(ids), np.bool_)
+        is_own[offsets[:-1]] = is_own[offsets[1:] - 1] = False
+        ids[is_own] = np.fromiter(
+            itertools.chain.from_iterable(texts), np.int64, len(ids) - 2 * len(texts)
+        )
         return cls(ids, positions, offsets)
 
     @property
@@ -131,15 +142,15 @@ class ProjectionTable:
         compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
         work: Work,
     ) -> None:
-        new = np.unique(np.stack([ids, positions], 1), axis=0)
-        rows = compute(*torch.from_numpy(new).unbind(1))
-        used, end = self._used, self._used + len(new)
+        new = np.divmod(np.unique(ids * self._shape[1] + positions), self._shape[1])
+        rows = compute(*(torch.from_numpy(array) for array in new))
+        used, end = self._used, self._used + len(rows)
         if self._rows is None or end > len(self._rows):
             longer = rows.new_empty(2 * end, rows.shape[1])
             if self._rows is not None:
                 longer[:used] = self._rows[:used]
             self._rows = longer
         self._rows[used:end] = rows
-        self._row_of[new[:, 0], new[:, 1]] = np.arange(used + 1, end + 1)
+        self._row_of[new] = np.arange(used + 1, end + 1)
         self._used = end
-        work.projections += len(new)
+        work.projections += len(rows)

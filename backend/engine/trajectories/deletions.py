@@ -1,0 +1,30 @@
+"""The tokens of a caption without some of its words."""
+
+from collections.abc import Sequence
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.protocol import TokenReader, Tokens, WordReader
+
+
+class Deletions:
+    def __init__(self, caption: Caption, reader: TokenReader) -> None:
+        self._caption = caption
+        self._reader = reader
+        self._words = reader.tokens_of_words(caption) if isinstance(reader, WordReader) else None
+
+    def of_each(self, left: Sequence[int], queried: Sequence[int]) -> list[Tokens]:
+        """The tokens of the words `left` without each of `queried`, which are among them."""
+        if self._words is None:
+            removed = set(range(len(self._caption))).difference(left)
+            return self._reader.tokenise(
+                [self._caption.without({*removed, word}) for word in queried]
+            )
+        tokens, start_of = list[int](), dict[int, int]()
+        for word in left:
+            start_of[word] = len(tokens)
+            tokens += self._words[word]
+        whole = tuple(tokens)
+        return [
+            whole[: start_of[word]] + whole[start_of[word] + len(self._words[word]) :]
+            for word in queried
+        ]
