@@ -178,11 +178,14 @@ def bench_launches(
 def _scorer(kind: str, size: Size) -> DualEncoder:
     scorer = random_scorer(kind, size=size)
     scorer.pace = ACCELERATOR
+    scorer.image_batches.size = ACCELERATOR.images  # reached after a first batch
     return scorer
 
 
 def _captioner(size: Size) -> Captioner:
-    return accelerated(random_captioner(size))
+    captioner = accelerated(random_captioner(size))
+    captioner.image_batches.size = ACCELERATOR.images
+    return captioner
 
 
 def _score_as_a_job_does(kind: str, pairs: int, counter: LaunchCounter) -> None:
