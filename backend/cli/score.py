@@ -1,6 +1,5 @@
 """`score`, `train`, `progress`: compute probabilities of error and report the review's progress."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,10 +8,9 @@ from pydantic import Field, create_model
 from rich.markup import escape
 
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
-from backend.datasets.read_options import is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
-from backend.errors import ONLY_LEVEL, DatasetFormatError, NotScored, SettingsError
+from backend.errors import ONLY_LEVEL, NotScored, SettingsError
 from backend.jobs.reports import count_of
 from backend.operations.common_options import (
     Common,
@@ -31,18 +29,17 @@ from backend.operations.common_options import (
 from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
-from backend.options import CommandLine, Options, Setting, switch
+from backend.options import CommandLine, Options, Setting, parse_share, switch
 from backend.progress import duration
-from backend.settings import Settings, load_settings
+from backend.settings import load_settings
 
 if TYPE_CHECKING:
     from backend.engine.language_models.spending import Spending
-    from backend.jobs.ray_workers import Cluster
     from backend.jobs.reports import SecondOpinionPlan
     from backend.jobs.workers import Devices
 
 
-#: The value of --detector that ranks shards as before.
+#: The value of --detector that ranks as before.
 PREVIOUS = "previous"
 
 
@@ -95,45 +92,10 @@ class SecondOpinion(Options):
     limits: Limits = Limits()
 
 
-class Machines(Options):
-    """The processes or machines that compute."""
-
-    engine: str = "local"
-    """With --out DESTINATION/: local, or ray: score the shards on a Ray cluster."""
-    devices: str | None = None
-    """The processes of this machine that compute, each with its own copy of the models: auto (with
-    a small model, one per idle core where that pays), cpu (this process alone), cpu,cpu (two
-    processes), all (one per GPU), or a list such as cuda:0,cuda:1. Default: auto."""
-    ray_address: str | None = None
-    """With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT). Default: this
-    machine's cores."""
-    workers: int | None = Field(None, ge=1)
-    """With --engine ray: number of workers. Default: one per core or accelerator."""
-
-    def chosen(self) -> "Cluster | Devices":
-        if self.engine not in ("local", "ray"):
-            raise SettingsError(f"There is no engine '{self.engine}'; use local or ray.")
-        if self.engine == "ray":
-            from backend.jobs.ray_workers import Cluster
-
-            if self.devices is not None:
-                raise SettingsError("--devices is for --engine local; Ray assigns devices itself.")
-            return Cluster(self.ray_address, self.workers)
-        from backend.jobs.workers import AUTOMATIC, Devices
-
-        if self.devices in (None, "auto"):
-            return AUTOMATIC
-        from backend.engine.scoring.loading import choose_devices
-
-        return Devices(choose_devices(self.devices))
-
-
 class ScoreCommand(ScoreOptions):
     out: str | None = None
     """Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this
-    .jsonl, .parquet or .csv file. A folder (with a / at the end) or an address such as
-    s3://BUCKET/FOLDER: score the shards of a path or an address one by one, one Parquet file for
-    each; no database is needed, and several machines may share the folder."""
+    .jsonl, .parquet or .csv file."""
     features: Path | None = None
     """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
     or .csv file."""
@@ -145,7 +107,20 @@ class ScoreCommand(ScoreOptions):
     device: Device = None
     precision: Precision = None
     method: Method = Method()
-    machines: Machines = Machines()
+    devices: str | None = None
+    """The processes of this machine that compute, each with its own copy of the models: auto (with
+    a small model, one per idle core where that pays), cpu (this process alone), cpu,cpu (two
+    processes), all (one per GPU), or a list such as cuda:0,cuda:1. Default: auto."""
+
+    def where(self) -> "Devices":
+        """The processes that compute."""
+        from backend.jobs.workers import AUTOMATIC, Devices
+
+        if self.devices in (None, "auto"):
+            return AUTOMATIC
+        from backend.engine.scoring.loading import choose_devices
+
+        return Devices(choose_devices(self.devices))
 
 
 #: What can be measured right after scoring, each by an option of its name.
@@ -159,21 +134,13 @@ _Measurements = create_model("_Measurements", __base__=Options, **_FIELDS)
 def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Common) -> None:
     from backend.jobs import export_scores
     from backend.jobs import second_opinion as second_opinions
-    from backend.jobs.workers import Devices
 
     settings = {**common.settings(), **options.settings()}
     out, detector = options.out, options.method.detector
-    learnt = Path(detector).expanduser() if detector not in (None, PREVIOUS) else None
-    ranks_again = detector == PREVIOUS or (learnt is not None and learnt.is_file())
     if detector == PREVIOUS and out is None:
         _use_previous(dataset, common)
         return
-    if ranks_again:
-        settings["detector"] = detector = None
     loaded = load_settings(settings)
-    if out is not None and ranks_again:
-        _rank_shards(dataset, out, learnt, common.as_json)
-        return
     opinion, as_json = options.opinion, common.as_json
     limits = opinion.limits.stated()
     if opinion.second_opinion is None and opinion.top is not None:
@@ -181,14 +148,9 @@ def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Com
             "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
             "position: --replacements.)"
         )
-    share = second_opinions.share_of(opinion.top or "20%")
-    where = options.machines.chosen()
-    if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
-        _score_shards(loaded, dataset, out, where, options.anyway, as_json)
-        return
+    share = parse_share(opinion.top or "20%")
+    where = options.where()
     workspace = open_workspace(loaded)
-    if not isinstance(where, Devices):
-        raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
     table = typed_path(out) if out is not None else None
     features = typed_path(options.features) if options.features is not None else None
     for file in (table, features):
@@ -284,59 +246,19 @@ def _use_previous(dataset: str, common: Common) -> None:
     emit(report, common.as_json, words)
 
 
-def _score_shards(
-    settings: Settings,
-    source: str,
-    out: str,
-    devices: "Cluster | Devices",
-    anyway: bool,
-    as_json: bool,
-) -> None:
-    from backend.jobs.dataset_models import engine_without_store
-    from backend.jobs.shard_scores import score_shards
-
-    with progress("Scoring") as update:
-        report = score_shards(engine_without_store(settings), source, out, update, devices, anyway)
-    emit(report, as_json, report.in_words())
-    if report.failed:
-        raise typer.Exit(DatasetFormatError.exit_status)
-
-
-def _rank_shards(source: str, out: str, file: Path | None, as_json: bool) -> None:
-    from backend.jobs.shard_ranking import rank_shards
-
-    with progress("Ranking") as update:
-        report = rank_shards(source, out, file, update)
-    lines = [
-        f"{report.scored_now} of {report.shards} shards ranked again, {report.pairs:,} pairs in "
-        f"{report.out}. The detector before is kept: --detector {PREVIOUS}.",
-        *([report.learnt] if report.learnt else []),
-    ]
-    emit(report, as_json, " ".join(lines))
-
-
 class TrainCommand(TrainOptions):
     adopt: Annotated[bool, switch("adopt")] = False
     """Adopt the new classifier immediately."""
-    save: Annotated[Path | None, CommandLine(metavar="FILE")] = None
-    """Also write the classifier to this file, for score SOURCE --out DESTINATION/ --detector FILE.
-    """
     model: Model = None
     scorer: Kind = None
     device: Device = None
     detector: Detector = None
 
 
-def train(dataset: Dataset, options: TrainCommand, common: Common) -> None:
-    from backend.jobs.shard_ranking import check_saving, save_detector
-
+def train(dataset: Dataset, options: TrainCommand, common: Common) -> int:
     workspace, dataset_id = open_dataset(dataset, **common.settings(), **options.settings())
-    if options.save is not None:  # refuse before the work
-        check_saving(workspace.store, dataset_id, workspace.settings.detector)
     with progress(TRAIN.title) as update:
         report = workspace.jobs.run("train", dataset_id, update, seed=options.seed)
-    if options.save is not None:
-        save_detector(workspace.store, report.classifier_id, typed_path(options.save))
     if options.adopt:
         workspace.jobs.adopt(report.classifier_id)
     in_use = (
@@ -345,8 +267,7 @@ def train(dataset: Dataset, options: TrainCommand, common: Common) -> None:
         else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )
     emit(report, common.as_json, f"{report.in_words()}\n{in_use}")
-    if report.report["learnt"] != "order":
-        raise typer.Exit(ONLY_LEVEL)
+    return 0 if report.report["learnt"] == "order" else ONLY_LEVEL
 
 
 def progress_(dataset: Dataset, common: Common) -> None:

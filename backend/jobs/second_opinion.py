@@ -68,21 +68,6 @@ _TRIED = 20
 _PAGE = 5000
 
 
-def share_of(text: str) -> float:
-    """The share of a dataset's pairs, in (0, 1], from text such as "20%". Raises SettingsError."""
-    number = text.strip().removesuffix("%").strip()
-    try:
-        share = float(number) / 100
-    except ValueError:
-        share = math.nan
-    if not text.strip().endswith("%") or not 0 < share <= 1:
-        raise SettingsError(
-            f"'{text}' is not a share of the pairs; give one like 20%.",
-            terminal="(gcd's replacements per position: --replacements.)",
-        )
-    return share
-
-
 def open_server(url: str, model: str | None, timeout: float | None = None) -> ChatEndpoint:
     """The model behind an OpenAI-compatible server; None: the only one that it serves. Raises
     SettingsError, ModelUnavailable."""

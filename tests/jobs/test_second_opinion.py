@@ -25,7 +25,8 @@ from backend.errors import (
     SettingsError,
 )
 from backend.jobs import second_opinion
-from backend.jobs.second_opinion import open_server, share_of
+from backend.jobs.second_opinion import open_server
+from backend.options import parse_share
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries import signals as queries
@@ -323,7 +324,7 @@ def test_the_servers_model_and_address_are_checked() -> None:
 @pytest.mark.parametrize("text", ["20", "0%", "120%", "few", "%", "nan%", ""])
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="20%"):
-        share_of(text)
+        parse_share(text)
 
 
 def test_a_dataset_without_scores_is_refused(open_workspace: OpenWorkspace, scored: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.cli.score import Machines
+from backend.cli.score import ScoreCommand
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
 from backend.jobs import workers
@@ -123,9 +123,9 @@ def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(
 
 
 def test_the_number_of_processes_can_be_chosen() -> None:
-    assert Machines().chosen() == AUTOMATIC
-    assert Machines(devices="auto").chosen() == AUTOMATIC
-    assert Machines(devices="cpu").chosen() == Devices(("cpu",))
+    assert ScoreCommand().where() == AUTOMATIC
+    assert ScoreCommand(devices="auto").where() == AUTOMATIC
+    assert ScoreCommand(devices="cpu").where() == Devices(("cpu",))
 
 
 #: A job whose other process writes its id and sleeps.

@@ -1,17 +1,18 @@
 """Shards scored by processes, or with Ray, have the same results, whatever happens to those."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs import shard_scores
-from backend.jobs.ray_workers import Cluster
 from backend.jobs.workers import Devices
 from backend.loaded_models import Engine
-from tests.jobs.mortal_task import MortalTask
-from tests.jobs.test_shard_scores import (
+from backend.wings.shards import shard_scores
+from backend.wings.shards.ray_workers import Cluster, RayWorkers
+from tests.wings.shards.mortal_task import MortalTask
+from tests.wings.shards.test_shard_scores import (
     PAIRS,
     SHARDS,
     assert_same,
@@ -58,3 +59,9 @@ def test_workers_give_the_same_results_and_may_die(
 def test_an_unreachable_cluster_is_reported(source: Path, engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"No response from a Ray cluster at 127\.0\.0\.1:1"):
         shard_scores.score_shards(engine, source, tmp_path / "out", devices=Cluster("127.0.0.1:1"))
+
+
+def test_without_ray_its_extra_is_named(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingsError, match=r"requirements-ray\.txt"):
+        RayWorkers(engine, Cluster())

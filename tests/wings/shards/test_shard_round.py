@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.errors import ONLY_LEVEL, SettingsError
-from backend.jobs.select_shards import read_decisions
+from backend.wings.shards.decisions import read_decisions
 from tests.cli.invoking import as_json, invoked
-from tests.jobs.test_shard_scores import PAIRS, SHARDS, write_shards
+from tests.wings.shards.test_shard_scores import PAIRS, SHARDS, write_shards
 
 EVERY, TOP = SHARDS * PAIRS, 12
 

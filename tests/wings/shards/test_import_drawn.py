@@ -10,17 +10,17 @@ import pytest
 
 from backend.datasets.locations import Location
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
-from backend.jobs import shard_scores
-from backend.jobs.import_drawn import Draw, import_drawn
-from backend.jobs.reports import DrawReport
-from backend.jobs.shard_ranking import rank_shards, save_detector
 from backend.loaded_models import Engine
 from backend.review.charts import progress_of
+from backend.wings.shards import shard_scores
+from backend.wings.shards.import_drawn import Draw, import_drawn
+from backend.wings.shards.reports import DrawReport
+from backend.wings.shards.shard_ranking import rank_shards, save_detector
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries.pairs import PairRow
 from tests.fixtures.object_store import ObjectStore
-from tests.jobs.test_shard_scores import (
+from tests.wings.shards.test_shard_scores import (
     HERE,
     PAIRS,
     SHARDS,

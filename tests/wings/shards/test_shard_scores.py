@@ -23,16 +23,17 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import NAMES, without_expectation
 from backend.engine.detection.verdict_update import VerdictUpdate
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
-from backend.jobs import shard_scores
 from backend.jobs.export_scores import score_rows
 from backend.jobs.import_dataset import import_dataset
-from backend.jobs.import_drawn import Draw, import_drawn
-from backend.jobs.reports import ExportChoice, ShardsReport
-from backend.jobs.shard_ranking import rank_shards
-from backend.jobs.shard_scores import Detector
+from backend.jobs.reports import ExportChoice
 from backend.jobs.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
+from backend.wings.shards import shard_scores
+from backend.wings.shards.import_drawn import Draw, import_drawn
+from backend.wings.shards.reports import ShardsReport
+from backend.wings.shards.shard_ranking import rank_shards
+from backend.wings.shards.shard_scores import Detector
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.cli.invoking import as_json
@@ -42,7 +43,7 @@ from tests.fixtures.shared import SharedFolder
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SHARDS, PAIRS = 3, 16
 HERE = Devices()
 

@@ -53,10 +53,7 @@ from backend.errors import (
 from backend.jobs.dataset_models import models_of
 from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
 from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
-from backend.jobs.ray_workers import Cluster, RayWorkers
-from backend.jobs.reports import ShardsReport
 from backend.jobs.score_dataset import run_key, run_of, score_dataset
-from backend.jobs.shard_leases import Leases
 from backend.jobs.workers import (
     AUTOMATIC,
     WORTH_A_PROCESS,
@@ -69,6 +66,9 @@ from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress
 from backend.store import Store, open_database
 from backend.version import VERSION
+from backend.wings.shards.ray_workers import Cluster, RayWorkers
+from backend.wings.shards.reports import ShardsReport
+from backend.wings.shards.shard_leases import Leases
 from db.queries import classifier_queries, dataset_queries
 
 #: The key of this program's facts in a Parquet file's metadata.

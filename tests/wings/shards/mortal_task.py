@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.datasets.locations import StoredFile
-from backend.jobs.shard_scores import Facts, Task
 from backend.jobs.workers import Opened
 from backend.loaded_models import Engine
+from backend.wings.shards.shard_scores import Facts, Task
 
 
 class MortalTask(Task):

@@ -9,21 +9,22 @@ import hashlib
 import json
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from backend.datasets.cells import shown, unescaped
+from backend.datasets.cells import shown
 from backend.datasets.export_row import Changes, ExportRow, exportable
 from backend.datasets.locations import Location, StoredFile
 from backend.datasets.reading import SourcePair, read_dataset
 from backend.datasets.shard_writing import write_samples
-from backend.datasets.tables import rows_of
-from backend.errors import DatasetFormatError, SettingsError
-from backend.jobs.reports import ShardSelection
-from backend.jobs.shard_scores import (
+from backend.errors import SettingsError
+from backend.learning_texts import level_caveat
+from backend.progress import Progress, no_progress
+from backend.wings.shards.decisions import Decision, Decisions
+from backend.wings.shards.reports import ShardSelection
+from backend.wings.shards.shard_scores import (
     check_places,
     claim,
     detector_in,
@@ -31,53 +32,10 @@ from backend.jobs.shard_scores import (
     run_in,
     scored_shards,
 )
-from backend.learning_texts import level_caveat
-from backend.progress import Progress, no_progress
 from db.texts import is_blank
 
 #: In the destination: what made it.
 _MADE_BY = "selection.json"
-_YES, _NO = ("true", "1", "yes"), ("false", "0", "no")
-
-
-@dataclass(frozen=True)
-class Decision:
-    """`caption`: the new one, "" if it stays."""
-
-    keep: bool
-    caption: str = ""
-
-
-#: By shard ("": any) and id.
-Decisions = dict[tuple[str, str], Decision]
-
-
-def read_decisions(file: Path) -> Decisions:
-    """Read a table (Parquet, CSV, JSONL) with the columns `id` and `keep`, and optionally `shard`
-    and `caption`. Raises SettingsError for any other."""
-    decisions: Decisions = {}
-    try:
-        for row in rows_of(file):
-            if row.values is None:
-                raise SettingsError(f"Row {row.number} of '{file.name}': {row.problem}")
-            cells = {
-                name: "" if value is None else unescaped(str(value))
-                for name, value in row.values.items()
-            }
-            keep = cells.get("keep", "").strip().lower()
-            if not cells.get("id") or keep not in (*_YES, *_NO):
-                raise SettingsError(
-                    f"Row {row.number} of '{file.name}' needs an id, and true or false as keep."
-                )
-            key = cells.get("shard", ""), cells["id"]
-            if key in decisions:
-                raise SettingsError(
-                    f"Row {row.number} of '{file.name}': '{shown(key[1])}' stands twice."
-                )
-            decisions[key] = Decision(keep in _YES, cells.get("caption", ""))
-    except (OSError, DatasetFormatError) as problem:
-        raise SettingsError(f"'{file}' cannot be read: {problem}") from problem
-    return decisions
 
 
 def select_shards(

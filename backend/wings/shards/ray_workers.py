@@ -22,7 +22,7 @@ from backend.settings import Settings
 #: How often a task is repeated whose worker died.
 _REPEATED = 3
 #: The folder that `backend` is imported from.
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)

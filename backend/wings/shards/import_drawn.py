@@ -37,21 +37,22 @@ from backend.errors import (
 from backend.jobs.detect import Detected, judge, suspects_in
 from backend.jobs.export_scores import IMPORTED, claims_in, scored_caption_in
 from backend.jobs.import_dataset import BATCH, SHOWN_PROBLEMS
-from backend.jobs.reports import DRAWN, SAMPLED, DrawReport
+from backend.jobs.reports import DRAWN, SAMPLED
 from backend.jobs.retrain import adopt
-from backend.jobs.shard_scores import (
-    RUN_KEY,
-    detector_in,
-    result_of,
-    run_in,
-    scored_shards,
-)
 from backend.jobs.stored_claims import CLAIMS, save_concreteness
 from backend.jobs.stored_rows import claim_rows, expectation_row, save_scored, to_row
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store
 from backend.version import VERSION
+from backend.wings.shards.reports import DrawReport
+from backend.wings.shards.shard_scores import (
+    RUN_KEY,
+    detector_in,
+    result_of,
+    run_in,
+    scored_shards,
+)
 from db.errors import MissingRow
 from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries

@@ -24,8 +24,12 @@ from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.errors import SettingsError
 from backend.jobs.classifiers import stored_classifier
 from backend.jobs.export_scores import scored_caption_in
-from backend.jobs.reports import ShardsReport
-from backend.jobs.shard_scores import (
+from backend.jobs.stored_claims import CLAIMS
+from backend.learning_texts import learnt_in_words
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.wings.shards.reports import ShardsReport
+from backend.wings.shards.shard_scores import (
     DETECTOR,
     FACTS,
     PREVIOUS_DETECTOR,
@@ -38,10 +42,6 @@ from backend.jobs.shard_scores import (
     run_in,
     write_manifest,
 )
-from backend.jobs.stored_claims import CLAIMS
-from backend.learning_texts import learnt_in_words
-from backend.progress import Progress, no_progress
-from backend.store import Store
 from db.queries import classifier_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
