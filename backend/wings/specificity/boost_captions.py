@@ -15,7 +15,6 @@ from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, tokens_each
-from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import DryRunQuestion
 from backend.jobs.stored_rows import to_save
 from backend.loaded_models import Engine
@@ -25,6 +24,7 @@ from backend.verdict_texts import RIGHT_NOW
 from backend.wings.specificity import boosting
 from backend.wings.specificity.boosting import Boost, Booster, Guarded
 from backend.wings.specificity.measuring import Judge
+from backend.wings.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
 from db.queries import pair_queue as queue_queries
 from db.queries import pairs as pair_queries

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from backend.engine.correction.doubting import (
+from backend.wings.specificity.doubting import (
     DEFAULT,
     LEAST_PHRASES,
     TRUE_DOUBTED,

@@ -10,19 +10,7 @@ from collections.abc import Callable, Sequence
 
 from backend.engine import memory
 from backend.engine.captions import Caption
-from backend.engine.correction.doubting import (
-    DEFAULT,
-    LEAST_PHRASES,
-    Doubt,
-    DoubtRule,
-    Doubts,
-    Weighed,
-    fitted,
-    restored,
-)
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.engine.english.phrase_removal import without_phrase
-from backend.engine.english.phrase_swaps import Added, swap_phrases
 from backend.engine.english.phrases import Phrase
 from backend.engine.phrases.attribution import attribute_phrases
 from backend.engine.phrases.nonce import Nonces
@@ -40,6 +28,18 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import is_wrong, judgement
+from backend.wings.specificity.doubting import (
+    DEFAULT,
+    LEAST_PHRASES,
+    Doubt,
+    DoubtRule,
+    Doubts,
+    Weighed,
+    fitted,
+    restored,
+)
+from backend.wings.specificity.phrase_removal import without_phrase
+from backend.wings.specificity.phrase_swaps import Added, swap_phrases
 from db.queries import classifier_queries
 from db.queries import pair_queue as queue_queries
 from db.queries import runs as run_queries

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.correction.doubting import DEFAULT, Weighed
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.english.phrases import phrases_of
 from backend.jobs.correct_queue import PairCorrector
-from backend.jobs.picture_doubts import PictureDoubts
+from backend.wings.specificity.doubting import DEFAULT, Weighed
+from backend.wings.specificity.picture_doubts import PictureDoubts
 from backend.workspace import QueueFilter, Workspace
 from db.queries import pair_queue as queue_queries
 from research.scenes.labelled_bags import scene_bags

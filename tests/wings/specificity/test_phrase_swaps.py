@@ -2,7 +2,7 @@
 
 import random
 
-from backend.engine.english.phrase_swaps import parts_of, swap_phrases
+from backend.wings.specificity.phrase_swaps import parts_of, swap_phrases
 
 OTHERS = ["A green tree in the snow.", "Two kites at the beach."]
 
