@@ -153,30 +153,6 @@ class ScoreReport:
 
 
 @dataclass(frozen=True)
-class SupportReport:
-    """Phrases of `computed` pairs were attributed now: `phrases` in all, of which `covered` could
-    be tested. `untested`: pairs of the dataset without support. `notes`: caveats for the user."""
-
-    dataset_id: int
-    pairs: int
-    computed: int
-    untested: int
-    phrases: int
-    covered: int
-    seconds: float
-    run_id: int
-    notes: tuple[str, ...] = ()
-
-    def in_words(self) -> str:
-        share = f" ({self.covered / self.phrases:.2%})" if self.phrases else ""
-        return (
-            f"Support of {count_of(self.computed, 'pair')} measured now: "
-            f"{count_of(self.phrases, 'phrase')}, {self.covered} of them tested{share}; "
-            f"{self.untested} pairs have no phrase to test; {self.seconds:.0f} s."
-        )
-
-
-@dataclass(frozen=True)
 class MeasureReport:
     """Of `pairs` with a caption, `measured` now; `without`: the measure has no number for them;
     `unreadable`: their pictures could not be read."""

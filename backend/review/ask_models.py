@@ -35,9 +35,9 @@ from backend.jobs.classifiers import (
 )
 from backend.jobs.dataset_models import division_before
 from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
+from backend.jobs.phrase_attribution import nonce_pools, phrase_scores
 from backend.jobs.stored_rows import exploring_of, scored_pairs
 from backend.jobs.suggest import suggest_for
-from backend.jobs.support import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
 from backend.review.verdicts import LONGEST_EDIT

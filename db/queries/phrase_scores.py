@@ -25,6 +25,8 @@ _RECORD = np.dtype(
         ("kind", "u1"), ("pas", "<f4"), ("spread", "<f4"), ("basis", "<f4"),
     ]
 )  # fmt: skip
+#: The kind of the runs that measure phrases.
+KIND = "support"
 #: Rows read per batch.
 _TOGETHER = 5000
 #: Phrases that end beyond this character of a caption cannot be stored.
@@ -77,7 +79,7 @@ def phrases_of_many(
     session: Session, dataset_id: int, pair_ids: Sequence[int]
 ) -> dict[int, list[PhraseRow]]:
     """Phrases by pair under the dataset's latest run; pairs not computed yet are left out."""
-    run = latest_run(session, dataset_id, "support")
+    run = latest_run(session, dataset_id, KIND)
     if run is None:
         return {}
     rows = session.execute(

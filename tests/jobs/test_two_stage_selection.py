@@ -22,8 +22,10 @@ from db.queries.rankings import p_error_of
 from db.queries.trajectories import TrajectoryRow
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
+from tests.fixtures.wings import needs
 from tests.jobs.opening import OpenWorkspace, opened
 
+pytestmark = needs("phrases")  # most select by its support
 COUNT = 100
 
 

@@ -22,8 +22,8 @@ from backend.jobs.classifiers import (
     suspects_by,
 )
 from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.phrase_attribution import nonce_pools
 from backend.jobs.stored_rows import exploring_of
-from backend.jobs.support import nonce_pools
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -5,38 +5,29 @@ resumes after a kill; the pairs' column is computed from the stored values at th
 normalisation needs the whole pool.
 """
 
-import logging
-import os
 import re
 import time
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine import memory
-from backend.engine.captions import Caption
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
-from backend.engine.phrases.attribution import PhraseScore, attribute_phrases, check_scorer
-from backend.engine.phrases.nonce import (
-    NoncePools,
-    Nonces,
-    english_share,
-    make_pools,
-    other_languages_share,
-)
-from backend.engine.phrases.pair_support import ALIGN_SHARE, Normalisation, PoolMoments, pool_of
+from backend.engine.phrases.attribution import PhraseScore, check_scorer
+from backend.engine.phrases.nonce import NoncePools, english_share, other_languages_share
+from backend.engine.two_stages import ALIGN_SHARE, pool_of
 from backend.errors import SettingsError
 from backend.jobs.image_batches import encode_opened, open_ahead
-from backend.jobs.reports import SupportReport
+from backend.jobs.phrase_attribution import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
+from backend.wings.phrases.normalisation import Normalisation, PoolMoments
+from backend.wings.phrases.report import SupportReport
 from db.queries import dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
@@ -47,7 +38,6 @@ from db.queries.runs import RunRow
 
 #: Pairs encoded, queried and committed together: the most work that a kill can lose.
 BATCH: int = 48
-KIND = "support"
 #: Problem kind for an image that was scored but can no longer be read.
 UNREADABLE = "unreadable image"
 #: Number of captions sampled to decide whether a dataset is in English.
@@ -85,18 +75,6 @@ def measure_support(
         phrases=phrases, covered=covered, seconds=time.monotonic() - started, run_id=run.id,
         notes=notes,
     )  # fmt: skip
-
-
-def phrase_scores(
-    engine: Engine, pools: NoncePools, requests: Sequence[tuple[Any, str]]
-) -> list[tuple[PhraseScore, ...]]:
-    """The phrases of each (image state, caption), in order."""
-    with engine.lock:
-        nonces = Nonces(engine.scorer.reader, pools)
-        pairs = ((state, Caption.parse(caption)) for state, caption in requests)
-        phrases = [scores for _, scores in attribute_phrases(engine.scorer, pairs, nonces)]
-    memory.release()
-    return phrases
 
 
 def to_rows(scores: Sequence[PhraseScore]) -> list[PhraseRow]:
@@ -162,7 +140,7 @@ def _run(
     with store.writing() as session:
         run = run_queries.find_or_start(
             session,
-            kind=KIND,
+            kind=phrase_queries.KIND,
             dataset_id=dataset_id,
             scorer_kind=info.kind,
             model=info.model,
@@ -277,14 +255,6 @@ def support_of(
     return support, weakest
 
 
-def phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of testable phrases of each pair, [pairs]."""
-    counts = np.zeros(len(ids), np.int64)
-    for row, kinds, _ in _phrases_of(store, run_id, ids):
-        counts[row] = len(kinds)
-    return counts
-
-
 def _phrases_of(
     store: Store, run_id: int, ids: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.float32]]]:
@@ -294,31 +264,3 @@ def _phrases_of(
             row = int(np.searchsorted(ids, pair_id))
             if row < len(ids) and ids[row] == pair_id:
                 yield row, kinds, values
-
-
-log = logging.getLogger(f"traced.{__name__}")
-
-
-def nonce_pools(engine: Engine) -> NoncePools:
-    """The pools of the session's scorer: read from file, or computed now (a minute at most).
-
-    A damaged file is replaced, with a warning. Raises SettingsError for LEMoN.
-    """
-    with engine.lock:
-        scorer = engine.scorer
-        check_scorer(scorer)
-        revision = re.sub(r"[^\w.-]", "_", scorer.info.revision)[:80]
-        path = engine.settings.data_directory / "nonces" / f"{scorer.info.kind}-{revision}.json"
-        if path.exists():
-            try:
-                return NoncePools.from_json(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as problem:
-                log.warning(
-                    "The nonces in %s cannot be read (%s) and are created again.", path, problem
-                )
-        pools = make_pools(scorer.reader, scorer.open_session().embed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.part")
-    temporary.write_text(pools.to_json(), encoding="utf-8")
-    temporary.replace(path)
-    return pools

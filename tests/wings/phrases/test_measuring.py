@@ -12,8 +12,9 @@ import pytest
 from backend.engine.english.phrases import is_spaced
 from backend.engine.phrases.nonce import NoncePools
 from backend.errors import SettingsError
-from backend.jobs import export_scores, support
-from backend.jobs.reports import SupportReport, TwoStage
+from backend.jobs import export_scores
+from backend.jobs.reports import TwoStage
+from backend.wings.phrases.report import SupportReport
 from backend.workspace import QueueFilter, Workspace
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
@@ -313,7 +314,7 @@ def test_words_of_the_dataset_are_not_used_as_nonces(bare: Workspace, tmp_path: 
     captions = ["A Blorf beside a dog.", "The dog.", "Two (snelp)-like boxes."]
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
     bare.jobs.run("support", dataset)
-    run = bare.store.read(run_queries.latest_run, dataset, support.KIND)
+    run = bare.store.read(run_queries.latest_run, dataset, phrase_queries.KIND)
     assert run is not None
     assert run.parameters["nonces"] == pools.without(["blorf", "snelp"]).digest
 

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from backend.jobs.reports import SupportReport
 from backend.operations.operation import Operation
 from backend.options import Options
 from backend.progress import Progress
+from backend.wings.phrases.report import SupportReport
 
 if TYPE_CHECKING:
     from backend.operations.context import Context
@@ -19,10 +19,10 @@ class SupportOptions(Options):
 def run(
     context: "Context", dataset_id: int, options: SupportOptions, progress: Progress
 ) -> SupportReport:
-    from backend.jobs import support
+    from backend.wings.phrases.measuring import measure_support
 
     engine = context.engines.of_dataset(dataset_id)
-    return support.measure_support(context.store, engine, dataset_id, progress)
+    return measure_support(context.store, engine, dataset_id, progress)
 
 
 SUPPORT = Operation(
