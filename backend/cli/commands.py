@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -15,7 +15,11 @@ from backend.cli.output import emit, open_workspace, progress, reported
 from backend.operations.common_options import Common, Dataset, Source
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
+from backend.progress import Progress
 from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,24 @@ class CommandVariant:
     command: str
     options: type[Options]
     run: Callable[[Callable[[], int | None], Mapping[str, Any], Any], int | None]
+
+
+#: What is left to do after scoring; returns its report.
+Continuation = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True)
+class ScoreStep:
+    """What the command `score` does after scoring, if its options say so.
+
+    `name`: of its report in --json. `begin(workspace, dataset, options)`: before scoring, checks
+    what can be checked by then; returns the rest of the work, None if the options ask for none.
+    """
+
+    name: str
+    title: str
+    options: type[Options]
+    begin: Callable[["Workspace", int, Any], Continuation | None]
 
 
 def as_command(

@@ -10,8 +10,8 @@ import db
 from backend import plugins
 from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
+from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as
-from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import StoreError, UnsafePath, explain
 from backend.jobs.dataset_models import settings_for
 from backend.jobs.known_pictures import UNKNOWN

@@ -22,8 +22,8 @@ from backend.datasets.images import load_image
 from backend.datasets.regular_files import open_regular, read_regular
 from backend.engine import hub_cache, memory, threads
 from backend.engine.hub_cache import bytes_of, commit_of, snapshot_of
+from backend.engine.model_names import hub_name
 from backend.engine.presets import EMBEDDED_NAME, PRESETS, Preset, checkpoints, memory_of, preset_of
-from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs import model_download
 from backend.jobs.dataset_models import (

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import export_scores, retrain, second_opinion
+from backend.jobs import export_scores, retrain
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_rows import latest_batches, scored_pairs
@@ -31,6 +31,7 @@ from db.queries.pairs import PairRow
 from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
+from tests.fixtures.wings import needs
 from tests.jobs.opening import OpenWorkspace
 
 COUNT, VAGUE = 14, "What a wonderful time to be alive!"
@@ -119,9 +120,12 @@ def test_another_division_is_scored_anew_and_remembered(
     assert open_workspace().jobs.score(dataset, suggestions=False).scored == 0
 
 
+@needs("vision_language")
 def test_a_second_opinion_is_asked_for_each_claim(
     workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
 ) -> None:
+    from backend.wings.vision_language import model_check
+
     dataset = workspace.find_or_import(str(tmp_path / "long"))
     workspace.jobs.score(dataset, suggestions=False)
     texts = {c.text[k.start : k.end]: k.is_wrong for c in drawn for k in c.claims if not k.subject}
@@ -131,9 +135,9 @@ def test_a_second_opinion_is_asked_for_each_claim(
         return 200, {"No": 0.8, "Yes": 0.2} if texts.get(text) else {"Yes": 0.9, "No": 0.1}
 
     with chat_server(respond) as served:
-        server = second_opinion.open_server(served.url, None)
-        plan = second_opinion.plan(workspace.store, dataset, server, 1.0)
-        report = second_opinion.ask(workspace.store, dataset, server, 1.0)
+        server = model_check.open_server(served.url, None)
+        plan = model_check.plan(workspace.store, dataset, server, 1.0)
+        report = model_check.ask(workspace.store, dataset, server, 1.0)
         texts_sent = {
             str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
             for body in served.requests

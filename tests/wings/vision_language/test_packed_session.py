@@ -11,10 +11,10 @@ import torch
 
 from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.scoring.vqa.packed_session import PackedSession, PlainSession
-from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
+from backend.wings.vision_language.packed_session import PackedSession, PlainSession
+from backend.wings.vision_language.vqa_checkpoints import VqaScorer
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs
 from tests.engine.language_models import families

@@ -29,7 +29,6 @@ from backend.engine.detection.opinion_signs import (
 )
 from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.scoring.vqa.caption_question import CAPTION, one_line, read_prompt
 from backend.errors import (
     BudgetSpent,
     ImageError,
@@ -43,11 +42,12 @@ from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.detect import measure_disagreement, renew_suspects
 from backend.jobs.image_batches import open_picture
 from backend.jobs.replace_ranking import use_ranking
-from backend.jobs.reports import SecondOpinionPlan, SecondOpinionReport
 from backend.jobs.stored_rows import to_claim
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
+from backend.wings.vision_language.caption_question import CAPTION, one_line, read_prompt
+from backend.wings.vision_language.reports import SecondOpinionPlan, SecondOpinionReport
 from db.queries import claim_queries, classifier_queries, dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries

@@ -10,10 +10,10 @@ import torch
 from PIL import Image
 
 from backend.engine.correction.captioner_loading import load_captioner
-from backend.engine.correction.chat_captioner import ChatCaptioner
 from backend.engine.correction.decoding import AskLikeliest, Beginning
 from backend.engine.expectation import expectations
-from backend.engine.scoring.vqa.caption_question import Description
+from backend.wings.vision_language.caption_question import Description
+from backend.wings.vision_language.chat_captioner import ChatCaptioner
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs
 from tests.engine.language_models import families

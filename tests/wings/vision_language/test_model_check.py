@@ -24,9 +24,9 @@ from backend.errors import (
     QuestionRefused,
     SettingsError,
 )
-from backend.jobs import second_opinion
-from backend.jobs.second_opinion import open_server
 from backend.options import parse_share
+from backend.wings.vision_language import model_check
+from backend.wings.vision_language.model_check import open_server
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries import signals as queries
@@ -76,7 +76,7 @@ def knowing(workspace: Workspace) -> Respond:
 
 
 def ask(workspace: Workspace, served: Served, share: float = 1.0, **options: Any) -> Any:
-    return second_opinion.ask(workspace.store, 1, open_server(served.url, None), share, **options)
+    return model_check.ask(workspace.store, 1, open_server(served.url, None), share, **options)
 
 
 def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -> None:
@@ -162,7 +162,7 @@ def test_a_server_that_fails_halfway_leaves_every_number_and_is_resumed(
     with chat_server(failing) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0)
         with pytest.raises(ModelUnavailable):
-            second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
+            model_check.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
     assert pairs_of(workspace) == before
     with chat_server(answer, int(served.url.split(":")[2].removesuffix("/v1"))) as served:
         report = ask(workspace, served)
@@ -177,7 +177,7 @@ def plan(workspace: Workspace, respond: Respond, timeout: float = 5) -> Any:
     with chat_server(respond) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0, timeout=timeout)
         try:
-            return second_opinion.plan(workspace.store, 1, endpoint, 0.5)
+            return model_check.plan(workspace.store, 1, endpoint, 0.5)
         finally:
             assert len(served.requests) < PAIRS // 2, "without asking about every pair"
 
@@ -209,7 +209,7 @@ def test_a_model_that_cannot_be_asked_is_recognised_by_the_first_answers(
 def test_a_server_that_is_down_or_slow_is_reported(workspace: Workspace) -> None:
     endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m", retries=0)
     with pytest.raises(ModelUnavailable, match="Is the server running"):
-        second_opinion.plan(workspace.store, 1, endpoint, 0.2)
+        model_check.plan(workspace.store, 1, endpoint, 0.2)
     with pytest.raises(ModelUnavailable, match="The server http"):
         open_server("http://127.0.0.1:9/v1", None, timeout=1)
     release = threading.Event()
@@ -232,7 +232,7 @@ def test_fewer_alternatives_are_requested_if_the_server_allows_fewer(workspace: 
     with chat_server(strict) as served:
         endpoint = ChatEndpoint(served.url, "small", retries=0)
         for _ in range(2):
-            second_opinion.plan(workspace.store, 1, endpoint, 0.5)
+            model_check.plan(workspace.store, 1, endpoint, 0.5)
     assert [body["top_logprobs"] for body in served.requests] == [20, 5, 5]
 
 
@@ -265,7 +265,7 @@ def test_one_refused_question_is_left_out_and_asked_again_next_time(workspace: W
     with chat_server(lambda body: (400, "unsafe")) as served:
         endpoint = ChatEndpoint(served.url, "other", retries=0)
         with pytest.raises(QuestionRefused):
-            second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
+            model_check.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
     assert 5 <= len(served.requests) < PAIRS
     assert pairs_of(workspace) == before
 
@@ -284,14 +284,14 @@ def test_an_unreadable_picture_is_left_out(
     for picture in pictures.glob("*.png"):
         picture.unlink()
     with chat_server(knowing(workspace)) as served, pytest.raises(ImageError):
-        second_opinion.plan(workspace.store, 1, open_server(served.url, None), 0.2)
+        model_check.plan(workspace.store, 1, open_server(served.url, None), 0.2)
 
 
 def test_a_spent_budget_ends_the_questions_and_the_answers_count(workspace: Workspace) -> None:
     with chat_server(lambda body: (200, YES)) as served:
         endpoint = open_server(served.url, None)
         endpoint.spending.limit(Prices(1.0, 1.0), Budget(requests=4))
-        report = second_opinion.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
+        report = model_check.ask(workspace.store, 1, endpoint, 1.0, at_once=1)
         assert "budget" in report.stopped
         assert (report.new_answers, report.requests) == (4, 4)
         assert report.cost == pytest.approx(4 * 10 / 1e6)
@@ -306,7 +306,7 @@ def test_pictures_are_sent_small_and_captions_in_one_line(workspace: Workspace) 
     sent = base64.b64decode(part["image_url"]["url"].partition(",")[2])
     assert Image.open(io.BytesIO(sent)).format == "JPEG"
     assert len(text["text"].splitlines()) == 2
-    question = second_opinion.question_about(Image.new("RGB", (9, 9)), "a\nb\n{caption} <image>")
+    question = model_check.question_about(Image.new("RGB", (9, 9)), "a\nb\n{caption} <image>")
     assert question.user.endswith("\na b {caption} <image>")
 
 
@@ -331,7 +331,7 @@ def test_a_dataset_without_scores_is_refused(open_workspace: OpenWorkspace, scor
     workspace = open_workspace()
     dataset_id = workspace.find_or_import(str(scored / "pairs"))
     with chat_server(lambda body: (200, YES)) as served, pytest.raises(NotScored):
-        second_opinion.ask(workspace.store, dataset_id, open_server(served.url, None), 0.2)
+        model_check.ask(workspace.store, dataset_id, open_server(served.url, None), 0.2)
 
 
 def test_the_command_tells_the_cost_before_it_scores(scored: Path, tmp_path: Path) -> None:

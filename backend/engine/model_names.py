@@ -1,4 +1,4 @@
-"""How a vision-language model is named as a scorer; without importing torch."""
+"""How a vision-language model is named as a scorer or captioner; without importing torch."""
 
 from pathlib import Path
 

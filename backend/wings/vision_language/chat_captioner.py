@@ -14,20 +14,21 @@ from PIL import Image
 
 from backend.engine.correction.beam_search import BEAMS
 from backend.engine.correction.captioner import MAX_BATCH, Captioner
+from backend.engine.correction.captioner_loading import CaptionerFamily
 from backend.engine.correction.decoding import AskedTokens, Decoding
 from backend.engine.correction.plain_decoding import BATCH
 from backend.engine.model_fit import probe
+from backend.engine.model_names import PREFIX, parts_of
 from backend.engine.scoring.batch_memory import images_that_fit
 from backend.engine.scoring.checkpoints import Request, weights_digest
 from backend.engine.scoring.protocol import Scorer, Work
 from backend.engine.scoring.tokens import mark_of
-from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
-from backend.engine.scoring.vqa.caption_question import Description, after_caption
-from backend.engine.scoring.vqa.name import parts_of
-from backend.engine.scoring.vqa.packed_session import memory_of
-from backend.engine.scoring.vqa.picture_memory import PictureMemory
-from backend.engine.scoring.vqa.vqa_checkpoints import VqaScorer, load_vqa
 from backend.errors import ModelMismatch
+from backend.wings.vision_language.asked_model import AskedImage, AskedModel
+from backend.wings.vision_language.caption_question import Description, after_caption
+from backend.wings.vision_language.packed_session import memory_of
+from backend.wings.vision_language.picture_memory import PictureMemory
+from backend.wings.vision_language.vqa_checkpoints import VqaScorer, load_vqa
 
 #: Tokens held for an image: picture and request, and the captions of one call.
 _TOKENS_AN_IMAGE = 1500
@@ -180,3 +181,6 @@ def load_chat_captioner(name: str, device: str, scorer: Scorer | None = None) ->
             chat.info, chat.model, chat.processor, reader, description, chat.answers, after
         ),
     )  # fmt: skip
+
+
+FAMILY = CaptionerFamily(lambda model: model.startswith(PREFIX), load_chat_captioner)

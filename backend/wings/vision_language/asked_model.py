@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from backend.engine.language_models.local import as_inputs
 from backend.engine.scoring.protocol import FloatArray, ScorerInfo, Tokens
-from backend.engine.scoring.vqa.caption_question import (
+from backend.wings.vision_language.caption_question import (
     LONGEST_SIDE,
     Answers,
     ChatReader,

@@ -20,11 +20,13 @@ from backend.engine.hub_cache import snapshot_of
 from backend.engine.language_models.local import architecture_of
 from backend.engine.language_models.quantisation import QUANTISATIONS, quantised
 from backend.engine.model_fit import check_tokenizer, probe
+from backend.engine.model_names import PREFIX, parts_of
 from backend.engine.scoring.batch_memory import free_memory
 from backend.engine.scoring.checkpoints import Family, Request, limits_of, revision_of
 from backend.engine.scoring.protocol import FloatArray, Independent, ScorerInfo, Session
-from backend.engine.scoring.vqa.asked_model import AskedModel
-from backend.engine.scoring.vqa.caption_question import (
+from backend.errors import ModelMismatch, OutOfMemory
+from backend.wings.vision_language.asked_model import AskedModel
+from backend.wings.vision_language.caption_question import (
     SHIPPED,
     ChatReader,
     after_caption,
@@ -32,9 +34,7 @@ from backend.engine.scoring.vqa.caption_question import (
     one_line,
     read_prompt,
 )
-from backend.engine.scoring.vqa.name import PREFIX, parts_of
-from backend.engine.scoring.vqa.packed_session import PackedSession, PlainSession, is_exact
-from backend.errors import ModelMismatch, OutOfMemory
+from backend.wings.vision_language.packed_session import PackedSession, PlainSession, is_exact
 
 log = logging.getLogger(f"traced.{__name__}")
 
@@ -159,4 +159,6 @@ def check_memory(
         )
 
 
-FAMILY = Family(("vqa",), load_vqa, named=lambda model: model.startswith(PREFIX))
+FAMILY = Family(
+    ("vqa",), load_vqa, named=lambda model: model.startswith(PREFIX), is_quantisable=True
+)

@@ -12,8 +12,8 @@ import torch
 from backend.engine.embeddings import embed
 from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit, pairs_at_once
 from backend.engine.scoring.protocol import FloatArray, Tokens, Work
-from backend.engine.scoring.vqa.asked_model import AskedImage, AskedModel
-from backend.engine.scoring.vqa.picture_memory import PictureMemory
+from backend.wings.vision_language.asked_model import AskedImage, AskedModel
+from backend.wings.vision_language.picture_memory import PictureMemory
 
 
 @dataclass
