@@ -1,5 +1,4 @@
-"""Vision-language models that are asked about pictures: as scorer, as captioner, and behind a server
-as second opinion.
+"""Vision-language models that are asked about pictures: as scorer, as captioner, as second opinion.
 
 caption_question  the prompt, and what a model's tokenizer makes of it
 vqa_checkpoints   which models can be asked, and clear refusals of the others
