@@ -28,12 +28,12 @@ from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound, QueueChanged, SettingsError
 from backend.jobs import manage_datasets
-from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
-from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
 from backend.jobs.reports import Deletion, ExportChoice, JobView, Relocation
 from backend.jobs.scored_demo import OPENING
+from backend.jobs.scoring.dataset_models import DatasetEngines, with_default
+from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress

@@ -13,9 +13,9 @@ from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as
 from backend.errors import StoreError, UnsafePath, explain
-from backend.jobs.dataset_models import settings_for
-from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.reports import count_of
+from backend.jobs.scoring.dataset_models import settings_for
+from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database

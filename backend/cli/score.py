@@ -33,7 +33,7 @@ from backend.options import CommandLine, Options, Setting, switch
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.workers import Devices
+    from backend.jobs.scoring.workers import Devices
     from backend.workspace import Workspace
 
 
@@ -92,7 +92,7 @@ class ScoreCommand(ScoreOptions):
 
     def where(self) -> "Devices":
         """The processes that compute."""
-        from backend.jobs.workers import AUTOMATIC, Devices
+        from backend.jobs.scoring.workers import AUTOMATIC, Devices
 
         if self.devices in (None, "auto"):
             return AUTOMATIC

@@ -24,7 +24,8 @@ from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
 from backend.errors import BudgetSpent, ModelUnavailable, SettingsError
-from backend.jobs.classifiers import (
+from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
+from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     complete_trajectories,
@@ -34,11 +35,10 @@ from backend.jobs.classifiers import (
     suspects_by,
     unjudged,
 )
-from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.image_batches import open_picture
-from backend.jobs.known_pictures import prepare_scorer
-from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
-from backend.jobs.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.image_batches import open_picture
+from backend.jobs.scoring.known_pictures import prepare_scorer
+from backend.jobs.scoring.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -21,7 +21,7 @@ from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
-from backend.jobs.stored_claims import CLAIMS, KnownClaim, known_claims
+from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat
 from backend.measures import export_names

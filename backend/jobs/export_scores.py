@@ -45,8 +45,8 @@ from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
-from backend.jobs.stored_claims import CLAIMS, claim_names, known_claims
-from backend.jobs.stored_rows import latest_batches
+from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
+from backend.jobs.scoring.stored_rows import latest_batches
 from backend.measures import export_names
 from backend.store import Store
 from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong

@@ -36,8 +36,8 @@ from backend.jobs.compare_source import (
     revision,
 )
 from backend.jobs.manage_datasets import look_for_pictures
-from backend.jobs.reports import ImportReport
-from backend.jobs.vectors import forget_meanings
+from backend.jobs.reports import SHOWN_PROBLEMS, ImportReport
+from backend.jobs.scoring.vectors import forget_meanings
 from backend.progress import Progress, no_progress
 from backend.settings import default_data_directory
 from backend.store import Store
@@ -50,9 +50,6 @@ from db.queries.pairs import NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
 BATCH: int = 500
-
-#: Problems included in a report; the others are in the store.
-SHOWN_PROBLEMS = 20
 
 #: Folders near a source in which missing images are looked for.
 _MOST_FOLDERS = 200

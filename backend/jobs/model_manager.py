@@ -26,13 +26,13 @@ from backend.engine.model_names import hub_name
 from backend.engine.presets import EMBEDDED_NAME, PRESETS, Preset, checkpoints, memory_of, preset_of
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs import model_download
-from backend.jobs.dataset_models import (
+from backend.jobs.model_download import DownloadReport
+from backend.jobs.scoring.dataset_models import (
     DatasetEngines,
     default_model,
     models_by_dataset,
     set_default_model,
 )
-from backend.jobs.model_download import DownloadReport
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import Settings

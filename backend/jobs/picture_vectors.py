@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from backend.engine.duplicate_groups import NEAR_DUPLICATE, near_duplicates, unit
 from backend.engine.picture_map import layout
 from backend.jobs.reports import DuplicatesReport, MapReport
-from backend.jobs.vectors import StoredVectors, stored_images
+from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

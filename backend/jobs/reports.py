@@ -16,6 +16,9 @@ from backend.progress import Step
 if TYPE_CHECKING:  # `--help` needs no database
     from db.queries.dataset_queries import ProblemRow
 
+#: Problems included in a report; the others are in the store.
+SHOWN_PROBLEMS = 20
+
 
 def count_of(number: int, noun: str) -> str:
     """

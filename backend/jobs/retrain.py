@@ -27,9 +27,10 @@ from backend.engine.detection.verdict_learning import (
 )
 from backend.engine.detection.word_weights import MarkedWords, learn_word_weights
 from backend.errors import NotScored, TrainingError
-from backend.jobs.classifiers import stored_classifier
-from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.detect import (
+from backend.jobs.reports import TrainReport
+from backend.jobs.scoring.classifiers import stored_classifier
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.detect import (
     COLD_START_PAIRS,
     INJECTED,
     VERDICTS,
@@ -38,11 +39,10 @@ from backend.jobs.detect import (
     renew_suspects,
     start_cold,
 )
-from backend.jobs.known_pictures import prepare_scorer
-from backend.jobs.replace_ranking import ranked, use_ranking
-from backend.jobs.reports import TrainReport
-from backend.jobs.stored_rows import scored_pairs
-from backend.jobs.workers import Workers
+from backend.jobs.scoring.known_pictures import prepare_scorer
+from backend.jobs.scoring.replace_ranking import ranked, use_ranking
+from backend.jobs.scoring.stored_rows import scored_pairs
+from backend.jobs.scoring.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

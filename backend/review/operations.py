@@ -10,8 +10,8 @@ from backend.datasets.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.stored_rows import in_order, leading_claim, to_suspects
+from backend.jobs.scoring.dataset_models import DatasetEngines
+from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.errors import SettingsError
-from backend.jobs.vectors import VectorFile, meanings_file, stored_images
+from backend.jobs.scoring.vectors import VectorFile, meanings_file, stored_images
 from backend.loaded_models import Engine
 from backend.review.queue_form import id_in
 from backend.store import Store

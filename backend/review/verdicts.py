@@ -15,7 +15,7 @@ from backend.engine.claims.editing import place_in, without, without_all
 from backend.engine.claims.scored_caption import is_vague
 from backend.engine.linting.faults import mended
 from backend.errors import PairChanged, SettingsError
-from backend.jobs.stored_rows import claim_replaced, replaced_text, to_claim
+from backend.jobs.scoring.stored_rows import claim_replaced, replaced_text, to_claim
 from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings

@@ -21,7 +21,7 @@ from backend.engine.detection.localisation import suspect_words
 from backend.engine.english import word_lists
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.stored_rows import save_scored
+from backend.jobs.scoring.stored_rows import save_scored
 from backend.progress import Progress, no_progress
 from backend.settings import DEMO, load_settings
 from backend.store import Store, open_database

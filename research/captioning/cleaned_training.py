@@ -28,8 +28,8 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
 from backend.jobs.export_dataset import remaining
-from backend.jobs.image_batches import open_picture
 from backend.jobs.reports import ExportChoice
+from backend.jobs.scoring.image_batches import open_picture
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from backend.cli import log_output
-from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import open_database
 from backend.workspace import ExportChoice, Workspace

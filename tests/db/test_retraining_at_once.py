@@ -16,9 +16,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import detect, retrain
-from backend.jobs.classifiers import classifier_in_use
-from backend.jobs.stored_rows import scored_batches
+from backend.jobs import retrain
+from backend.jobs.scoring import detect
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs

@@ -29,9 +29,9 @@ from backend.datasets.fetching import Limits
 from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import model_download
-from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
-from backend.jobs.stored_rows import scored_batches
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.wings.fetch import download_images
 from backend.workspace import Workspace
@@ -145,7 +145,7 @@ class Scoring(Scenario):
         opened.store.close()
 
     def work(self, folder: Path) -> None:
-        import backend.jobs.trajectory_stages as scoring
+        import backend.jobs.scoring.trajectory_stages as scoring
 
         scoring.BATCH = 2  # so that a kill finds more than one moment between commits
         opened = workspace(folder)

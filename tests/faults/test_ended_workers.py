@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
-from backend.jobs import score_dataset
-from backend.jobs.trajectory_stages import TrajectoryStage
-from backend.jobs.workers import Devices, Opened, Workers
+from backend.jobs.scoring import score_dataset
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from backend.errors import StoreError
-from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
 from backend.workspace import Workspace

@@ -11,9 +11,9 @@ import pytest
 
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import export_scores, retrain
-from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
-from backend.jobs.stored_rows import latest_batches, scored_pairs
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import latest_batches, scored_pairs
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from db.queries import (

@@ -12,8 +12,8 @@ from backend.engine.detection.localisation import WordWeights
 from backend.engine.detection.word_weights import LearntWords, MarkedWords
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
-from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.reports import ExportChoice
+from backend.jobs.scoring.classifiers import classifier_in_use, stored_classifier
 from db.models import Classifier as ClassifierRecord
 from db.queries import classifier_queries, dataset_queries
 from db.queries import pairs as pair_queries

@@ -14,8 +14,8 @@ from backend.engine.captions import Caption
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.trajectories.driver import run_trajectories
 from backend.jobs import scored_demo
-from backend.jobs.score_dataset import run_key
-from backend.jobs.stored_rows import exploring_of
+from backend.jobs.scoring.score_dataset import run_key
+from backend.jobs.scoring.stored_rows import exploring_of
 from backend.review.queue_form import START, from_fields
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace

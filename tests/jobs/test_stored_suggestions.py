@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from backend.engine.correction.suggestion import Suggestion
-from backend.jobs.stored_rows import in_order, is_offer, to_save
+from backend.jobs.scoring.stored_rows import in_order, is_offer, to_save
 from db.queries.suggestions import SuggestionRow
 
 

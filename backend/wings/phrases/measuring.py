@@ -20,8 +20,8 @@ from backend.engine.phrases.attribution import PhraseScore, check_scorer
 from backend.engine.phrases.nonce import NoncePools, english_share, other_languages_share
 from backend.engine.two_stages import ALIGN_SHARE, pool_of
 from backend.errors import SettingsError
-from backend.jobs.image_batches import encode_opened, open_ahead
-from backend.jobs.phrase_attribution import nonce_pools, phrase_scores
+from backend.jobs.scoring.image_batches import encode_opened, open_ahead
+from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

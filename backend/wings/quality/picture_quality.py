@@ -17,7 +17,7 @@ from PIL import Image
 
 from backend.engine import memory
 from backend.errors import missing_extra
-from backend.jobs.image_batches import open_ahead
+from backend.jobs.scoring.image_batches import open_ahead
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.wings.quality import queries

@@ -34,13 +34,13 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
-from backend.jobs.detect import Detected, judge, suspects_in
 from backend.jobs.export_scores import IMPORTED, claims_in, scored_caption_in
-from backend.jobs.import_dataset import BATCH, SHOWN_PROBLEMS
-from backend.jobs.reports import DRAWN, SAMPLED
+from backend.jobs.import_dataset import BATCH
+from backend.jobs.reports import DRAWN, SAMPLED, SHOWN_PROBLEMS
 from backend.jobs.retrain import adopt
-from backend.jobs.stored_claims import CLAIMS, save_concreteness
-from backend.jobs.stored_rows import claim_rows, expectation_row, save_scored, to_row
+from backend.jobs.scoring.detect import Detected, judge, suspects_in
+from backend.jobs.scoring.stored_claims import CLAIMS, save_concreteness
+from backend.jobs.scoring.stored_rows import claim_rows, expectation_row, save_scored, to_row
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
 from backend.store import Store

@@ -15,7 +15,7 @@ from typing import Any
 from backend.bundled import IS_CHECKOUT
 from backend.engine.threads import set_passive_wait
 from backend.errors import SettingsError, TracedError, WorkerEnded, missing_extra
-from backend.jobs.workers import Q, R, Task
+from backend.jobs.scoring.workers import Q, R, Task
 from backend.loaded_models import Engine
 from backend.settings import Settings
 

@@ -22,9 +22,9 @@ from backend.engine.detection.features import NAMES, without_expectation
 from backend.engine.detection.judged_captions import judge_captions
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.errors import SettingsError
-from backend.jobs.classifiers import stored_classifier
 from backend.jobs.export_scores import scored_caption_in
-from backend.jobs.stored_claims import CLAIMS
+from backend.jobs.scoring.classifiers import stored_classifier
+from backend.jobs.scoring.stored_claims import CLAIMS
 from backend.learning_texts import learnt_in_words
 from backend.progress import Progress, no_progress
 from backend.store import Store

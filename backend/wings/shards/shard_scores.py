@@ -50,11 +50,12 @@ from backend.errors import (
     SettingsError,
     TrainingError,
 )
-from backend.jobs.dataset_models import models_of
 from backend.jobs.export_scores import RESULT_SCHEMA, result_rows, write_parquet
-from backend.jobs.import_dataset import SHOWN_PROBLEMS, import_dataset
-from backend.jobs.score_dataset import run_key, run_of, score_dataset
-from backend.jobs.workers import (
+from backend.jobs.import_dataset import import_dataset
+from backend.jobs.reports import SHOWN_PROBLEMS
+from backend.jobs.scoring.dataset_models import models_of
+from backend.jobs.scoring.score_dataset import run_key, run_of, score_dataset
+from backend.jobs.scoring.workers import (
     AUTOMATIC,
     WORTH_A_PROCESS,
     Devices,

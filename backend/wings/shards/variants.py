@@ -20,7 +20,7 @@ from backend.options import CommandLine, Options, parse_share
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.workers import Devices
+    from backend.jobs.scoring.workers import Devices
     from backend.wings.shards.ray_workers import Cluster
 
 Command = Callable[[], int | None]
@@ -64,7 +64,7 @@ def _score(command: Command, arguments: Arguments, options: _Score) -> int | Non
         return _rank(source, out, file, common.as_json)
     machines = options.machines(score)
     if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
-        from backend.jobs.dataset_models import engine_without_store
+        from backend.jobs.scoring.dataset_models import engine_without_store
         from backend.wings.shards.shard_scores import score_shards
 
         engine = engine_without_store(load_settings(settings))

@@ -16,7 +16,7 @@ from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, tokens_each
 from backend.jobs.reports import DryRunQuestion
-from backend.jobs.stored_rows import to_save
+from backend.jobs.scoring.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

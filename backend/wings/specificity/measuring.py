@@ -19,8 +19,8 @@ from backend.engine import memory
 from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import logit_scale_of
 from backend.errors import SettingsError
-from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.vectors import StoredVectors, stored_images
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

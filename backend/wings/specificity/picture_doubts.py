@@ -15,15 +15,15 @@ from backend.engine.english.phrases import Phrase
 from backend.engine.phrases.attribution import attribute_phrases
 from backend.engine.phrases.nonce import Nonces
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.jobs.classifiers import (
+from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     probabilities,
     steps_needed_by,
     suspects_by,
 )
-from backend.jobs.correct_queue import PairCorrector
-from backend.jobs.phrase_attribution import nonce_pools
-from backend.jobs.stored_rows import exploring_of
+from backend.jobs.scoring.phrase_attribution import nonce_pools
+from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

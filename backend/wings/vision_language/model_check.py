@@ -38,11 +38,11 @@ from backend.errors import (
     SettingsError,
     TracedError,
 )
-from backend.jobs.classifiers import classifier_in_use
-from backend.jobs.detect import measure_disagreement, renew_suspects
-from backend.jobs.image_batches import open_picture
-from backend.jobs.replace_ranking import use_ranking
-from backend.jobs.stored_rows import to_claim
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
+from backend.jobs.scoring.image_batches import open_picture
+from backend.jobs.scoring.replace_ranking import use_ranking
+from backend.jobs.scoring.stored_rows import to_claim
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.datasets.locations import StoredFile
-from backend.jobs.workers import Opened
+from backend.jobs.scoring.workers import Opened
 from backend.loaded_models import Engine
 from backend.wings.shards.shard_scores import Facts, Task
 

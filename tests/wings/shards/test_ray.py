@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs.workers import Devices
+from backend.jobs.scoring.workers import Devices
 from backend.loaded_models import Engine
 from backend.wings.shards import shard_scores
 from backend.wings.shards.ray_workers import Cluster, RayWorkers

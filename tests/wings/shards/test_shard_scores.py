@@ -26,7 +26,7 @@ from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.jobs.export_scores import score_rows
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import ExportChoice
-from backend.jobs.workers import Devices
+from backend.jobs.scoring.workers import Devices
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.wings.shards import shard_scores

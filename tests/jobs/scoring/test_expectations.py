@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.jobs.captioner_stages import Expectations
-from backend.jobs.stored_rows import scored_pairs
+from backend.jobs.scoring.captioner_stages import Expectations
+from backend.jobs.scoring.stored_rows import scored_pairs
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import Workspace
 from db.queries import classifier_queries, detections, pairs, runs

@@ -30,18 +30,18 @@ from backend.engine.statistics.agreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.engine.trajectories.word_expectations import with_expectations_of
 from backend.errors import SettingsError
-from backend.jobs.classifiers import stored_classifier, suspects_by
-from backend.jobs.noisy_copies import STAGE, TrajectoryCache
-from backend.jobs.replace_ranking import ranked, use_ranking
-from backend.jobs.stage import Sample, Scoring, Stage
-from backend.jobs.stored_rows import (
+from backend.jobs.scoring.classifiers import stored_classifier, suspects_by
+from backend.jobs.scoring.noisy_copies import STAGE, TrajectoryCache
+from backend.jobs.scoring.replace_ranking import ranked, use_ranking
+from backend.jobs.scoring.stage import Sample, Scoring, Stage
+from backend.jobs.scoring.stored_rows import (
     AT_ONCE,
     exploring_of,
     scored_batches,
     scored_pairs,
     to_row,
 )
-from backend.jobs.workers import Workers
+from backend.jobs.scoring.workers import Workers
 from backend.progress import LastReport, Progress
 from backend.store import Store
 from db.queries import claim_queries, classifier_queries, dataset_queries

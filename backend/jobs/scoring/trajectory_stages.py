@@ -15,13 +15,13 @@ from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.import_dataset import SHOWN_PROBLEMS
-from backend.jobs.known_pictures import UNKNOWN, encode_known
-from backend.jobs.stage import BatchStage, Sample, Scoring
-from backend.jobs.stored_rows import AT_ONCE, claim_rows, exploring_of, save_scored, to_row
-from backend.jobs.suggest import corrections_expected, likely_wrong, share_of
-from backend.jobs.vectors import image_file, remember_images
-from backend.jobs.workers import Opened, Task
+from backend.jobs.reports import SHOWN_PROBLEMS
+from backend.jobs.scoring.known_pictures import UNKNOWN, encode_known
+from backend.jobs.scoring.stage import BatchStage, Sample, Scoring
+from backend.jobs.scoring.stored_rows import AT_ONCE, claim_rows, exploring_of, save_scored, to_row
+from backend.jobs.scoring.suggest import corrections_expected, likely_wrong, share_of
+from backend.jobs.scoring.vectors import image_file, remember_images
+from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.progress import Progress
 from db.queries import dataset_queries

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.jobs.workers import Opened
+from backend.jobs.scoring.workers import Opened
 from backend.loaded_models import Engine
 from db.queries.pairs import PairCaption
 

@@ -10,10 +10,10 @@ from PIL import Image
 
 from backend.engine.correction.recaption import PROPOSER, in_form
 from backend.engine.expectation import Expectation
-from backend.jobs.image_batches import readable
-from backend.jobs.stage import BatchStage, Sample
-from backend.jobs.stored_rows import expectation_row, scored_claims
-from backend.jobs.workers import Opened, Task
+from backend.jobs.scoring.image_batches import readable
+from backend.jobs.scoring.stage import BatchStage, Sample
+from backend.jobs.scoring.stored_rows import expectation_row, scored_claims
+from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
 from db.queries import claim_queries
 from db.queries import pairs as pair_queries

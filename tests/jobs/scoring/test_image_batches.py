@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from backend.jobs import image_batches
-from backend.jobs.image_batches import open_ahead, open_pictures
+from backend.jobs.scoring import image_batches
+from backend.jobs.scoring.image_batches import open_ahead, open_pictures
 from tests.datasets.folders import picture
 from tests.fixtures.interrupting import Hanging
 

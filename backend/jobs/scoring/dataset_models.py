@@ -18,7 +18,7 @@ from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
 from backend.errors import NotScored, StoreError
-from backend.jobs.stored_rows import exploring_of
+from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store, is_missing, open_database

@@ -7,15 +7,15 @@ from pathlib import Path
 from backend.engine import memory
 from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
-from backend.jobs.dataset_models import depth_for, division_for
-from backend.jobs.detect import Copies
-from backend.jobs.known_pictures import check_pictures, prepare_scorer
 from backend.jobs.reports import count_of
-from backend.jobs.score_dataset import run_key, seconds_of, stages_of
-from backend.jobs.stage import PAIRS, Sample, Scoring, pairs_to_measure
-from backend.jobs.suggest import Corrections
-from backend.jobs.trajectory_stages import Completion, Trajectories, Whole
-from backend.jobs.workers import Devices, Workers, decided
+from backend.jobs.scoring.dataset_models import depth_for, division_for
+from backend.jobs.scoring.detect import Copies
+from backend.jobs.scoring.known_pictures import check_pictures, prepare_scorer
+from backend.jobs.scoring.score_dataset import run_key, seconds_of, stages_of
+from backend.jobs.scoring.stage import PAIRS, Sample, Scoring, pairs_to_measure
+from backend.jobs.scoring.suggest import Corrections
+from backend.jobs.scoring.trajectory_stages import Completion, Trajectories, Whole
+from backend.jobs.scoring.workers import Devices, Workers, decided
 from backend.loaded_models import Engine
 from backend.progress import Progress, duration, no_progress
 from backend.store import Store

@@ -9,10 +9,10 @@ from PIL import Image
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.depth import ALL, parse_depth
-from backend.jobs.score_dataset import run_of
-from backend.jobs.stage import Scoring
-from backend.jobs.trajectory_stages import BATCH, Trajectories
-from backend.jobs.workers import Workers
+from backend.jobs.scoring.score_dataset import run_of
+from backend.jobs.scoring.stage import Scoring
+from backend.jobs.scoring.trajectory_stages import BATCH, Trajectories
+from backend.jobs.scoring.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import no_progress
 from backend.workspace import Workspace

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.noisy_copies import TrajectoryCache
-from backend.jobs.stored_rows import exploring_of
-from backend.jobs.workers import Workers
+from backend.jobs.scoring.noisy_copies import TrajectoryCache
+from backend.jobs.scoring.stored_rows import exploring_of
+from backend.jobs.scoring.workers import Workers
 from backend.progress import Progress
 from backend.workspace import Workspace
 from db.queries import dataset_queries, pairs, runs

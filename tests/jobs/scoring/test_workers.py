@@ -16,8 +16,8 @@ import pytest
 from backend.cli.score import ScoreCommand
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
-from backend.jobs import workers
-from backend.jobs.workers import AUTOMATIC, Devices, Opened, WorkerGone, Workers
+from backend.jobs.scoring import workers
+from backend.jobs.scoring.workers import AUTOMATIC, Devices, Opened, WorkerGone, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
@@ -26,11 +26,11 @@ from db.queries.pairs import PairCaption
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.sizes import Sizes
-from tests.jobs import ended_pools
 from tests.jobs.opening import QUICK_CLIP, OpenWorkspace
+from tests.jobs.scoring import ended_pools
 
 PAIRS = 16
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def stored(workspace: Workspace) -> list[Any]:
@@ -131,11 +131,11 @@ def test_the_number_of_processes_can_be_chosen() -> None:
 #: A job whose other process writes its id and sleeps.
 _SLEEPING = """
 from pathlib import Path
-from backend.jobs.workers import Devices, Workers
+from backend.jobs.scoring.workers import Devices, Workers
 from db.queries.pairs import PairCaption
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
-from tests.jobs.sleeping_worker import write_and_sleep
+from tests.jobs.scoring.sleeping_worker import write_and_sleep
 
 settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
 with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
@@ -164,7 +164,7 @@ def end_pools(count: int) -> None:
     wants the processor too."""
     busy = programs.start(["-c", "while True: pass"], os.environ)
     try:
-        command = ["-m", "tests.jobs.ended_pools", str(count)]
+        command = ["-m", "tests.jobs.scoring.ended_pools", str(count)]
         status, printed, reported = programs.run(command, os.environ)
     finally:
         busy.kill()

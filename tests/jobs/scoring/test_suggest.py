@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backend.jobs import correct_queue
-from backend.jobs.suggest import Corrections
+from backend.jobs.scoring.suggest import Corrections
 from backend.review.views import SuggestionView
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import QueueFilter, Workspace

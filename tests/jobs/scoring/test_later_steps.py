@@ -12,9 +12,9 @@ from backend.engine.detection.classifier import Calibration, Classifier
 from backend.engine.detection.families import EIGHT_SIGNS, S_0, Model, NineSigns
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
-from backend.jobs.classifiers import classifier_in_use, steps_needed_by
-from backend.jobs.noisy_copies import STAGE
-from backend.jobs.trajectory_stages import Whole
+from backend.jobs.scoring.classifiers import classifier_in_use, steps_needed_by
+from backend.jobs.scoring.noisy_copies import STAGE
+from backend.jobs.scoring.trajectory_stages import Whole
 from backend.workspace import Workspace
 from db.queries import pairs, trajectories
 from tests.checkpoints import drawn_folder, random_clip

@@ -14,9 +14,9 @@ from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError
-from backend.jobs.image_batches import encode_opened, readable
-from backend.jobs.stored_rows import expectation_row, to_row, to_trajectory
-from backend.jobs.workers import Opened, Workers
+from backend.jobs.scoring.image_batches import encode_opened, readable
+from backend.jobs.scoring.stored_rows import expectation_row, to_row, to_trajectory
+from backend.jobs.scoring.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

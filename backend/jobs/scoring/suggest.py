@@ -15,17 +15,17 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.classifiers import (
+from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     judging,
     steps_needed_by,
     suspects_by,
 )
-from backend.jobs.image_batches import readable
-from backend.jobs.stage import BatchStage, Sample, Scoring
-from backend.jobs.stored_rows import AT_ONCE, Part, exploring_of, scored_pairs, to_save
-from backend.jobs.workers import Opened, Task
+from backend.jobs.scoring.image_batches import readable
+from backend.jobs.scoring.stage import BatchStage, Sample, Scoring
+from backend.jobs.scoring.stored_rows import AT_ONCE, Part, exploring_of, scored_pairs, to_save
+from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.store import Store
 from db.queries import pairs as pair_queries
@@ -44,7 +44,7 @@ USUAL_SHARE = 0.3
 #: two, during which pages that need the models wait.
 TOGETHER, TOGETHER_IF_SMALL = 8, 32
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
-#: and the others get theirs when the pair is opened (`jobs/classifiers.py`). With a small model
+#: and the others get theirs when the pair is opened (`classifiers.py`). With a small model
 #: that is soon enough for all of them.
 JUDGED_AHEAD, JUDGED_AHEAD_IF_SMALL = 1, 0
 #: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.

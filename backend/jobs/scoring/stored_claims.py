@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.scored_caption import is_vague, says_something
-from backend.jobs.stored_rows import to_claim
+from backend.jobs.scoring.stored_rows import to_claim
 from backend.measures import MEASURES, Numbers
 from db.queries import claim_labels, claim_queries
 from db.queries import signals as signal_queries

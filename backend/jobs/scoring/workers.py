@@ -33,7 +33,7 @@ from backend.bundled import leave_at_once
 from backend.datasets.daemon_pool import DaemonPool
 from backend.engine import threads
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, is_out_of_memory
-from backend.jobs.image_batches import open_ahead, open_pictures
+from backend.jobs.scoring.image_batches import open_ahead, open_pictures
 from backend.loaded_models import Engine
 from backend.settings import Settings
 

@@ -25,11 +25,11 @@ from backend.engine.familiarity import Familiarity
 from backend.engine.trajectories.depth import Depth
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError
-from backend.jobs.classifiers import suspects_by
-from backend.jobs.image_batches import encode_opened, open_pictures
-from backend.jobs.known_pictures import UNKNOWN
-from backend.jobs.stored_rows import to_row
-from backend.jobs.workers import Task, Workers
+from backend.jobs.scoring.classifiers import suspects_by
+from backend.jobs.scoring.image_batches import encode_opened, open_pictures
+from backend.jobs.scoring.known_pictures import UNKNOWN
+from backend.jobs.scoring.stored_rows import to_row
+from backend.jobs.scoring.workers import Task, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress
 from backend.store import Store

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import FloatArray
 from backend.errors import SettingsError
-from backend.jobs.stage import Sample, TextStage, pairs_of_dataset
-from backend.jobs.workers import Task
+from backend.jobs.scoring.stage import Sample, TextStage, pairs_of_dataset
+from backend.jobs.scoring.workers import Task
 from backend.loaded_models import Engine
 from backend.store import Store
 from db.queries.pairs import PairRow

@@ -20,8 +20,8 @@ from backend.datasets.cells import split_proof
 from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import Embed, FloatArray, ImageState
 from backend.errors import UnknownPictures
-from backend.jobs.dataset_models import model_name, was_scored_anyway
-from backend.jobs.image_batches import encode_opened, open_pictures
+from backend.jobs.scoring.dataset_models import model_name, was_scored_anyway
+from backend.jobs.scoring.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

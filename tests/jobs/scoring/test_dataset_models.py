@@ -9,8 +9,8 @@ import torch
 
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError, UnknownPictures, explain
-from backend.jobs.dataset_models import with_models
-from backend.jobs.known_pictures import recognise, sampled
+from backend.jobs.scoring.dataset_models import with_models
+from backend.jobs.scoring.known_pictures import recognise, sampled
 from backend.loaded_models import Engine, ModelCache
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import QueueFilter, Workspace

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.judged_captions import judge_captions
-from backend.jobs.stored_rows import scored_batches
+from backend.jobs.scoring.stored_rows import scored_batches
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import rankings as ranking_queries

@@ -14,12 +14,17 @@ from backend.engine.claims.claim import without_repetitions
 from backend.engine.claims.division import Division
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
-from backend.jobs.captioner_stages import Descriptions, Expectations
-from backend.jobs.dataset_models import depth_for, division_before, division_for, remember
-from backend.jobs.detect import Copies, check_detector, measure_disagreement
-from backend.jobs.known_pictures import check_pictures, examine, familiarity_for, prepare_scorer
 from backend.jobs.reports import ScoreReport
-from backend.jobs.stage import (
+from backend.jobs.scoring.captioner_stages import Descriptions, Expectations
+from backend.jobs.scoring.dataset_models import depth_for, division_before, division_for, remember
+from backend.jobs.scoring.detect import Copies, check_detector, measure_disagreement
+from backend.jobs.scoring.known_pictures import (
+    check_pictures,
+    examine,
+    familiarity_for,
+    prepare_scorer,
+)
+from backend.jobs.scoring.stage import (
     PAIRS,
     Sample,
     Scoring,
@@ -28,12 +33,12 @@ from backend.jobs.stage import (
     pairs_of_dataset,
     pairs_to_measure,
 )
-from backend.jobs.stored_claims import save_concreteness
-from backend.jobs.stored_rows import scored_batches, to_claim
-from backend.jobs.suggest import Corrections
-from backend.jobs.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
-from backend.jobs.vectors import Meanings
-from backend.jobs.workers import Devices, Opened, Task, Workers, decided
+from backend.jobs.scoring.stored_claims import save_concreteness
+from backend.jobs.scoring.stored_rows import scored_batches, to_claim
+from backend.jobs.scoring.suggest import Corrections
+from backend.jobs.scoring.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
+from backend.jobs.scoring.vectors import Meanings
+from backend.jobs.scoring.workers import Devices, Opened, Task, Workers, decided
 from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store

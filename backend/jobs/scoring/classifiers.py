@@ -28,7 +28,7 @@ from PIL import Image
 
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
-from backend.jobs.stored_rows import exploring_of, question_of, to_row
+from backend.jobs.scoring.stored_rows import exploring_of, question_of, to_row
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow

@@ -1,5 +1,5 @@
 """A program that ends processes in the middle of large batches and results, and then ends itself:
-`python -m tests.jobs.ended_pools COUNT`.
+`python -m tests.jobs.scoring.ended_pools COUNT`.
 
 A separate module, because the process that runs a task has to import whatever its module imports.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from backend.jobs.workers import Devices, Opened, Workers
+from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.settings import MODELS, load_settings
 
 #: Bytes: far more than fits into a pipe.

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
-from backend.jobs.detect import copies_of
-from backend.jobs.score_dataset import seconds_of
-from backend.jobs.stage import BatchStage, Stage, TextStage
-from backend.jobs.suggest import USUAL_SHARE
-from backend.jobs.workers import Devices
+from backend.jobs.scoring.detect import copies_of
+from backend.jobs.scoring.score_dataset import seconds_of
+from backend.jobs.scoring.stage import BatchStage, Stage, TextStage
+from backend.jobs.scoring.suggest import USUAL_SHARE
+from backend.jobs.scoring.workers import Devices
 from backend.progress import Pace, Progress, Step
 from backend.workspace import Workspace
 from db.queries import runs as run_queries
