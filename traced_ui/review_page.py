@@ -1,4 +1,4 @@
-"""The parts of the review page as HTML; their behaviour is defined in `review_actions`."""
+"""The parts of the review page as HTML; their behaviour is defined in the files `*_actions`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -17,7 +17,7 @@ from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.pages import Page, decisions
 from traced_ui import keyboard, review_page
 from traced_ui.board import FILES
-from traced_ui.review_actions import ACTIONS, name_of
+from traced_ui.page_actions import ACTIONS, name_of
 
 
 def test_a_pair_that_another_page_decided_is_not_overwritten(workspace: Workspace) -> None:
