@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from backend.errors import SettingsError, TracedError
 from backend.jobs.reports import JobView
 from backend.review.queue import is_plain
-from backend.review.queue_form import START, as_query, from_fields, id_in
+from backend.review.queue_form import START, as_query, cleaned, from_fields, id_in
 from backend.review.views import PairView
 from backend.verdict_texts import DECISIONS
 from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts, Workspace
