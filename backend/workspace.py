@@ -44,17 +44,14 @@ from backend.review.views import DatasetSummary
 from backend.settings import DEMO, Settings, user_home
 from backend.store import open_database
 from backend.verdict_texts import DECISIONS
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
+from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
 from db.queries.blind_review import NOBODY
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pair_queue import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
-from db.queries.pair_tags import ViewRow
-from db.queries.pairs import ReviewCounts
+from db.queries.pair_queries import ReviewCounts
+from db.queries.queue_queries import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
 from db.queries.verdict_queries import AT_ONCE, VerdictRow
+from db.queries.view_queries import ViewRow
 
 __all__ = [
     "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "Group", "QueueFilter",

@@ -20,8 +20,7 @@ from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
 from db.backup import check
-from db.queries import curator_queries, dataset_queries, job_queries
-from db.queries import pairs as pair_queries
+from db.queries import curator_queries, dataset_queries, job_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow
 
 #: Pairs of a dataset, sampled at random, whose image files are looked for.

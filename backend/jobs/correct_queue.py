@@ -44,13 +44,16 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.authors import RULE
 from db.errors import VersionConflict
-from db.queries import dataset_queries, verdict_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.runs import RunRow
-from db.queries.suggestions import Attempt
+from db.queries import (
+    dataset_queries,
+    pair_queries,
+    queue_queries,
+    suggestion_queries,
+    verdict_queries,
+)
+from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.run_queries import RunRow
+from db.queries.suggestion_queries import Attempt
 
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"

@@ -29,14 +29,19 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import ENRICHED
 from backend.version import VERSION
-from db.queries import claim_queries, classifier_queries, dataset_queries, verdict_queries
-from db.queries import pair_tags as tag_queries
-from db.queries import pairs as pair_queries
-from db.queries import pictures as quality_queries
-from db.queries import runs as run_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import (
+    claim_queries,
+    classifier_queries,
+    dataset_queries,
+    issue_queries,
+    pair_queries,
+    run_queries,
+    suggestion_queries,
+    tag_queries,
+    verdict_queries,
+)
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
 
 #: Pairs whose enrichments are looked up together.
 _AT_ONCE = 1000
@@ -280,7 +285,7 @@ def export(
     planned = _checked_counts(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        pictures = quality_queries.all_issues(session, dataset_id)
+        pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
     _check_images(store, out)
     root = Path(dataset.root)

@@ -42,11 +42,9 @@ from backend.progress import Progress, no_progress
 from backend.settings import default_data_directory
 from backend.store import Store
 from db.errors import MissingRow
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import source_changes as change_queries
+from db.queries import change_queries, dataset_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow, ProblemRow
-from db.queries.pairs import NewPair
+from db.queries.pair_queries import NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
 BATCH: int = 500

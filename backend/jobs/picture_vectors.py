@@ -19,13 +19,10 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import pairs as pair_queries
-from db.queries import pictures as duplicate_queries
-from db.queries import plots as map_queries
-from db.queries import runs as run_queries
-from db.queries.pictures import DuplicateRow
-from db.queries.plots import PlaceRow
-from db.queries.runs import RunRow
+from db.queries import duplicate_queries, map_queries, pair_queries, run_queries
+from db.queries.duplicate_queries import DuplicateRow
+from db.queries.map_queries import PlaceRow
+from db.queries.run_queries import RunRow
 
 #: Vectors read at once.
 BLOCK = 1024

@@ -50,14 +50,18 @@ from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
 from db.column_types import now
 from db.decisions import AT_RANDOM
-from db.queries import claim_labels, classifier_queries, dataset_queries
-from db.queries import detections as mark_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import (
+    claim_labels,
+    classifier_queries,
+    dataset_queries,
+    pair_queries,
+    run_queries,
+    trajectory_queries,
+    word_mark_queries,
+)
 from db.queries.classifier_queries import ClassifierRow
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 from db.queries.statements import lock_dataset
 
 #: Labels from verdicts: 1 wrong, 0 right. *Abstract* captions describe no image, so they are
@@ -283,7 +287,7 @@ def _marked(
     """The words that make captions wrong, as people say, and whether each caption was drawn at
     random: the words that they marked, or those that their correction replaces, unless it replaces
     most of them."""
-    marks = store.read(mark_queries.marked_words, run.dataset_id or 0)
+    marks = store.read(word_mark_queries.marked_words, run.dataset_id or 0)
     marked: list[MarkedWords] = []
     at_random: list[bool] = []
     for pair, caption in zip(*scored_pairs(store, run, sorted(decided)), strict=True):

@@ -34,11 +34,8 @@ from backend.jobs.selection_criteria import Criterion
 from backend.measures import MEASURES
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
-from db.queries.phrase_scores import EDITED, SelectionColumns
+from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
+from db.queries.phrase_queries import EDITED, SelectionColumns
 
 #: By name: those of wings and other packages, then ours.
 CRITERIA = {

@@ -95,13 +95,13 @@ class CheckReport:
 def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
-    from db.queries import dataset_queries, plots
+    from db.queries import dataset_queries, plot_queries
 
     share = parse_share(options.at_most)
     with context.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id).name
-        reached = plots.reached(session, dataset_id, split=options.split)
-        by_decision = plots.pairs_by_decision(session, dataset_id, options.split)
+        reached = plot_queries.reached(session, dataset_id, split=options.split)
+        by_decision = plot_queries.pairs_by_decision(session, dataset_id, options.split)
     total = sum(by_decision.values())
     if not total:
         of = f" in the split '{options.split}'" if options.split is not None else ""

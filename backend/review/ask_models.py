@@ -51,10 +51,8 @@ from backend.review.views import (
     shown,
 )
 from backend.store import Store
-from db.queries import classifier_queries, dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries.pair_queue import QueueFilter
+from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
+from db.queries.queue_queries import QueueFilter
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner

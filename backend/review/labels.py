@@ -20,10 +20,9 @@ from backend.store import Store
 from backend.verdict_texts import is_wrong
 from db.authors import label_author
 from db.decisions import AT_RANDOM
-from db.queries import pairs as pair_queries
-from db.queries import verdict_queries
+from db.queries import pair_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
 from db.queries.verdict_queries import NewVerdict, VerdictRow
 from db.texts import is_blank
 

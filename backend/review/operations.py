@@ -29,15 +29,18 @@ from backend.review.views import (
 )
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import claim_queries, dataset_queries
-from db.queries import detections as detection_queries
-from db.queries import pair_tags as tag_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import (
+    claim_queries,
+    dataset_queries,
+    detection_queries,
+    pair_queries,
+    run_queries,
+    suggestion_queries,
+    tag_queries,
+)
 from db.queries.claim_queries import ClaimCounts
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.suggestions import SuggestionRow
+from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.suggestion_queries import SuggestionRow
 from db.texts import is_blank
 
 #: Captions that are looked at to say what those of a dataset consist of.

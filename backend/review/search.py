@@ -17,9 +17,7 @@ from backend.jobs.scoring.vectors import VectorFile, meanings_file, stored_image
 from backend.loaded_models import Engine
 from backend.review.queue_form import id_in
 from backend.store import Store
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import specificity_queries
+from db.queries import pair_queries, run_queries, specificity_queries
 
 #: Up to this many vectors are compared exactly, without training a quantiser.
 _EXACT_UP_TO = 20_000

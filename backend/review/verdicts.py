@@ -22,16 +22,21 @@ from backend.settings import Settings
 from backend.store import Store
 from backend.verdict_texts import DECISIONS
 from db.decisions import SAMPLINGS
-from db.queries import blind_review, claim_queries, curator_queries, verdict_queries
-from db.queries import detections as word_mark_queries
-from db.queries import opinions as opinion_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import (
+    blind_review,
+    claim_queries,
+    curator_queries,
+    opinion_queries,
+    pair_queries,
+    queue_queries,
+    suggestion_queries,
+    verdict_queries,
+    word_mark_queries,
+)
 from db.queries.blind_review import hidden_pairs
 from db.queries.claim_queries import ClaimRow
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import QueueFilter, QueueRow
 from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
 from db.texts import is_blank
 

@@ -46,7 +46,7 @@ from db.column_types import now
 from db.decisions import DECISIONS, SAMPLINGS, is_wrong, judgement
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
-from db.queries import opinions
+from db.queries import opinion_queries
 from db.queries.blind_review import may_know_pair, pair_columns
 from db.queries.claim_labels import (
     ClaimLabel,
@@ -486,7 +486,7 @@ def _state_after(act: VerdictEvent) -> dict[str, Any]:
 def _keep_opinion(session: Session, act: VerdictEvent, settles: bool = False) -> None:
     if not is_rule(act.author) and not is_label_file(act.author):
         # Agreement is measured between people.
-        opinions.keep(session, act.pair_id, act.author, settles)
+        opinion_queries.keep(session, act.pair_id, act.author, settles)
 
 
 def pairs_of_batch(session: Session, pair_ids: Sequence[int], author: str, batch: str) -> set[int]:

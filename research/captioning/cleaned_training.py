@@ -35,8 +35,7 @@ from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.wings.captioners.clipcap import is_clipcap, load_clipcap
 from backend.wings.specificity.picture_bags import candidate_bags, curated_bags
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, pair_queries
 from research.bags_and_recall import picture_vectors, recall_among_random, recall_at_1
 from research.captioning import checkpointing
 from research.captioning.blip_policy import BlipPolicy

@@ -25,9 +25,8 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.authors import is_rule
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries import pair_queries, queue_queries
+from db.queries.queue_queries import QueueFilter, QueueRow
 from research.distillation.fine_tuning import (
     Example,
     Recipe,

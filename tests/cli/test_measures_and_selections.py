@@ -12,9 +12,7 @@ import pytest
 from backend.engine.detection.features import NAMES
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifier_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import classifier_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
 from tests.fixtures.wings import needs

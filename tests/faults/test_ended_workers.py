@@ -20,7 +20,7 @@ from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries.pairs import PairCaption
+from db.queries.pair_queries import PairCaption
 from research.scenes import demo
 from tests.faults.stored_scores import stored
 from tests.fixtures.sizes import Sizes

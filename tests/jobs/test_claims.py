@@ -20,14 +20,14 @@ from db.queries import (
     claim_labels,
     claim_queries,
     classifier_queries,
-    detections,
-    pairs,
-    runs,
-    signals,
-    suggestions,
+    detection_queries,
+    pair_queries,
+    run_queries,
+    signal_queries,
+    suggestion_queries,
     verdict_queries,
 )
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
 from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
@@ -60,7 +60,7 @@ def drawn(tmp_path: Path) -> list[LongCaption]:
 
 def of(workspace: Workspace, dataset: int) -> list[PairRow]:
     with workspace.store.reading() as session:
-        return list(pairs.iterate_pairs(session, dataset))
+        return list(pair_queries.iterate_pairs(session, dataset))
 
 
 def test_claims_are_scored_and_judged_with_their_caption(
@@ -72,9 +72,9 @@ def test_claims_are_scored_and_judged_with_their_caption(
     rows = of(workspace, dataset)
     with workspace.store.reading() as session:
         claims = claim_queries.claims_of(session, [row.id for row in rows])
-        judged = detections.detections_of(session, [row.id for row in rows])
+        judged = detection_queries.detections_of(session, [row.id for row in rows])
         counts = claim_queries.count_claims(session, dataset)
-        offered = {row.id: suggestions.list_suggestions(session, row.id) for row in rows}
+        offered = {row.id: suggestion_queries.list_suggestions(session, row.id) for row in rows}
     assert (counts.several, counts.vague) == (COUNT, COUNT)
     for row, caption in zip(rows, drawn, strict=True):
         *sentences, vague, again = claims[row.id]
@@ -149,7 +149,7 @@ def test_a_second_opinion_is_asked_for_each_claim(
     assert plan.fewest > COUNT
     rows = of(workspace, dataset)
     with workspace.store.reading() as session:
-        opinions = signals.latest_opinions(session, [row.id for row in rows])
+        opinions = signal_queries.latest_opinions(session, [row.id for row in rows])
     for row, caption, is_wrong in zip(rows, drawn, wrong, strict=True):
         assert ((row.numbers["second_opinion"] or 0) < 0) == is_wrong
         places = [(k.start, k.end) for k in caption.claims if k.is_wrong]
@@ -188,7 +188,7 @@ def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
     dataset = workspace.find_or_import(str(tmp_path / "long"))
     workspace.jobs.score(dataset, suggestions=False)
     (row, *_) = of(workspace, dataset)
-    run = workspace.store.read(runs.latest_run, dataset, "score")
+    run = workspace.store.read(run_queries.latest_run, dataset, "score")
     assert run is not None
     (_, (caption,)) = scored_pairs(workspace.store, run, [row.id])
     calmest = min((caption.claims[i] for i in caption.deciding), key=lambda c: c.p_error or 0)

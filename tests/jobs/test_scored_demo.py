@@ -19,9 +19,7 @@ from backend.jobs.scoring.stored_rows import exploring_of
 from backend.review.queue_form import START, from_fields
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import pair_queries, run_queries, trajectory_queries
 from research.evaluation.demo_report import read_truth
 from traced_ui import review_page
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from backend.engine.correction.suggestion import Suggestion
 from backend.jobs.scoring.stored_rows import in_order, is_offer, to_save
-from db.queries.suggestions import SuggestionRow
+from db.queries.suggestion_queries import SuggestionRow
 
 
 def stored(suggestion: Suggestion, number: int) -> SuggestionRow:

@@ -51,9 +51,9 @@ from backend.review.views import (
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
-from db.queries.opinions import DisputedPair, OpinionRow
-from db.queries.pairs import CaptionRow
-from db.queries.pictures import MemberRow
+from db.queries.duplicate_queries import MemberRow
+from db.queries.opinion_queries import DisputedPair, OpinionRow
+from db.queries.pair_queries import CaptionRow
 from traced_ui import (
     dataset_settings,
     header,

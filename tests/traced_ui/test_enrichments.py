@@ -4,10 +4,9 @@ import pytest
 
 from backend.review.pair import view_of
 from backend.workspace import Workspace
-from db.queries import runs as run_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import run_queries, suggestion_queries
 from db.queries.specificity_queries import RetrievalRow, save_retrievals
-from db.queries.suggestions import NewSuggestion
+from db.queries.suggestion_queries import NewSuggestion
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, decide, open_pair
 from traced_ui.support import specificity_line

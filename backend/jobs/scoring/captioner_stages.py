@@ -15,13 +15,10 @@ from backend.jobs.scoring.stage import BatchStage, Sample
 from backend.jobs.scoring.stored_rows import expectation_row, scored_claims
 from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
-from db.queries import claim_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries import trajectories as queries
-from db.queries.pairs import PairCaption
+from db.queries import claim_queries, pair_queries, suggestion_queries, trajectory_queries
+from db.queries.pair_queries import PairCaption
 from db.queries.statements import chunks
-from db.queries.suggestions import NewSuggestion
+from db.queries.suggestion_queries import NewSuggestion
 
 #: Pairs whose words are read and committed together.
 BATCH = 96
@@ -52,7 +49,9 @@ class Expectations(BatchStage):
         if (captioner := scoring.engine.captioner) is None:
             return 0
         with scoring.store.reading() as session:
-            unread = queries.count_unexpected(session, scoring.run_id, captioner.identity)
+            unread = trajectory_queries.count_unexpected(
+                session, scoring.run_id, captioner.identity
+            )
             if not self.has_begun:
                 unread += pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
         return unread
@@ -68,11 +67,13 @@ class Expectations(BatchStage):
         for batch in scoring.store.batches(
             lambda session, after: pair_queries.pairs_of(
                 session,
-                queries.unexpected(session, run_id, captioner.identity, after, BATCH),
+                trajectory_queries.unexpected(session, run_id, captioner.identity, after, BATCH),
             )
         ):
             with scoring.store.reading() as session:
-                rows = queries.trajectories_of(session, run_id, [pair.id for pair in batch])
+                rows = trajectory_queries.trajectories_of(
+                    session, run_id, [pair.id for pair in batch]
+                )
                 divided = claim_queries.claims_of(session, [pair.id for pair in batch])
             yield [
                 _Unread(pair.id, pair.image_path, claim.start, claim.question(pair.caption))
@@ -87,7 +88,7 @@ class Expectations(BatchStage):
 
     def save(self, batch: Sequence[_Unread], result: dict[tuple[int, int], Expectation]) -> None:
         rows = {key: expectation_row(expectation) for key, expectation in result.items()}
-        self.scoring.store.write(queries.save_expectations, self.scoring.run_id, rows)
+        self.scoring.store.write(trajectory_queries.save_expectations, self.scoring.run_id, rows)
 
 
 def _read(

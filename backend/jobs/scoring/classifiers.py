@@ -19,7 +19,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.loaded_models import Engine
 from backend.store import Store
-from db.queries import classifier_queries as queries
+from db.queries import classifier_queries
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
@@ -29,28 +29,29 @@ from PIL import Image
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.word_expectations import with_expectations
 from backend.jobs.scoring.stored_rows import exploring_of, question_of, to_row
-from db.queries import suggestions as suggestion_queries
-from db.queries import trajectories as trajectory_queries
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
-from db.queries.suggestions import NewSuggestion, SuggestionRow
+from db.queries import suggestion_queries, trajectory_queries
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
+from db.queries.suggestion_queries import NewSuggestion, SuggestionRow
 
 
 def classifier_in_use(store: Store, dataset_id: int) -> Classifier | None:
     """The classifier behind the dataset's probabilities, None if there is none yet."""
     with store.reading() as session:
-        row = queries.active(session, dataset_id)
+        row = classifier_queries.active(session, dataset_id)
         if row is None:
             return None
-        payload = queries.get_payload(session, row.id)
+        payload = classifier_queries.get_payload(session, row.id)
     return Classifier.from_bytes(payload)
 
 
-def stored_classifier(store: Store, classifier_id: int) -> tuple[queries.ClassifierRow, Classifier]:
+def stored_classifier(
+    store: Store, classifier_id: int
+) -> tuple[classifier_queries.ClassifierRow, Classifier]:
     """A classifier and its database row, by id."""
     with store.reading() as session:
-        row = queries.get_classifier(session, classifier_id)
-        payload = queries.get_payload(session, classifier_id)
+        row = classifier_queries.get_classifier(session, classifier_id)
+        payload = classifier_queries.get_payload(session, classifier_id)
     return row, Classifier.from_bytes(payload)
 
 

@@ -22,11 +22,8 @@ from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store, is_missing, open_database
-from db.queries import dataset_queries
-from db.queries import dataset_queries as setting_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries.runs import RunRow
+from db.queries import dataset_queries, pair_queries, run_queries, setting_queries
+from db.queries.run_queries import RunRow
 
 #: Settings that a dataset remembers. The first group depends on the model: another model has its
 #: own.

@@ -44,16 +44,20 @@ from backend.jobs.scoring.stored_rows import (
 from backend.jobs.scoring.workers import Workers
 from backend.progress import LastReport, Progress
 from backend.store import Store
-from db.queries import claim_queries, classifier_queries, dataset_queries
-from db.queries import detections as detection_queries
-from db.queries import signals as signal_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import (
+    claim_queries,
+    classifier_queries,
+    dataset_queries,
+    detection_queries,
+    signal_queries,
+    trajectory_queries,
+)
 from db.queries.classifier_queries import ClassifierRow
-from db.queries.detections import DetectionRow
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 from db.queries.statements import chunks, lock_dataset, lock_pairs
-from db.queries.trajectories import TrajectoryRow
+from db.queries.trajectory_queries import TrajectoryRow
 
 #: What a classifier was trained on: noise injected into captions; verdicts, with that as prior.
 INJECTED, VERDICTS = "injected", "verdicts"

@@ -19,9 +19,7 @@ from backend.jobs.scoring.workers import Devices, Workers, decided
 from backend.loaded_models import Engine
 from backend.progress import Progress, duration, no_progress
 from backend.store import Store
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
+from db.queries import dataset_queries, pair_queries, run_queries
 
 
 @dataclass(frozen=True)

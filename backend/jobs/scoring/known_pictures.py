@@ -26,11 +26,8 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
-from db.queries.pairs import PairRow
+from db.queries import dataset_queries, pair_queries, run_queries, trajectory_queries
+from db.queries.pair_queries import PairRow
 
 #: Pairs whose vectors are written together.
 PART = 512

@@ -20,8 +20,8 @@ from backend.jobs.scoring.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import trajectories as copy_queries
-from db.queries.trajectories import Copy
+from db.queries import trajectory_queries
+from db.queries.trajectory_queries import Copy
 
 #: What it reports as progress.
 STAGE = "Scoring injected errors"
@@ -104,7 +104,9 @@ class TrajectoryCache:
                 if copy not in earlier_copies
             }
             earlier_copies |= positions.keys()
-            stored_copies = self._store.read(copy_queries.copies_of, self._run_id, list(positions))
+            stored_copies = self._store.read(
+                trajectory_queries.copies_of, self._run_id, list(positions)
+            )
             trajectory_of |= {
                 copy: to_trajectory(copy[1], row)
                 for copy, row in stored_copies.items()
@@ -128,12 +130,12 @@ class TrajectoryCache:
             to_row(key, trajectory) for (key, _), trajectory in scored_copies.trajectories.items()
         ]
         expectation_rows = {
-            (key, copy_queries.digest(text)): expectation_row(expectation, alternatives=False)
+            (key, trajectory_queries.digest(text)): expectation_row(expectation, alternatives=False)
             for (key, text), expectation in scored_copies.expectations.items()
         }
         with self._store.writing() as session:
-            copy_queries.save_copies(session, self._run_id, texts, rows)
-            copy_queries.save_copy_expectations(session, self._run_id, expectation_rows)
+            trajectory_queries.save_copies(session, self._run_id, texts, rows)
+            trajectory_queries.save_copy_expectations(session, self._run_id, expectation_rows)
 
 
 def score_copies(

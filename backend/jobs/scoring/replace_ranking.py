@@ -1,7 +1,7 @@
 """Replace a dataset's ranking by that of another classifier, while curators keep working.
 
 The probabilities are written next to those in use, in short transactions, and come into use
-together with their classifier, atomically (`db/queries/rankings.py`).
+together with their classifier, atomically (`db/queries/ranking_queries.py`).
 """
 
 import math
@@ -19,8 +19,8 @@ from backend.engine.detection.judged_captions import judge_captions
 from backend.jobs.scoring.stored_rows import scored_batches
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import rankings as ranking_queries
-from db.queries.runs import RunRow
+from db.queries import ranking_queries
+from db.queries.run_queries import RunRow
 
 #: Pairs written by the first transaction, and the fewest and the most that follow.
 FIRST, FEWEST, MOST = 100, 50, 4000

@@ -43,14 +43,17 @@ from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import claim_queries, dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import signals as signal_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import (
+    claim_queries,
+    dataset_queries,
+    pair_queries,
+    run_queries,
+    signal_queries,
+    trajectory_queries,
+)
 from db.queries.claim_queries import ClaimRow
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 
 S = TypeVar("S", bound=Stage)
 

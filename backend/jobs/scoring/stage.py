@@ -33,11 +33,9 @@ from backend.jobs.scoring.workers import Task, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress
 from backend.store import Store
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import trajectories as trajectory_queries
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries import dataset_queries, pair_queries, trajectory_queries
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 
 #: Number of pairs to measure.
 PAIRS = 20

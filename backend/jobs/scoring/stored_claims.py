@@ -11,9 +11,8 @@ from backend.engine.claims.claim import Claim
 from backend.engine.claims.scored_caption import is_vague, says_something
 from backend.jobs.scoring.stored_rows import to_claim
 from backend.measures import MEASURES, Numbers
-from db.queries import claim_labels, claim_queries
-from db.queries import signals as signal_queries
-from db.queries.pairs import PairRow
+from db.queries import claim_labels, claim_queries, signal_queries
+from db.queries.pair_queries import PairRow
 from db.queries.statements import set_columns
 
 #: The column of exports and score files that has them.

@@ -16,17 +16,14 @@ from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.store import Store
-from db.queries import claim_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import claim_queries, pair_queries, run_queries, trajectory_queries
 from db.queries.claim_queries import ClaimRow
-from db.queries.detections import DetectionRow
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 from db.queries.statements import chunks
-from db.queries.suggestions import NewSuggestion, SuggestionRow
-from db.queries.trajectories import ExpectationRow, TrajectoryRow
+from db.queries.suggestion_queries import NewSuggestion, SuggestionRow
+from db.queries.trajectory_queries import ExpectationRow, TrajectoryRow
 
 
 def expectation_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:

@@ -28,13 +28,11 @@ from backend.jobs.scoring.stored_rows import AT_ONCE, Part, exploring_of, scored
 from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.store import Store
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries import trajectories as trajectory_queries
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries import pair_queries, suggestion_queries, trajectory_queries
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 from db.queries.statements import chunks
-from db.queries.suggestions import Attempt
+from db.queries.suggestion_queries import Attempt
 
 #: Corrections are prepared for pairs at least this likely to be wrong.
 SUGGEST_ABOVE = 0.5

@@ -24,13 +24,11 @@ from backend.jobs.scoring.vectors import image_file, remember_images
 from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
 from backend.progress import Progress
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import dataset_queries, pair_queries, trajectory_queries
 from db.queries.claim_queries import ClaimRow
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pairs import PairCaption
-from db.queries.trajectories import TrajectoryRow
+from db.queries.pair_queries import PairCaption
+from db.queries.trajectory_queries import TrajectoryRow
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH: int = 48

@@ -19,8 +19,8 @@ from backend.jobs.scoring.stage import Sample, TextStage, pairs_of_dataset
 from backend.jobs.scoring.workers import Task
 from backend.loaded_models import Engine
 from backend.store import Store
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 
 
 class VectorFile:

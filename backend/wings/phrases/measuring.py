@@ -28,13 +28,10 @@ from backend.store import Store
 from backend.version import VERSION
 from backend.wings.phrases.normalisation import Normalisation, PoolMoments
 from backend.wings.phrases.report import SupportReport
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
+from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
 from db.queries.dataset_queries import ProblemRow
-from db.queries.phrase_scores import LONGEST, PhraseRow
-from db.queries.runs import RunRow
+from db.queries.phrase_queries import LONGEST, PhraseRow
+from db.queries.run_queries import RunRow
 
 #: Pairs encoded, queried and committed together: the most work that a kill can lose.
 BATCH: int = 48

@@ -23,8 +23,7 @@ from backend.store import Store
 from backend.wings.quality import queries
 from backend.wings.quality.queries import SignalsRow
 from backend.wings.quality.report import PictureQualityReport
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, pair_queries
 
 #: Pairs whose pictures are measured and committed together.
 BATCH = 64

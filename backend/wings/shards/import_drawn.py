@@ -54,14 +54,17 @@ from backend.wings.shards.shard_scores import (
     scored_shards,
 )
 from db.errors import MissingRow
-from db.queries import classifier_queries, dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import (
+    classifier_queries,
+    dataset_queries,
+    pair_queries,
+    run_queries,
+    trajectory_queries,
+)
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pairs import NewPair
-from db.queries.runs import RunRow
+from db.queries.pair_queries import NewPair
+from db.queries.run_queries import RunRow
 
 #: More pairs than anybody looks at, and than fit into memory.
 MOST = 1_000_000

@@ -42,9 +42,7 @@ from backend.wings.shards.shard_scores import (
     run_in,
     write_manifest,
 )
-from db.queries import classifier_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import classifier_queries, run_queries, trajectory_queries
 
 
 def check_saving(store: Store, dataset_id: int, detector: str) -> None:

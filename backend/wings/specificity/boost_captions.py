@@ -26,13 +26,10 @@ from backend.wings.specificity.boosting import Boost, Booster, Guarded
 from backend.wings.specificity.measuring import Judge
 from backend.wings.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import specificity_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.pairs import PairRow
-from db.queries.suggestions import Attempt
+from db.queries import pair_queries, queue_queries, specificity_queries, suggestion_queries
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.suggestion_queries import Attempt
 
 #: Verdicts after which nothing is added to a caption.
 _NOT_ENRICHED = ("drop", "wrong")

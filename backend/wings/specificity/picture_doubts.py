@@ -40,10 +40,8 @@ from backend.wings.specificity.doubting import (
 )
 from backend.wings.specificity.phrase_removal import without_phrase
 from backend.wings.specificity.phrase_swaps import Added, swap_phrases
-from db.queries import classifier_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import runs as run_queries
-from db.queries.pair_queue import QueueFilter, QueueRow, Range
+from db.queries import classifier_queries, queue_queries, run_queries
+from db.queries.queue_queries import QueueFilter, QueueRow, Range
 
 #: Captions to add phrases to; those more likely wrong than WRONG_FROM are left out.
 CAPTIONS, WRONG_FROM = 80, 0.5

@@ -48,14 +48,18 @@ from backend.store import Store
 from backend.version import VERSION
 from backend.wings.vision_language.caption_question import CAPTION, one_line, read_prompt
 from backend.wings.vision_language.reports import SecondOpinionPlan, SecondOpinionReport
-from db.queries import claim_queries, classifier_queries, dataset_queries
-from db.queries import detections as detection_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import signals as queries
-from db.queries.pairs import PairCaption
-from db.queries.runs import RunRow
-from db.queries.signals import OpinionRow
+from db.queries import (
+    claim_queries,
+    classifier_queries,
+    dataset_queries,
+    detection_queries,
+    pair_queries,
+    run_queries,
+    signal_queries,
+)
+from db.queries.pair_queries import PairCaption
+from db.queries.run_queries import RunRow
+from db.queries.signal_queries import OpinionRow
 
 KIND = "second opinion"
 #: Alternatives requested: the most that OpenAI and vLLM report.
@@ -125,7 +129,7 @@ def plan(store: Store, dataset_id: int, endpoint: ChatEndpoint, share: float) ->
         )
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
-        answered = len(queries.opinions_of_run(session, run.id))
+        answered = len(signal_queries.opinions_of_run(session, run.id))
         counts = claim_queries.count_claims(session, dataset_id)
     pairs = max(0, math.ceil(share * total) - answered)
     # One question about each claim, and one without each of the most suspect words of a doubtful
@@ -159,8 +163,10 @@ def ask(
         raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
     run = _run(store, dataset_id, endpoint)
     with store.reading() as session:
-        earlier = len(queries.opinions_of_run(session, run.id))
-        waiting = queries.unasked(session, dataset_id, run.id, math.ceil(share * total) - earlier)
+        earlier = len(signal_queries.opinions_of_run(session, run.id))
+        waiting = signal_queries.unasked(
+            session, dataset_id, run.id, math.ceil(share * total) - earlier
+        )
     asking = _Asking(store, endpoint, Path(dataset.root), run.id)
     with DaemonPool(max(1, at_once)) as pool:
         for first in range(0, len(waiting), _AT_ONCE):
@@ -215,7 +221,7 @@ class _Asking:
 
     def keep(self, answer: OpinionRow | TracedError | None) -> None:
         if isinstance(answer, OpinionRow):
-            self.store.write(queries.save_opinion, self.run_id, answer)
+            self.store.write(signal_queries.save_opinion, self.run_id, answer)
             self.answers, self.refused_in_a_row = self.answers + 1, 0
         elif isinstance(answer, QuestionRefused | ImageError):
             self.left_out, self.problem = self.left_out + 1, str(answer)
@@ -278,7 +284,7 @@ def _take_effect(
     """Use the run's answers instead of those of an earlier one; returns them."""
     ids, p_errors, before = list[int](), list[float](), dict[int, float]()
     with store.reading(scanning=True) as session:
-        opinions = queries.opinions_of_run(session, run.id)
+        opinions = signal_queries.opinions_of_run(session, run.id)
         active = classifier_queries.active(session, dataset_id)
         after_id = 0
         while page := pair_queries.pairs_after(
@@ -297,7 +303,7 @@ def _take_effect(
         after = with_opinions(np.array(p_errors), change, classifier.opinion_weight)
         use_ranking(
             store, dataset_id, np.array(ids, np.int64), after,
-            lambda session: queries.save_signs(session, dataset_id, signs),
+            lambda session: signal_queries.save_signs(session, dataset_id, signs),
         )  # fmt: skip
     if active is not None:
         renew_suspects(store, scored, active.id, sorted(opinions))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backend.jobs.scoring.workers import Opened
 from backend.loaded_models import Engine
-from db.queries.pairs import PairCaption
+from db.queries.pair_queries import PairCaption
 
 
 def write_and_sleep(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> None:

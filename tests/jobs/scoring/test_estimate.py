@@ -15,7 +15,7 @@ from backend.jobs.scoring.suggest import USUAL_SHARE
 from backend.jobs.scoring.workers import Devices
 from backend.progress import Pace, Progress, Step
 from backend.workspace import Workspace
-from db.queries import runs as run_queries
+from db.queries import run_queries
 from research.scenes import demo
 from research.scenes.long_captions import paragraphs
 from research.scenes.renderer import render

@@ -9,7 +9,7 @@ from backend.jobs.scoring.captioner_stages import Expectations
 from backend.jobs.scoring.stored_rows import scored_pairs
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import Workspace
-from db.queries import classifier_queries, detections, pairs, runs
+from db.queries import classifier_queries, detection_queries, pair_queries, run_queries
 from research.scenes import demo
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
@@ -36,8 +36,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 def readers(workspace: Workspace, dataset: int) -> list[str]:
     with workspace.store.reading() as session:
-        run = runs.latest_run(session, dataset, "score")
-        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+        run = run_queries.latest_run(session, dataset, "score")
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
     assert run is not None
     _, captions = scored_pairs(workspace.store, run, ids)
     trajectories = [caption.claims[0].trajectory for caption in captions]
@@ -83,10 +83,10 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert workspace.jobs.run("train", dataset).report["learnt"] == "level"
     candidate, *_ = [row for row in workspace.jobs.classifiers(dataset) if row.basis == "injected"]
     assert candidate.report["captioner"] == captioner.identity
-    old = workspace.store.read(detections.detections_of, range(1, COUNT + 1))
+    old = workspace.store.read(detection_queries.detections_of, range(1, COUNT + 1))
     workspace.jobs.adopt(candidate.id)
     with workspace.store.reading() as session:
-        new = detections.detections_of(session, range(1, COUNT + 1))
+        new = detection_queries.detections_of(session, range(1, COUNT + 1))
         row = classifier_queries.get_classifier(session, candidate.id)
     assert row.report["suspects"] == "renewed"
     assert {row.classifier_id for row in new.values()} == {candidate.id}

@@ -16,7 +16,7 @@ from backend.jobs.scoring.classifiers import classifier_in_use, steps_needed_by
 from backend.jobs.scoring.noisy_copies import STAGE
 from backend.jobs.scoring.trajectory_stages import Whole
 from backend.workspace import Workspace
-from db.queries import pairs, trajectories
+from db.queries import pair_queries, trajectory_queries
 from tests.checkpoints import drawn_folder, random_clip
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
@@ -67,14 +67,14 @@ def score(workspace: Workspace, folder: Path, which: str | None = None, **how: A
     return workspace.jobs.score(dataset, trajectories=which, **how)
 
 
-def stored(workspace: Workspace, run: int) -> dict[int, trajectories.TrajectoryRow]:
-    rows = workspace.store.read(trajectories.trajectories_of, run, range(1, COUNT + 1))
+def stored(workspace: Workspace, run: int) -> dict[int, trajectory_queries.TrajectoryRow]:
+    rows = workspace.store.read(trajectory_queries.trajectories_of, run, range(1, COUNT + 1))
     return {pair_id: only for pair_id, (only,) in rows.items()}
 
 
 def probabilities(workspace: Workspace) -> list[float | None]:
     with workspace.store.reading() as session:
-        return [pairs.get_pair(session, number).p_error for number in range(1, COUNT + 1)]
+        return [pair_queries.get_pair(session, number).p_error for number in range(1, COUNT + 1)]
 
 
 def test_first_steps_rank_the_pairs_and_are_completed_in_the_same_run(

@@ -11,7 +11,7 @@ from backend.jobs.scoring.stored_rows import exploring_of
 from backend.jobs.scoring.workers import Workers
 from backend.progress import Progress
 from backend.workspace import Workspace
-from db.queries import dataset_queries, pairs, runs
+from db.queries import dataset_queries, pair_queries, run_queries
 from research.scenes import demo
 from tests.faults.scenarios import workspace
 from tests.fixtures.interrupting import stop_at
@@ -42,8 +42,8 @@ def test_copies_scored_before_a_kill_are_not_scored_again(
     opened, dataset = scored
     sizes(BATCH=4)
     with opened.store.reading() as session:
-        run = runs.latest_run(session, dataset, "score")
-        stored = list(pairs.iterate_pairs(session, dataset))
+        run = run_queries.latest_run(session, dataset, "score")
+        stored = list(pair_queries.iterate_pairs(session, dataset))
         root = Path(dataset_queries.get_dataset(session, dataset).root)
     assert run is not None
     requests = [(i, f"A copy, number {i}, of: {pair.caption}") for i, pair in enumerate(stored)]

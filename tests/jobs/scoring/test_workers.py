@@ -21,8 +21,8 @@ from backend.jobs.scoring.workers import AUTOMATIC, Devices, Opened, WorkerGone,
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs, runs, suggestions, trajectories
-from db.queries.pairs import PairCaption
+from db.queries import pair_queries, run_queries, suggestion_queries, trajectory_queries
+from db.queries.pair_queries import PairCaption
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.sizes import Sizes
@@ -36,13 +36,16 @@ ROOT = Path(__file__).resolve().parents[3]
 def stored(workspace: Workspace) -> list[Any]:
     """Everything that scoring has computed, in a form that can be compared exactly."""
     with workspace.store.reading() as session:
-        run = runs.latest_run(session, 1, "score")
+        run = run_queries.latest_run(session, 1, "score")
         assert run is not None
-        ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
-        rows = trajectories.trajectories_of(session, run.id, ids)
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        rows = trajectory_queries.trajectories_of(session, run.id, ids)
         known = {pair_id: only for pair_id, (only,) in rows.items()}
         return [
-            [(p.external_id, p.s_0, p.p_error, p.icc) for p in pairs.iterate_pairs(session, 1)],
+            [
+                (p.external_id, p.s_0, p.p_error, p.icc)
+                for p in pair_queries.iterate_pairs(session, 1)
+            ],
             [
                 (i, row.scores.tobytes(), row.removed, row.first_step_scores.tobytes(), row.whole)
                 for i, row in sorted(known.items())
@@ -51,7 +54,7 @@ def stored(workspace: Workspace) -> list[Any]:
             [
                 [(s.caption, s.s_after, s.p_after, s.proposer) for s in listed]
                 for i in ids
-                if (listed := suggestions.list_suggestions(session, i, run.id))
+                if (listed := suggestion_queries.list_suggestions(session, i, run.id))
             ],
         ]
 
@@ -132,7 +135,7 @@ def test_the_number_of_processes_can_be_chosen() -> None:
 _SLEEPING = """
 from pathlib import Path
 from backend.jobs.scoring.workers import Devices, Workers
-from db.queries.pairs import PairCaption
+from db.queries.pair_queries import PairCaption
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from tests.jobs.scoring.sleeping_worker import write_and_sleep

@@ -16,14 +16,16 @@ from backend.jobs import export_scores
 from backend.jobs.reports import TwoStage
 from backend.wings.phrases.report import SupportReport
 from backend.workspace import QueueFilter, Workspace
-from db.queries import detections as detection_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
-from db.queries.detections import DetectionRow
-from db.queries.pairs import PairRow
-from db.queries.trajectories import TrajectoryRow
+from db.queries import (
+    detection_queries,
+    pair_queries,
+    phrase_queries,
+    run_queries,
+    trajectory_queries,
+)
+from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import PairRow
+from db.queries.trajectory_queries import TrajectoryRow
 from tests.checkpoints import drawn_folder
 from tests.datasets.folders import image_folder
 from tests.fixtures.interrupting import stop_at

@@ -17,8 +17,8 @@ from backend.wings.shards.import_drawn import Draw, import_drawn
 from backend.wings.shards.reports import DrawReport
 from backend.wings.shards.shard_ranking import rank_shards, save_detector
 from backend.workspace import Workspace
-from db.queries import pairs as pair_queries
-from db.queries.pairs import PairRow
+from db.queries import pair_queries
+from db.queries.pair_queries import PairRow
 from tests.fixtures.object_store import ObjectStore
 from tests.wings.shards.test_shard_scores import (
     HERE,

@@ -10,7 +10,7 @@ from backend.jobs.correct_queue import PairCorrector
 from backend.wings.specificity.doubting import DEFAULT, Weighed
 from backend.wings.specificity.picture_doubts import PictureDoubts
 from backend.workspace import QueueFilter, Workspace
-from db.queries import pair_queue as queue_queries
+from db.queries import queue_queries
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.renderer import render
 from tests.datasets.folders import image_folder

@@ -28,9 +28,8 @@ from backend.options import parse_share
 from backend.wings.vision_language import model_check
 from backend.wings.vision_language.model_check import open_server
 from backend.workspace import Workspace
-from db.queries import pairs as pair_queries
-from db.queries import signals as queries
-from db.queries.pairs import PairRow
+from db.queries import pair_queries, signal_queries
+from db.queries.pair_queries import PairRow
 from research.chat_server import Respond, Served, chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.cli.invoking import environment_of, invoked
@@ -96,7 +95,7 @@ def test_what_the_model_doubts_becomes_more_likely_wrong(workspace: Workspace) -
     assert served.requests[0]["max_tokens"] == 1
     doubted = next(pair for pair in after if pair.id % 2 == 0)
     with workspace.store.reading() as session:
-        (opinion,) = queries.latest_opinions(session, [doubted.id]).values()
+        (opinion,) = signal_queries.latest_opinions(session, [doubted.id]).values()
     assert opinion.p_yes == pytest.approx(0.2)
     assert [p for *_, p in opinion.deletions] == pytest.approx([0.9] * 3, abs=0.01)
     view = workspace.review.open_pair(doubted.id)

@@ -7,8 +7,7 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import run_queries, trajectory_queries
 from tests.checkpoints import drawn_folder
 from tests.engine.language_models.families import qwen2_5_vl
 

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
 from db.queries.blind_review import verdict_seen
-from db.queries.runs import NEWEST_FIRST, RunRow, latest_run
+from db.queries.run_queries import NEWEST_FIRST, RunRow, latest_run
 from db.queries.statements import in_dataset, save_rows, set_columns, table_of
 
 _RECORD = np.dtype(

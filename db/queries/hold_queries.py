@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from db.column_types import now
 from db.models import Hold
-from db.queries import pair_queue
-from db.queries.pair_queue import QueueFilter
+from db.queries import queue_queries
+from db.queries.queue_queries import QueueFilter
 from db.queries.statements import chunks, insert_for
 
 #: A curator who takes a longer break may lose the pair to others, but none of their verdicts.
@@ -62,7 +62,7 @@ def held_by_others(session: Session, pair_ids: Sequence[int], curator: str) -> s
 def take_first(session: Session, filter: QueueFilter, curator: str) -> int | None:
     """Hold the first pair of the queue that nobody holds, in one transaction: concurrent requests
     get different pairs. `filter` is the queue as seen by this curator."""
-    while (pair_id := pair_queue.first_pair(session, filter)) is not None:
+    while (pair_id := queue_queries.first_pair(session, filter)) is not None:
         if hold(session, pair_id, curator):
             return pair_id
     return None

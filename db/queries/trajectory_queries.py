@@ -38,8 +38,8 @@ from db.blobs import (
     encode_texts,
 )
 from db.models import CopyTrajectory, Detection, Pair, Run, Trajectory
-from db.queries.rankings import p_error_of
-from db.queries.runs import NEWEST_FIRST
+from db.queries.ranking_queries import p_error_of
+from db.queries.run_queries import NEWEST_FIRST
 from db.queries.statements import chunks, in_dataset, save_rows, set_columns, table_of
 
 FloatArray = NDArray[np.float32]

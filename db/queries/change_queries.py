@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from db.models import Base, Pair, Suggestion, Verdict
 from db.queries.number_columns import columns_with_numbers
-from db.queries.pairs import NewPair
+from db.queries.pair_queries import NewPair
 from db.queries.statements import chunks, columns_of, lock_pairs, read_records
-from db.queries.suggestions import OUTDATED
+from db.queries.suggestion_queries import OUTDATED
 from db.queries.verdict_queries import reopen
 
 #: What people did; it stays with the pair whatever the source does.

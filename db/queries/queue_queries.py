@@ -53,13 +53,13 @@ from db.errors import MissingRow
 from db.measures import MEASURES, Measured
 from db.models import CAPTION_START, PICTURE, Hold, Pair, PictureIssue
 from db.queries.blind_review import VerdictSeen, pair_columns, verdict_seen
+from db.queries.duplicate_queries import is_duplicate
+from db.queries.map_queries import Corners, is_inside
 from db.queries.number_columns import number_column
-from db.queries.opinions import disputed_ids
-from db.queries.pair_tags import first_tag, has_tag
-from db.queries.pictures import is_duplicate
-from db.queries.plots import Corners, is_inside
-from db.queries.rankings import P_ERROR, RANKING, column_of, ranking_of
+from db.queries.opinion_queries import disputed_ids
+from db.queries.ranking_queries import P_ERROR, RANKING, column_of, ranking_of
 from db.queries.statements import check_text, record_of
+from db.queries.tag_queries import first_tag, has_tag
 
 #: What the order by a column of the source begins with. Its values need not all be of one kind.
 EXTRA = "extra:"

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats, decode_suspects, encode_suspects
 from db.models import Pair, Run, SecondOpinion, Trajectory
-from db.queries.pairs import PairCaption
-from db.queries.rankings import check_probability, p_error_of
+from db.queries.pair_queries import PairCaption
+from db.queries.ranking_queries import check_probability, p_error_of
 from db.queries.statements import check_number, in_dataset, save_rows, set_columns
 
 Deletions = tuple[tuple[int, int, float], ...]

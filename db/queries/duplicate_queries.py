@@ -1,4 +1,4 @@
-"""Issues of pictures, and groups of near duplicates."""
+"""Groups of near duplicates among the pictures of a dataset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,22 +6,17 @@ from dataclasses import dataclass
 from sqlalchemy import (
     ColumnElement,
     Select,
-    String,
     case,
-    cast,
     exists,
     func,
-    literal,
-    null,
     or_,
     select,
-    union_all,
 )
 from sqlalchemy.orm import Session, aliased
 
-from db.models import NearDuplicate, Pair, PairTag, PictureIssue, PictureSignals, WordMark
-from db.queries.blind_review import may_know_pair, reader_of, verdict_seen
-from db.queries.rankings import P_ERROR
+from db.models import NearDuplicate, Pair, PictureSignals
+from db.queries.blind_review import verdict_seen
+from db.queries.ranking_queries import P_ERROR
 from db.queries.statements import (
     check_number,
     chunks,
@@ -179,41 +174,3 @@ def _groups(session: Session, dataset_id: int, only_open: bool = False) -> Selec
         func.count(case((stays, Pair.image_path)).distinct()) > 1,
         func.count() > func.count(Pair.decision),
     )
-
-
-def marks_issues_and_tags(
-    session: Session, pair_id: int
-) -> tuple[list[tuple[int, int]], tuple[str, ...], tuple[str, ...]]:
-    """All in one statement: the words that curators marked as wrong (characters start, end; in
-    caption order), the issues of the pair's picture, and the pair's tags."""
-    marks = select(WordMark.start, WordMark.end, cast(null(), String)).where(
-        WordMark.pair_id == pair_id
-    )
-    if not may_know_pair(session, pair_id):
-        marks = marks.where(WordMark.author == reader_of(session))
-    issues = select(literal(0), literal(0), PictureIssue.issue).where(
-        PictureIssue.pair_id == pair_id
-    )
-    tags = select(literal(1), literal(0), PairTag.name).where(PairTag.pair_id == pair_id)
-    rows = session.execute(union_all(marks, issues, tags)).all()
-    words = sorted({(int(start), int(end)) for start, end, text in rows if text is None})
-    texts = sorted((int(kind), str(text)) for kind, _, text in rows if text is not None)
-    return (
-        words,
-        tuple(text for kind, text in texts if kind == 0),
-        tuple(text for kind, text in texts if kind == 1),
-    )
-
-
-def all_issues(session: Session, dataset_id: int) -> dict[int, tuple[str, ...]]:
-    """The issues of all pairs of the dataset whose picture has any."""
-    issues: dict[int, list[str]] = {}
-    rows = session.execute(
-        select(PictureIssue.pair_id, PictureIssue.issue)
-        .join(Pair, Pair.id == PictureIssue.pair_id)
-        .where(Pair.dataset_id == dataset_id)
-        .order_by(PictureIssue.pair_id, PictureIssue.issue)
-    )
-    for pair_id, issue in rows:
-        issues.setdefault(pair_id, []).append(issue)
-    return {pair_id: tuple(names) for pair_id, names in issues.items()}

@@ -20,7 +20,7 @@ from db.models import (
     Trajectory,
 )
 from db.queries.blind_review import judged, pair_columns, verdict_seen
-from db.queries.rankings import p_error_of
+from db.queries.ranking_queries import p_error_of
 from db.queries.statements import (
     check_text,
     chunks,
