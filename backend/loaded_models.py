@@ -123,7 +123,7 @@ class Engine:
                 )  # fmt: skip
             return self._siblings[settings]
 
-    def beside(self, settings: Settings) -> "Engine":
+    def for_one_job(self, settings: Settings) -> "Engine":
         """Like `with_settings`, but not remembered: for settings of one job, such as its folder."""
         return Engine(settings, self.lock, self.text_lock, self.spending, self._model_cache)
 

@@ -277,7 +277,7 @@ class _Packed:
     #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
     second_first_step_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
-    #: A captioner's expectations of the words, and its identity; see `queries/trajectory_queries.py`.
+    #: A captioner's expectations of the words, and its identity; see `trajectory_queries`.
     expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
     captioner: Mapped[str | None] = mapped_column(String(64))
     #: False: only the first step was computed, and there are more steps.

@@ -353,7 +353,7 @@ def drawn_pair(
     else:
         parts["chart"] = trajectory_chart(view.trajectory)
         middle = steps_list(view.trajectory)
-    parts["steps"] = middle + review_page.beside(view)
+    parts["steps"] = middle + review_page.side_panel(view)
     return parts
 
 

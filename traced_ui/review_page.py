@@ -525,7 +525,7 @@ def table(
     )  # fmt: skip
 
 
-def beside(view: PairView) -> Markup:
+def side_panel(view: PairView) -> Markup:
     """The part below the trajectory: similar pairs, phrases, reasons and the verdict history."""
     history = [
         [

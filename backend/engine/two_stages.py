@@ -77,16 +77,16 @@ def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: fl
     if np.isnan(values[takes_part]).all() or np.isnan(s_0[takes_part]).all():
         raise SettingsError("None of the pairs has a value to select by.")
     pool = pool_of(s_0, takes_part, align)
-    selection = highest(values, pool, share_of(keep, total))
+    selection = highest(values, pool, whole_share(keep, total))
     return Selection(pool, selection, _line(s_0, pool, takes_part), _line(values, selection, pool))
 
 
 def pool_of(s_0: Values, takes_part: Mask, align: float) -> Mask:
     """Stage one: shape [pairs]."""
-    return highest(s_0, takes_part, share_of(align, int(takes_part.sum())))
+    return highest(s_0, takes_part, whole_share(align, int(takes_part.sum())))
 
 
-def share_of(share: float, total: int) -> int:
+def whole_share(share: float, total: int) -> int:
     """⌊share · total⌋, corrected for binary rounding: 0.7 of 10 is 7."""
     return int(np.floor(round(share * total, 6)))
 

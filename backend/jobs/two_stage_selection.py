@@ -54,7 +54,7 @@ _BATCH = 5000
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TwoStageResult:
     """Arrays of shape [pairs of the dataset], in order of id. `values`: the criterion of the second
     stage, NaN where unknown. `reasons`: why a pair leaves at stage one or two."""
 
@@ -77,7 +77,7 @@ class Chosen:
         return self.reasons[int(self.selection.pool[row])]
 
 
-def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
+def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
     """Select in two stages. Raises SettingsError if a required number has not been measured, or
     if too few pairs take part."""
     check_shares(choice.align, choice.keep)
@@ -140,7 +140,9 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         f"match in the lowest {1 - align:.0%}",
         f"{second} in the lowest {rest:.0%} of the rest",
     )
-    return Chosen(columns, values, takes_part, selection, refitted, reasons, int(edited.sum()))
+    return TwoStageResult(
+        columns, values, takes_part, selection, refitted, reasons, int(edited.sum())
+    )
 
 
 def _scores_of(
@@ -274,7 +276,7 @@ def _words(text: str) -> list[str]:
 
 
 def lost(
-    store: Store, dataset_id: int, selection: Chosen, progress: Progress = no_progress
+    store: Store, dataset_id: int, selection: TwoStageResult, progress: Progress = no_progress
 ) -> Lost:
     """The losses of the selection among all captions that took part, read in batches."""
     after: Counter[str] = Counter()

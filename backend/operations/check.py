@@ -100,7 +100,7 @@ def run(
     share = parse_share(options.at_most)
     with context.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id).name
-        reached = plot_queries.reached(session, dataset_id, split=options.split)
+        reached = plot_queries.review_progress(session, dataset_id, split=options.split)
         by_decision = plot_queries.pairs_by_decision(session, dataset_id, options.split)
     total = sum(by_decision.values())
     if not total:

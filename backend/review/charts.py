@@ -68,7 +68,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
         remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
         decided = [
             Decided(p_error, is_wrong(decision))
-            for p_error, _, _, decision in plot_queries.decided(session, dataset_id)
+            for p_error, _, _, decision in plot_queries.decided_points(session, dataset_id)
             if decision in RIGHT_OR_WRONG
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
@@ -118,7 +118,7 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
         if dataset.source == source:
             wrong_ids |= plot_queries.wrong_ids(session, dataset.id)
     pairs = int(sampling_run.parameters["pairs"])
-    audit = plot_queries.reached(session, dataset_id, whole=True)
+    audit = plot_queries.review_progress(session, dataset_id, whole=True)
     remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
     return Whole(source, pairs, remaining)
 
@@ -126,7 +126,7 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
 def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:
     """The errors that remain in a dataset of which `undecided` pairs have no verdict; None without
     pairs decided at random."""
-    reached = plot_queries.reached(session, dataset_id)
+    reached = plot_queries.review_progress(session, dataset_id)
     return remaining_errors(
         reached.point, reached.below, reached.sample, reached.wrong_in_sample,
         reached.errors_found, undecided=undecided,
@@ -240,7 +240,7 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
     with store.reading() as session:
         cells = plot_queries.grid(session, dataset_id, CELLS, up)
         points = plot_queries.sample(session, dataset_id, POINTS)
-        decided = list(plot_queries.decided(session, dataset_id))
+        decided = list(plot_queries.decided_points(session, dataset_id))
         wrong = [
             (p, is_wrong(decision))
             for p, _, _, decision in decided

@@ -92,7 +92,7 @@ def sample(
     ]
 
 
-def decided(
+def decided_points(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[float | None, float | None, float | None, str]]:
     """(p_error, icc, specificity, judgement) of every pair that a person has decided, in the order
@@ -220,7 +220,7 @@ def wrong_ids(session: Session, dataset_id: int) -> set[str]:
     return set(session.scalars(query))
 
 
-def reached(
+def review_progress(
     session: Session, dataset_id: int, whole: bool = False, split: str | None = None
 ) -> Reached:
     """How far the queue and the random audit are decided without a gap; `whole`: only the random

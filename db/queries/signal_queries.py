@@ -21,7 +21,7 @@ Deletions = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True)
-class OpinionRow:
+class ModelAnswerRow:
     """`p_yes`: P(yes) / (P(yes) + P(no)) in [0, 1], None if the model answered something else;
     `deletions`: (start, end, p_yes) of the caption without the word at these characters."""
 
@@ -30,30 +30,30 @@ class OpinionRow:
     deletions: Deletions = ()
 
 
-def save_opinion(session: Session, run_id: int, row: OpinionRow) -> None:
+def save_opinion(session: Session, run_id: int, row: ModelAnswerRow) -> None:
     """Save an answer; replaces that of the same run."""
     check_probability(row.pair_id, row.p_yes)
     values = vars(row) | {"run_id": run_id, "deletions": encode_suspects(row.deletions)}
     save_rows(session, SecondOpinion, ("pair_id", "run_id"), [values])
 
 
-def opinions_of_run(session: Session, run_id: int) -> dict[int, OpinionRow]:
+def opinions_of_run(session: Session, run_id: int) -> dict[int, ModelAnswerRow]:
     """All answers of a run by pair."""
     return _opinions(session, SecondOpinion.run_id == run_id)
 
 
-def latest_opinions(session: Session, pair_ids: Sequence[int]) -> dict[int, OpinionRow]:
+def latest_opinions(session: Session, pair_ids: Sequence[int]) -> dict[int, ModelAnswerRow]:
     """The newest answer about each of these pairs, by pair."""
     return _opinions(session, SecondOpinion.pair_id.in_(pair_ids))
 
 
-def _opinions(session: Session, condition: ColumnElement[bool]) -> dict[int, OpinionRow]:
+def _opinions(session: Session, condition: ColumnElement[bool]) -> dict[int, ModelAnswerRow]:
     rows = session.execute(
         select(SecondOpinion.pair_id, SecondOpinion.p_yes, SecondOpinion.deletions)
         .where(condition)
         .order_by(SecondOpinion.run_id, SecondOpinion.pair_id)
     )
-    return {pair: OpinionRow(pair, p_yes, decode_suspects(blob)) for pair, p_yes, blob in rows}
+    return {pair: ModelAnswerRow(pair, p_yes, decode_suspects(blob)) for pair, p_yes, blob in rows}
 
 
 def unasked(session: Session, dataset_id: int, run_id: int, limit: int) -> list[PairCaption]:

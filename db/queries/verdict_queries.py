@@ -657,7 +657,7 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, standing, rest_of)
+    return _revert_batch(session, standing, rest_of)
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
@@ -725,10 +725,10 @@ def redo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, undone, rest_of)
+    return _revert_batch(session, undone, rest_of)
 
 
-def _together(
+def _revert_batch(
     session: Session,
     newest_first: Select[*tuple[Any, ...]],
     rest_of: VerdictRow | None,

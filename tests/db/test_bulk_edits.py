@@ -45,7 +45,7 @@ def test_an_edit_is_no_verdict_on_the_picture(store: Store, edited: tuple[int, l
         counted = pair_queries.counts(session, dataset)
         assert (counted.reviewed, counted.errors_found) == (4, 2)
         assert {o.author for i in ids for o in opinion_queries.of_pair(session, i)} == {"Ada"}
-        judged = {verdict for *_, verdict in plot_queries.decided(session, dataset)}
+        judged = {verdict for *_, verdict in plot_queries.decided_points(session, dataset)}
         assert judged == {"enriched", "correction", "drop", "unsure"}
         (act,) = verdict_queries.history(session, ids[0])
     assert (act.author, act.decision) == (edit_author("Bo"), None)

@@ -12,8 +12,11 @@ def errors(store: Store, dataset: int) -> set[int]:
     with store.reading() as session:
         return {
             pair_queries.counts(session, dataset).errors_found,
-            plot_queries.reached(session, dataset).errors_found,
-            sum(is_wrong(decision) for _, _, _, decision in plot_queries.decided(session, dataset)),
+            plot_queries.review_progress(session, dataset).errors_found,
+            sum(
+                is_wrong(decision)
+                for _, _, _, decision in plot_queries.decided_points(session, dataset)
+            ),
         }
 
 

@@ -75,9 +75,11 @@ def test_dropped_duplicates_say_nothing_about_captions(
         assert (counted.reviewed, counted.errors_found) == (3, 1)
         assert counted.by_decision == {"drop": 1, "duplicate": 2}
         assert pair_queries.review_counts(session, dataset_id).errors_found == 1
-        assert [verdict for *_, verdict in plot_queries.decided(session, dataset_id)] == ["drop"]
+        assert [verdict for *_, verdict in plot_queries.decided_points(session, dataset_id)] == [
+            "drop"
+        ]
         assert opinion_queries.of_pair(session, ids[2]) == []
-        assert plot_queries.reached(session, dataset_id).errors_found == 1
+        assert plot_queries.review_progress(session, dataset_id).errors_found == 1
     undone = undo(store, dataset_id)
     assert undone is not None
     assert (undone.together, undone.decision) == (2, None)

@@ -22,7 +22,7 @@ def test_cells_contain_every_scored_pair_once(store: Store) -> None:
     with store.reading() as session:
         cells = plot_queries.grid(session, dataset, 4)
         points = plot_queries.sample(session, dataset, 3)
-        decided = list(plot_queries.decided(session, dataset))
+        decided = list(plot_queries.decided_points(session, dataset))
     assert {(c.p_error, c.up): (c.pairs, c.undecided) for c in cells} == {
         (0, 0): (1, 0), (3, 3): (2, 2), (1, 2): (1, 0), (0, 2): (1, 1),
     }  # fmt: skip

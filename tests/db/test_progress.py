@@ -10,7 +10,7 @@ from tests.db.building import add_dataset, decide, redo, set_probabilities, undo
 
 def reached(store: Store, dataset_id: int) -> plot_queries.Reached:
     with store.reading() as session:
-        return plot_queries.reached(session, dataset_id)
+        return plot_queries.review_progress(session, dataset_id)
 
 
 def test_the_reached_point_and_the_random_sample_follow_the_decisions(store: Store) -> None:
@@ -64,7 +64,7 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     redo(store, dataset_id)
     assert pace() == {"Ada": 3, "Ben": 1}
     with store.reading() as session:
-        judged = [decision for *_, decision in plot_queries.decided(session, dataset_id)]
+        judged = [decision for *_, decision in plot_queries.decided_points(session, dataset_id)]
     assert sorted(judged) == ["correct", "correct", "correct", "drop"]
     undo(store, dataset_id)
     assert pace() == {"Ada": 2, "Ben": 1}

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from db import Store, open_store
 from db.errors import MissingRow, StoreProblem
 from db.queries import dataset_queries, pair_queries
-from db.session import explained
+from db.session import connection_errors_explained
 from tests.db.building import add_dataset
 from tests.fixtures.sizes import Sizes
 
@@ -154,7 +154,7 @@ def test_a_missing_folder_is_not_reported_as_read_only(tmp_path: Path) -> None:
     error = exc.OperationalError("", None, sqlite3.OperationalError("unable to open database file"))
     with (
         pytest.raises(StoreProblem, match="its folder does not exist"),
-        explained(f"sqlite:///{tmp_path}/gone/traced.db"),
+        connection_errors_explained(f"sqlite:///{tmp_path}/gone/traced.db"),
     ):
         raise error
 

@@ -78,7 +78,9 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
     assert {row.note for row in after[3:]} == {"rule: text=photo"}
     with opened.reading() as session:
         assert {o.author for i in ids for o in opinion_queries.of_pair(session, i)} == {"Ben"}
-        assert len(list(plot_queries.decided(session, dataset))) == 1, "nothing to learn from"
+        assert len(list(plot_queries.decided_points(session, dataset))) == 1, (
+            "nothing to learn from"
+        )
 
 
 def test_what_is_listed_is_drawn_at_random_and_decided_too(opened: Store, store: db.Store) -> None:

@@ -302,7 +302,7 @@ def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace)
         for shown in (
             review_page.grid([rows[pair.id]]),
             review_page.question(view, "correct"),
-            review_page.beside(view),
+            review_page.side_panel(view),
         ):
             assert label in shown
             assert other not in shown

@@ -15,7 +15,7 @@ from backend.jobs.scoring.score_dataset import run_key, seconds_of, stages_of
 from backend.jobs.scoring.stage import PAIRS, Sample, Scoring, pairs_to_measure
 from backend.jobs.scoring.suggest import Corrections
 from backend.jobs.scoring.trajectory_stages import Completion, Trajectories, Whole
-from backend.jobs.scoring.workers import Devices, Workers, decided
+from backend.jobs.scoring.workers import Devices, Workers, choose_processes
 from backend.loaded_models import Engine
 from backend.progress import Progress, duration, no_progress
 from backend.store import Store
@@ -121,7 +121,7 @@ def estimate(
     stages = stages_of(scoring)
     units = {type(stage): stage.remaining() for stage in stages}
     units[Trajectories] = unscored  # without pictures that the model does not know
-    devices_used = decided(devices, engine, unscored + units[Copies])
+    devices_used = choose_processes(devices, engine, unscored + units[Copies])
     processes = len(devices_used.names) if devices_used is not None else 1
     parts = dict.fromkeys((stage.part for stage in stages), 0.0)
     for stage in stages:

@@ -38,7 +38,7 @@ from backend.jobs.scoring.stored_rows import scored_batches, to_claim
 from backend.jobs.scoring.suggest import Corrections
 from backend.jobs.scoring.trajectory_stages import UNREADABLE, Completion, Trajectories, Whole
 from backend.jobs.scoring.vectors import Meanings
-from backend.jobs.scoring.workers import Devices, Opened, Task, Workers, decided
+from backend.jobs.scoring.workers import Devices, Opened, Task, Workers, choose_processes
 from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress, planned
 from backend.store import Store
@@ -170,7 +170,7 @@ def score_dataset(
     )  # fmt: skip
     stages = stages_of(scoring)
     first, copies = stage_in(stages, Trajectories), stage_in(stages, Copies)
-    devices = decided(devices, engine, first.remaining() + copies.remaining())
+    devices = choose_processes(devices, engine, first.remaining() + copies.remaining())
     seconds: dict[str, float] = {}
     if first.remaining() >= MEASURED_FROM:
         progress(0, 0, "Measuring the time")

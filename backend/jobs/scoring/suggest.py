@@ -137,7 +137,7 @@ class Corrections(BatchStage):
         )
 
 
-def share_of(pairs: int) -> int:
+def likely_wrong_share(pairs: int) -> int:
     """How many of the pairs usually look wrong to a detector, where nothing is known yet."""
     return round(USUAL_SHARE * pairs)
 
@@ -145,7 +145,7 @@ def share_of(pairs: int) -> int:
 def corrections_expected(scoring: Scoring) -> int:
     """Pairs that will usually get corrections."""
     unscored = scoring.store.read(pair_queries.count_unscored, scoring.dataset_id, scoring.run_id)
-    return min(SUGGEST_AT_MOST, share_of(unscored)) if scoring.suggestions else 0
+    return min(SUGGEST_AT_MOST, likely_wrong_share(unscored)) if scoring.suggestions else 0
 
 
 def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str) -> list[PairRow]:

@@ -19,7 +19,7 @@ from backend.jobs.reports import SHOWN_PROBLEMS
 from backend.jobs.scoring.known_pictures import UNKNOWN, encode_known
 from backend.jobs.scoring.stage import BatchStage, Sample, Scoring
 from backend.jobs.scoring.stored_rows import AT_ONCE, claim_rows, exploring_of, save_scored, to_row
-from backend.jobs.scoring.suggest import corrections_expected, likely_wrong, share_of
+from backend.jobs.scoring.suggest import corrections_expected, likely_wrong, likely_wrong_share
 from backend.jobs.scoring.vectors import image_file, remember_images
 from backend.jobs.scoring.workers import Opened, Task
 from backend.loaded_models import Engine
@@ -231,7 +231,7 @@ class Whole(Completion):
             first_steps = trajectory_queries.count_first_steps(session, scoring.run_id)
             unscored = pair_queries.count_unscored(session, scoring.dataset_id, scoring.run_id)
         depth, total = scoring.depth, scoring.total
-        selected = depth.top(total) if depth.above is None else share_of(total)
+        selected = depth.top(total) if depth.above is None else likely_wrong_share(total)
         return min(first_steps + unscored, max(selected, corrections_expected(scoring)))
 
     def selections(self) -> list[dict[str, Any]]:

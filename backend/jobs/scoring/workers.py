@@ -76,7 +76,7 @@ class Devices:
 AUTOMATIC = Devices(automatic=True)
 
 
-def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices | None:
+def choose_processes(devices: Devices | None, engine: Engine, captions: int) -> Devices | None:
     """The processes for a job with this many captions to score: those given, or the idle cores if
     `devices` is automatic."""
     if devices is None or not devices.automatic or not engine.is_small:

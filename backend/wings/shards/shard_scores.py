@@ -61,7 +61,7 @@ from backend.jobs.scoring.workers import (
     Devices,
     Opened,
     Workers,
-    decided,
+    choose_processes,
 )
 from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress
@@ -137,15 +137,15 @@ class Task:
         if Location(self.out).read(RUN) is None:
             raise SettingsError(f"A worker does not see {self.out}. Give an address (s3://…).")
         if self.work is not None:
-            return self._in(engine, shard, self.work / _digest(shard.key, shard.version))
+            return self._score_in(engine, shard, self.work / _digest(shard.key, shard.version))
         with tempfile.TemporaryDirectory(prefix="traced-shard-") as folder:
-            return self._in(engine, shard, Path(folder) / "work")
+            return self._score_in(engine, shard, Path(folder) / "work")
 
-    def _in(self, engine: Engine, shard: StoredFile, work: Path) -> Facts | str:
+    def _score_in(self, engine: Engine, shard: StoredFile, work: Path) -> Facts | str:
         work.mkdir(parents=True, exist_ok=True)
         settings = replace(engine.settings, data_directory=work, trajectories=FIRST_STEP)
         try:
-            facts = _score(engine.beside(settings), shard, self, work)
+            facts = _score(engine.for_one_job(settings), shard, self, work)
         except DatasetError as problem:
             facts = str(problem)
         shutil.rmtree(work)
@@ -324,7 +324,7 @@ def _workers(
         return RayWorkers(engine, devices)
     if shards == 1:  # its batches are shared instead
         return Workers(engine, None)
-    several = decided(devices, engine, WORTH_A_PROCESS * (shards - 1))
+    several = choose_processes(devices, engine, WORTH_A_PROCESS * (shards - 1))
     return Workers(engine, None, several, reported.repeat)
 
 

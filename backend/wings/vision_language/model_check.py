@@ -59,7 +59,7 @@ from db.queries import (
 )
 from db.queries.pair_queries import PairCaption
 from db.queries.run_queries import RunRow
-from db.queries.signal_queries import OpinionRow
+from db.queries.signal_queries import ModelAnswerRow
 
 KIND = "second opinion"
 #: Alternatives requested: the most that OpenAI and vLLM report.
@@ -208,7 +208,7 @@ class _Asking:
     def __post_init__(self) -> None:
         self.ended = Event()
 
-    def answer(self, pair: PairCaption) -> OpinionRow | TracedError | None:
+    def answer(self, pair: PairCaption) -> ModelAnswerRow | TracedError | None:
         """None if the job has ended meanwhile."""
         if self.ended.is_set():
             return None
@@ -219,8 +219,8 @@ class _Asking:
                 self.ended.set()
             return problem
 
-    def keep(self, answer: OpinionRow | TracedError | None) -> None:
-        if isinstance(answer, OpinionRow):
+    def keep(self, answer: ModelAnswerRow | TracedError | None) -> None:
+        if isinstance(answer, ModelAnswerRow):
             self.store.write(signal_queries.save_opinion, self.run_id, answer)
             self.answers, self.refused_in_a_row = self.answers + 1, 0
         elif isinstance(answer, QuestionRefused | ImageError):
@@ -232,7 +232,7 @@ class _Asking:
         elif answer is not None:
             self.error = self.error or answer
 
-    def _opinion(self, pair: PairCaption) -> OpinionRow:
+    def _opinion(self, pair: PairCaption) -> ModelAnswerRow:
         image = open_picture(self.root, pair.image_path)
         if isinstance(image, str):
             raise ImageError(image)
@@ -243,7 +243,7 @@ class _Asking:
         ]
         opinion, claim = min(answers, key=lambda answer: answer[0], default=(None, None))
         if opinion is None or claim is None or opinion >= 0.5:  # a deletion explains doubts only
-            return OpinionRow(pair.pair_id, opinion)
+            return ModelAnswerRow(pair.pair_id, opinion)
         detection = self.store.read(detection_queries.get_detection, pair.pair_id)
         suspects = [
             (*place, score)
@@ -255,7 +255,7 @@ class _Asking:
             without = self._p_yes(image, text)
             if without is not None:
                 deletions.append((*claim.in_caption(pair.caption, start, end), without))
-        return OpinionRow(pair.pair_id, opinion, tuple(deletions))
+        return ModelAnswerRow(pair.pair_id, opinion, tuple(deletions))
 
     def _claims(self, pair: PairCaption) -> Sequence[Claim]:
         """The claims that are asked about, each by its own words: a caption is as doubtful as the
@@ -280,7 +280,7 @@ def _run(store: Store, dataset_id: int, endpoint: ChatEndpoint) -> RunRow:
 
 def _take_effect(
     store: Store, dataset_id: int, run: RunRow, scored: RunRow
-) -> dict[int, OpinionRow]:
+) -> dict[int, ModelAnswerRow]:
     """Use the run's answers instead of those of an earlier one; returns them."""
     ids, p_errors, before = list[int](), list[float](), dict[int, float]()
     with store.reading(scanning=True) as session:

@@ -133,7 +133,7 @@ def _refuse_own_code(name: str) -> None:
     place = folder if folder.is_dir() else snapshot_of(name)
     stated: dict[str, Any] = {}
     if place is not None and (place / "config.json").is_file():
-        with hub.explained(_WHAT, name, _ADVICE):
+        with hub.failures_explained(_WHAT, name, _ADVICE):
             stated = json.loads(read_regular(place / "config.json"))
     if stated.get("auto_map") and stated.get("model_type") not in CONFIG_MAPPING:
         raise ModelMismatch(
@@ -146,7 +146,7 @@ def check_memory(
     name: str, model_class: Any, configuration: Any, device: str, precision: str
 ) -> None:
     """Raises OutOfMemory before any weight is read, if the weights do not fit."""
-    with hub.explained(_WHAT, name, _ADVICE), torch.device("meta"):
+    with hub.failures_explained(_WHAT, name, _ADVICE), torch.device("meta"):
         empty = model_class(configuration)
     parameters = sum(weight.numel() for weight in empty.parameters())
     needed, free = parameters * _BYTES[precision], free_memory(device)

@@ -45,7 +45,7 @@ def test_workers_give_the_same_results_and_may_die(
     (tmp_path / "out-driver").write_text(str(os.getpid()))
     monkeypatch.setattr(shard_scores, "Task", MortalTask)
     # Its processes are counted, not chosen by what is idle.
-    monkeypatch.setattr(shard_scores, "decided", lambda devices, *_: devices)
+    monkeypatch.setattr(shard_scores, "choose_processes", lambda devices, *_: devices)
     report = shard_scores.score_shards(engine, source, out, devices=devices)
     deaths = {file.name.partition("-died-")[2] for file in tmp_path.glob("out-died-*")}
     every = {f"{moment} {n:05d}.tar" for moment in ("before", "written") for n in range(SHARDS)}
