@@ -43,7 +43,7 @@ from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
 from backend.settings import DEMO, Settings, user_home
 from backend.store import open_database
-from backend.verdict_texts import DECISIONS
+from db.decisions import DECISIONS
 from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
 from db.queries.blind_review import NOBODY
 from db.queries.classifier_queries import ClassifierRow

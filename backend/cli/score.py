@@ -103,7 +103,8 @@ class ScoreCommand(ScoreOptions):
 
 def _measured_by(operation: Operation[Any]) -> ScoreStep:
     """A measurement right after scoring, by an option of its name."""
-    option: Any = (bool, Field(False, description=operation.after_score))
+    about = " ".join((operation.options.__doc__ or "").split())
+    option: Any = (bool, Field(False, description=f"Also {about[:1].lower()}{about[1:]}"))
     options = create_model(f"_{operation.name}", __base__=Options, **{operation.name: option})
 
     def begin(workspace: "Workspace", dataset_id: int, options: Options) -> Continuation | None:

@@ -27,8 +27,8 @@ from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import ENRICHED
 from backend.version import VERSION
+from db.decisions import ENRICHED
 from db.queries import (
     claim_queries,
     classifier_queries,

@@ -49,7 +49,7 @@ from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
 from backend.jobs.scoring.stored_rows import latest_batches
 from backend.measures import export_names
 from backend.store import Store
-from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
+from db.decisions import RIGHT_OR_WRONG, is_wrong
 from db.queries import claim_queries, detection_queries, pair_queries, phrase_queries
 from db.queries.detection_queries import DetectionRow
 from db.queries.phrase_queries import PhraseRow

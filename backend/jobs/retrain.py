@@ -46,10 +46,9 @@ from backend.jobs.scoring.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
 from db.column_types import now
-from db.decisions import AT_RANDOM
+from db.decisions import AT_RANDOM, RIGHT_OR_WRONG, is_wrong
 from db.queries import (
     claim_labels,
     classifier_queries,

@@ -40,7 +40,8 @@ from backend.review.views import (
     Whole,
 )
 from backend.store import Store
-from backend.verdict_texts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
+from backend.verdict_texts import about_caption
+from db.decisions import ENRICHED, RIGHT_OR_WRONG, is_wrong
 from db.queries import (
     classifier_queries,
     dataset_queries,

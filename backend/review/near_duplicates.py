@@ -12,8 +12,8 @@ from backend.errors import SettingsError
 from backend.review.views import DuplicateGroup, DuplicatePicture, DuplicatesView, KeptView
 from backend.settings import Settings
 from backend.store import Store
-from backend.verdict_texts import RIGHT_NOW
 from db.authors import duplicate_author
+from db.decisions import RIGHT_NOW
 from db.queries import duplicate_queries, run_queries, verdict_queries
 from db.queries.duplicate_queries import MemberRow
 

@@ -15,7 +15,7 @@ from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.measures import MEASURES, filter_names, order_names
 from backend.review.queue_groups import Condition, parse, text_of
-from backend.verdict_texts import DECISIONS, PICTURE_ISSUES, REVIEWS
+from db.decisions import DECISIONS, PICTURE_ISSUES, REVIEWS
 from db.queries.queue_queries import EXTRA, Group, QueueFilter, Range
 
 #: Defaults of a page.

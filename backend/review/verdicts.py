@@ -20,8 +20,7 @@ from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView, fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
-from backend.verdict_texts import DECISIONS
-from db.decisions import SAMPLINGS
+from db.decisions import DECISIONS, SAMPLINGS
 from db.queries import (
     blind_review,
     claim_queries,

@@ -25,7 +25,7 @@ from backend.jobs.scoring.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
+from db.decisions import RIGHT_OR_WRONG, is_wrong
 from db.queries import dataset_queries, pair_queries, run_queries, trajectory_queries
 from db.queries.pair_queries import PairRow
 

@@ -33,6 +33,5 @@ SUPPORT = Operation(
     activity="Measuring the support of phrases in",
     button="Measure the support of its phrases",
     advice="Sort the queue by 'empty phrases first'.",
-    after_score="Also measure how far the image supports each phrase of a caption (our "
-    "reading of Counterfactual Phrase Intervention).",
+    after_score=True,
 )

@@ -20,12 +20,12 @@ from backend.jobs.scoring.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import RIGHT_NOW
 from backend.wings.specificity import boosting
 from backend.wings.specificity.boosting import Boost, Booster, Guarded
 from backend.wings.specificity.measuring import Judge
 from backend.wings.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
+from db.decisions import RIGHT_NOW
 from db.queries import pair_queries, queue_queries, specificity_queries, suggestion_queries
 from db.queries.pair_queries import PairRow
 from db.queries.queue_queries import QueueFilter, QueueRow

@@ -27,7 +27,6 @@ from backend.jobs.scoring.stored_rows import exploring_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import is_wrong, judgement
 from backend.wings.specificity.doubting import (
     DEFAULT,
     LEAST_PHRASES,
@@ -40,6 +39,7 @@ from backend.wings.specificity.doubting import (
 )
 from backend.wings.specificity.phrase_removal import without_phrase
 from backend.wings.specificity.phrase_swaps import Added, swap_phrases
+from db.decisions import is_wrong, judgement
 from db.queries import classifier_queries, queue_queries, run_queries
 from db.queries.queue_queries import QueueFilter, QueueRow, Range
 

@@ -4,5 +4,5 @@ _WING = "backend.wings.vision_language"
 ENTRY_POINTS = {
     "scorers": {"vqa": f"{_WING}.vqa_checkpoints:FAMILY"},
     "captioners": {"vqa": f"{_WING}.chat_captioner:FAMILY"},
-    "score_steps": {"second-opinion": f"{_WING}.score_step:SECOND_OPINION"},
+    "score_steps": {"second-opinion": f"{_WING}.command:SECOND_OPINION"},
 }
