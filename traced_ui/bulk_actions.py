@@ -5,9 +5,9 @@ from dataclasses import replace
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import QueueChanged, SettingsError
 from backend.jobs.reports import JobView
+from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import as_query, id_in
 from backend.review.queue_rules import RuleReport
-from backend.review.verdicts import edit_captions
 from backend.verdict_texts import saved_text
 from traced_ui import review_page
 from traced_ui.messages import explained

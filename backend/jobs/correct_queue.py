@@ -36,8 +36,8 @@ from backend.jobs.scoring.classifiers import (
     unjudged,
 )
 from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.image_batches import open_picture
-from backend.jobs.scoring.known_pictures import prepare_scorer
 from backend.jobs.scoring.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress

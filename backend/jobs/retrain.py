@@ -30,6 +30,7 @@ from backend.errors import NotScored, TrainingError
 from backend.jobs.reports import TrainReport
 from backend.jobs.scoring.classifiers import stored_classifier
 from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import (
     COLD_START_PAIRS,
     INJECTED,
@@ -39,7 +40,6 @@ from backend.jobs.scoring.detect import (
     renew_suspects,
     start_cold,
 )
-from backend.jobs.scoring.known_pictures import prepare_scorer
 from backend.jobs.scoring.replace_ranking import ranked, use_ranking
 from backend.jobs.scoring.stored_rows import scored_pairs
 from backend.jobs.scoring.workers import Workers

@@ -34,7 +34,8 @@ from backend.jobs.scoring.classifiers import (
     unjudged,
 )
 from backend.jobs.scoring.dataset_models import division_before
-from backend.jobs.scoring.known_pictures import check_picture, check_picture_of, prepare_scorer
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
+from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
 from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for

@@ -10,8 +10,8 @@ from sqlalchemy import update
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
+from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import from_fields
-from backend.review.verdicts import edit_captions
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair, Run
 from db.queries import pair_queries, phrase_queries, run_queries, trajectory_queries

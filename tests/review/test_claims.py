@@ -8,8 +8,8 @@ from PIL import Image
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import PairChanged, SettingsError, VerdictConflict
+from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import from_text
-from backend.review.verdicts import edit_captions
 from backend.workspace import Workspace
 from db.queries import claim_queries, suggestion_queries, trajectory_queries
 from db.queries.claim_queries import ClaimRow

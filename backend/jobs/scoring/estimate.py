@@ -9,8 +9,9 @@ from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import depth_for, division_for
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import Copies
-from backend.jobs.scoring.known_pictures import check_pictures, prepare_scorer
+from backend.jobs.scoring.known_pictures import check_pictures
 from backend.jobs.scoring.score_dataset import run_key, seconds_of, stages_of
 from backend.jobs.scoring.stage import PAIRS, Sample, Scoring, pairs_to_measure
 from backend.jobs.scoring.suggest import Corrections

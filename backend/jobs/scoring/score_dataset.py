@@ -17,13 +17,9 @@ from backend.errors import ImageError, ModelUnavailable
 from backend.jobs.reports import ScoreReport
 from backend.jobs.scoring.captioner_stages import Descriptions, Expectations
 from backend.jobs.scoring.dataset_models import depth_for, division_before, division_for, remember
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import Copies, check_detector, measure_disagreement
-from backend.jobs.scoring.known_pictures import (
-    check_pictures,
-    examine,
-    familiarity_for,
-    prepare_scorer,
-)
+from backend.jobs.scoring.known_pictures import check_pictures, examine, familiarity_for
 from backend.jobs.scoring.stage import (
     PAIRS,
     Sample,
