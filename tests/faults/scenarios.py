@@ -33,7 +33,6 @@ from backend.jobs.reports import ExportChoice
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
-from backend.wings.fetch import download_images
 from backend.workspace import Workspace
 from db import open_store
 from db.queries import (
@@ -458,6 +457,8 @@ class DownloadingImages(Scenario):
         (folder / "table.csv").write_text("\n".join(["url,caption", *lines]), encoding="ascii")
 
     def work(self, folder: Path) -> None:
+        from backend.wings.fetch import download_images
+
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:  # the name that http.server calls
                 row = int(self.path[1:])
