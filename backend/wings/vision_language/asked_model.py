@@ -9,7 +9,6 @@ import torch
 from PIL import Image
 from torch.nn.functional import normalize
 
-from backend.engine.language_models.local import as_inputs
 from backend.engine.scoring.protocol import FloatArray, ScorerInfo, Tokens
 from backend.wings.vision_language.caption_question import (
     LONGEST_SIDE,
@@ -18,6 +17,7 @@ from backend.wings.vision_language.caption_question import (
     Description,
     Prompt,
 )
+from backend.wings.vision_language.local import as_inputs
 
 
 @dataclass(frozen=True)

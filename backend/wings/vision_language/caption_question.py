@@ -16,11 +16,11 @@ import numpy as np
 from PIL import Image
 
 from backend.datasets.regular_files import read_regular
-from backend.engine.language_models.local import as_inputs
 from backend.engine.model_fit import probe
 from backend.engine.scoring.protocol import BoolArray, Tokens
 from backend.engine.scoring.tokens import HubReader, Span, in_the_users
 from backend.errors import ModelMismatch, SettingsError
+from backend.wings.vision_language.local import as_inputs
 
 SHIPPED = Path(__file__).parent / "prompt.txt"
 CAPTION = "{caption}"

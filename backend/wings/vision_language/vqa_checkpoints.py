@@ -17,7 +17,6 @@ from backend.datasets.regular_files import read_regular
 from backend.engine import hub
 from backend.engine.embeddings import embed
 from backend.engine.hub_cache import snapshot_of
-from backend.engine.language_models.local import architecture_of
 from backend.engine.language_models.quantisation import QUANTISATIONS, quantised
 from backend.engine.model_fit import check_tokenizer, probe
 from backend.engine.model_names import PREFIX, parts_of
@@ -34,6 +33,7 @@ from backend.wings.vision_language.caption_question import (
     one_line,
     read_prompt,
 )
+from backend.wings.vision_language.local import architecture_of
 from backend.wings.vision_language.packed_session import PackedSession, PlainSession, is_exact
 
 log = logging.getLogger(f"traced.{__name__}")

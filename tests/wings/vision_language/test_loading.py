@@ -10,12 +10,12 @@ import torch
 from transformers import AutoConfig
 
 from backend.engine.captions import Caption
-from backend.engine.language_models.local import architecture_of
 from backend.engine.scoring import loading
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import ModelMismatch, ModelUnavailable, OutOfMemory, SettingsError
 from backend.wings.vision_language import vqa_checkpoints
+from backend.wings.vision_language.local import architecture_of
 from tests.checkpoints import drawn_pairs, random_captioner, random_clip
 from tests.engine.language_models import families
 

@@ -7,9 +7,9 @@ import pytest
 
 from backend.engine.correction.prompting import encoded
 from backend.engine.language_models.chat_model import Question
-from backend.engine.language_models.local import load_local
 from backend.engine.language_models.spending import Budget, Spending
 from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable
+from backend.wings.vision_language.local import load_local
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs, random_captioner
 from tests.engine.language_models.families import internvl, mistral

@@ -14,7 +14,13 @@ import torch
 
 from backend.datasets.images import load_image
 from backend.engine import hub
-from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
+from backend.engine.language_models.chat_model import (
+    Answer,
+    AnswerCache,
+    ChatModel,
+    LocalModels,
+    Question,
+)
 from backend.engine.language_models.quantisation import Quantisation, quantised
 from backend.engine.language_models.spending import Spending
 from backend.engine.model_fit import check_tokenizer
@@ -195,3 +201,6 @@ def _commit(model: Any) -> str:
         weights = sorted(folder.glob("*.safetensors"))
         return " ".join(f"{path.name} {path.stat().st_mtime_ns}" for path in weights)
     return str(commit or "")
+
+
+MODELS = LocalModels(load_local)
