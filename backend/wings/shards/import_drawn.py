@@ -119,7 +119,7 @@ def import_drawn(
         present = store.read(pair_queries.ids_by_external_id, dataset_id, list(map(_id_of, rows)))
     new = [row for row in rows if _id_of(row) not in present]
     pictures.check_size(new)
-    target = _Target(store, name, dataset_id, results, pictures.root)
+    target = _DrawnPairs(store, name, dataset_id, results, pictures.root)
     problems: list[ProblemRow] = []
     for first in range(0, len(new), BATCH):
         batch = new[first : first + BATCH]
@@ -281,7 +281,7 @@ def _span(row: Row) -> tuple[int, int] | None:
     return (int(start), int(start) + int(size)) if outer.endswith(".tar") else None
 
 
-class _Target:
+class _DrawnPairs:
     """The dataset; a new one begins with its first pairs."""
 
     def __init__(
