@@ -334,8 +334,8 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     their suspect words.
 
     The probabilities are written next to those in use and come into use with the classifier's name
-    (`jobs/scoring/replace_ranking.py`): no page ever shows the name of one with the numbers of another, and
-    no verdict waits. Pairs scored in the meantime follow. If another classifier is adopted before
+    (`replace_ranking`): no page ever shows the name of one with the numbers of another, and no
+    verdict waits. Pairs scored in the meantime follow. If another classifier is adopted before
     this one is in use, that one is used, as if it had been adopted afterwards. Raises
     TrainingError for a classifier that needs whole trajectories if only the first step of some is
     known.
