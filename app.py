@@ -37,7 +37,7 @@ from backend.cli import (
     score,
     tag,
 )
-from backend.cli.commands import as_command, command_of
+from backend.cli.commands import CommandVariant, as_command, command_of
 from backend.cli.output import (
     console,
     open_workspace,
@@ -260,7 +260,8 @@ for name, function in (
     ("doctor", maintenance.doctor),
     ("backup", maintenance.backup),
 ):
-    app.command(name)(as_command(function))
+    variants = [v for v in plugins.load("command_variants", CommandVariant) if v.command == name]
+    app.command(name)(as_command(function, variants))
 for commands in plugins.load("commands", Mapping):
     for name, command in commands.items():
         app.command(name)(as_command(command))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
+from backend import plugins
 from backend.engine import memory, threads
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
@@ -23,14 +24,14 @@ from backend.engine.concreteness.scoring import Contribution, contributions
 from backend.engine.correction.language_model_suggestions import Corrector
 from backend.engine.embeddings import embed
 from backend.engine.expectation import Expectation, expectations
-from backend.engine.language_models.chat_model import ChatModel
+from backend.engine.language_models.chat_model import ChatModel, LocalModels
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
 from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import ModelMissing, ModelUnavailable, OutOfMemory
+from backend.errors import ModelMissing, ModelUnavailable, OutOfMemory, SettingsError
 from backend.settings import Settings
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Engine:
                 )  # fmt: skip
             return self._siblings[settings]
 
-    def beside(self, settings: Settings) -> "Engine":
+    def for_one_job(self, settings: Settings) -> "Engine":
         """Like `with_settings`, but not remembered: for settings of one job, such as its folder."""
         return Engine(settings, self.lock, self.text_lock, self.spending, self._model_cache)
 
@@ -222,11 +223,12 @@ class Engine:
                 self.settings.corrector_url, name, cache=answers,
                 timeout=self.settings.corrector_timeout, spending=self.spending,
             )  # fmt: skip
-        from backend.engine.language_models.local import load_local
-
-        return load_local(
-            name, self.scorer.info.device, self.settings.quantise, answers, self.spending  # pyrefly: ignore[bad-argument-type]
-        )  # fmt: skip
+        for models in plugins.load("chat_models", LocalModels):
+            device = self.scorer.info.device
+            return models.load(name, device, self.settings.quantise, answers, self.spending)
+        raise SettingsError(
+            f"Nothing here loads '{name}' into this process.", terminal="Name a server: --vlm-url."
+        )
 
     @property
     def captioner_problem(self) -> str:

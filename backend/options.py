@@ -4,6 +4,7 @@ The command line, the API and its description, stored jobs, the pages and the re
 descriptions, bounds and defaults here; none of them declares an option again.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -68,6 +69,21 @@ class Options(BaseModel):
                 settings |= value.settings()
             settings |= {m.name: value for m in field.metadata if isinstance(m, Setting)}
         return settings
+
+
+def parse_share(text: str) -> float:
+    """The share of a dataset's pairs, in (0, 1], from text such as "20%". Raises SettingsError."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = math.nan
+    if not text.strip().endswith("%") or not 0 < share <= 1:
+        raise SettingsError(
+            f"'{text}' is not a share of the pairs; give one like 20%.",
+            terminal="(gcd's replacements per position: --replacements.)",
+        )
+    return share
 
 
 #: What a number has to be, by pydantic's name for the mistake.

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from backend.bundled import IS_CHECKOUT
 
 GROUPS = (
-    "scorers", "embedding_scores", "captioners", "measures", "readers", "proposers", "formats",
-    "operations", "commands",
+    "scorers", "embedding_scores", "captioners", "chat_models", "measures", "readers", "proposers",
+    "formats", "operations", "criteria", "commands", "command_variants", "score_steps",
 )  # fmt: skip
 _PREFIX = "traced_curator."
 #: The folder of the wings, each with a `wing.py` that names what it adds.

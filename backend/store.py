@@ -20,7 +20,7 @@ from backend.datasets.regular_files import refuse_database
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
 from db.backup import backup
-from db.queries import dataset_queries as setting_queries
+from db.queries import setting_queries
 from db.queries.blind_review import set_reader
 
 Row = TypeVar("Row")

@@ -6,40 +6,11 @@ announce verdicts with `saved_text`, which tells an enrichment from a correction
 
 from dataclasses import dataclass
 
-from db.decisions import (
-    DECISIONS,
-    ENRICHED,
-    NOT_ABOUT_CAPTION,
-    PICTURE_ISSUES,
-    REVIEWS,
-    RIGHT_NOW,
-    RIGHT_OR_WRONG,
-    Decision,
-    Review,
-    is_wrong,
-    judgement,
-)
-
-__all__ = [
-    "DECISIONS",
-    "ENRICHED",
-    "ENRICHMENT",
-    "NOT_ABOUT_CAPTION",
-    "PICTURE_ISSUES",
-    "REVIEWS",
-    "RIGHT_NOW",
-    "RIGHT_OR_WRONG",
-    "TEXTS",
-    "UNDECIDED",
-    "Decision",
-    "Review",
-    "VerdictText",
-    "about_caption",
-    "is_wrong",
-    "judgement",
-    "saved_text",
-    "word_of",
-]  # fmt: skip
+from db.decisions import DECISIONS as DECISIONS
+from db.decisions import ENRICHED as ENRICHED
+from db.decisions import NOT_ABOUT_CAPTION, Decision
+from db.decisions import is_wrong as is_wrong
+from db.decisions import judgement as judgement
 
 #: Label of a pair without a verdict.
 UNDECIDED = "undecided"

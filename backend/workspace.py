@@ -28,12 +28,12 @@ from backend.datasets.regular_files import typed_path
 from backend.datasets.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound, QueueChanged, SettingsError
 from backend.jobs import manage_datasets
-from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.import_dataset import check_source
-from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.manage_datasets import relocate
 from backend.jobs.reports import Deletion, ExportChoice, JobView, Relocation
 from backend.jobs.scored_demo import OPENING
+from backend.jobs.scoring.dataset_models import DatasetEngines, with_default
+from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress
@@ -43,18 +43,15 @@ from backend.review.queue_rules import RuleReport
 from backend.review.views import DatasetSummary
 from backend.settings import DEMO, Settings, user_home
 from backend.store import open_database
-from backend.verdict_texts import DECISIONS
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
+from db.decisions import DECISIONS
+from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
 from db.queries.blind_review import NOBODY
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import ProblemRow
-from db.queries.pair_queue import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
-from db.queries.pair_tags import ViewRow
-from db.queries.pairs import ReviewCounts
+from db.queries.pair_queries import ReviewCounts
+from db.queries.queue_queries import Cursor, Group, QueueFilter, QueuePage, QueueRow, Range
 from db.queries.verdict_queries import AT_ONCE, VerdictRow
+from db.queries.view_queries import ViewRow
 
 __all__ = [
     "MOST_COUNTED", "NOBODY", "ClassifierRow", "Cursor", "ExportChoice", "Group", "QueueFilter",

@@ -8,7 +8,7 @@ Decision = Literal["correct", "correction", "drop", "wrong", "abstract", "unsure
 #: Review states by which a queue can be filtered.
 Review = Literal["all", "unreviewed", "decided", "disputed"]
 #: Orders of a queue beside those by a measure (`db/measures.py`) and by a column of the source
-#: (`db.queries.pair_queue`). 'position' is the order of import; 'random' is the same random order
+#: (`queue_queries`). 'position' is the order of import; 'random' is the same random order
 #: every time; 'picture' has the captions of a picture together.
 ORDERS = (
     "random", "uncertainty", "position", "picture",

@@ -35,7 +35,7 @@ class Measure:
 
     `operation`: the kind of job that computes it; "measure" calls `compute`, where None is no
     number.
-    `is_column`: stored as a column of `pairs` of this name (p_error: see `queries/rankings.py`),
+    `is_column`: stored as a column of `pairs` of this name (p_error: see `ranking_queries`),
     else in `pair_numbers`. `of_claims`: claims have it too, as a column of `claims`.
 
     `filters`: people filter and sort by it, and see it in tables, notebooks and the API. `exports`:

@@ -92,7 +92,7 @@ class Dataset(Base):
     #: The models and the explorer that it was last scored with, by the names of the settings.
     models: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
     #: Number of rankings that have replaced the first; even or odd, it selects the column of the
-    #: probabilities in use. See `queries/rankings.py`.
+    #: probabilities in use. See `queries/ranking_queries.py`.
     ranking: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     #: Token of the job that is writing the next ranking; None: no job is.
     ranking_claim: Mapped[str | None] = mapped_column(String(32))
@@ -117,7 +117,7 @@ class Pair(Base):
     s_0: Mapped[float | None] = mapped_column(Double)
     gain: Mapped[float | None] = mapped_column(Double)
     #: The probability of error in two columns, of which the dataset's `ranking` selects one: the
-    #: next ranking is written to the other. Queries take theirs from `queries/rankings.py`.
+    #: next ranking is written to the other. Queries take theirs from `queries/ranking_queries.py`.
     p_error_even: Mapped[float | None] = mapped_column(Double)
     p_error_odd: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
@@ -265,7 +265,7 @@ class Run(Base):
 
 
 class _Packed:
-    """A trajectory's values, packed; see `queries/trajectories.py`."""
+    """A trajectory's values, packed; see `queries/trajectory_queries.py`."""
 
     scores: Mapped[bytes] = mapped_column(LargeBinary)
     similarities: Mapped[bytes] = mapped_column(LargeBinary)
@@ -277,7 +277,7 @@ class _Packed:
     #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
     second_first_step_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
-    #: A captioner's expectations of the words, and its identity; see `queries/trajectories.py`.
+    #: A captioner's expectations of the words, and its identity; see `trajectory_queries`.
     expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
     captioner: Mapped[str | None] = mapped_column(String(64))
     #: False: only the first step was computed, and there are more steps.
@@ -376,7 +376,7 @@ class PairNumber(Base):
 
 
 class PhraseScore(Base):
-    """A pair's phrases under one run, packed; see `queries/phrase_scores.py`."""
+    """A pair's phrases under one run, packed; see `queries/phrase_queries.py`."""
 
     __tablename__ = "phrase_scores"
 
@@ -410,7 +410,7 @@ Index("ix_retrievals_run", Retrieval.run_id, Retrieval.pair_id)
 
 class SecondOpinion(Base):
     """A second model's answer to the question whether a pair's picture shows its caption; see
-    `queries/signals.py`."""
+    `queries/signal_queries.py`."""
 
     __tablename__ = "second_opinions"
 

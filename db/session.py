@@ -142,7 +142,7 @@ class Store:
         dataset once, so the file is not memory-mapped.
         """
         reader = self._scanner if scanning else self._reader
-        with explained(self.address), Session(reader) as session:
+        with connection_errors_explained(self.address), Session(reader) as session:
             yield session
 
     @contextmanager
@@ -151,7 +151,7 @@ class Store:
         wait: keep it short, compute before entering. `large`: it writes a large part of the
         database and gets a larger cache."""
         writer = self._large_writer if large else self._writer
-        with explained(self.address), self._in_turn(), Session(writer) as session:
+        with connection_errors_explained(self.address), self._in_turn(), Session(writer) as session:
             if self._files is not None:
                 self._files.check()
             yield session
@@ -310,7 +310,7 @@ def _is_on_read_only_disk(address: str) -> bool:
 
 
 @contextmanager
-def explained(address: str) -> Iterator[None]:
+def connection_errors_explained(address: str) -> Iterator[None]:
     """Translate driver errors: a problem of the database as a whole becomes a StoreProblem. A
     number too large for its column, which came from a URL or an API client, becomes a MissingRow,
     and so does a row whose dataset or pair another program has deleted meanwhile.

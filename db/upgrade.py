@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 
 from db.errors import NewerDatabase, StoreProblem
 from db.models import Base
-from db.session import OpenFiles, Store, explained, make_engine
+from db.session import OpenFiles, Store, connection_errors_explained, make_engine
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 #: Any constant will do, as long as all versions of the program use it.
@@ -44,7 +44,7 @@ def open_store(url: str) -> Store:
         _make_folder(Path(str(parsed.database)), address)
     migrator = make_engine(parsed, migrates=True)
     try:
-        with explained(address), migrator.begin() as connection:
+        with connection_errors_explained(address), migrator.begin() as connection:
             revision = _bring_up_to_date(connection, address)
     finally:
         migrator.dispose()

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from PIL import Image
 
-from research.captioning.new_clipcap import make_clipcap
 from research.scenes.architecture import (
     blip_configuration,
     initialise,
@@ -118,6 +117,8 @@ def random_language_model(folder: Path, seed: int = 0) -> Path:
 
 def random_clipcap(folder: Path, seed: int = 0) -> Path:
     """A ClipCap from both, saved as the command `captioner` does."""
+    from research.captioning.new_clipcap import make_clipcap  # of a wing
+
     clip, language_model = random_clip(folder, seed), folder / "language-model"
     random_language_model(language_model, seed)
     clipcap = make_clipcap(str(clip), str(language_model), prefix_length=4, seed=seed)

@@ -101,7 +101,7 @@ def test_nothing_imports_in_a_circle() -> None:
 
 def common_folder(module: str, other: str) -> str:
     """
-    >>> common_folder("db.queries.pairs", "db.models")
+    >>> common_folder("db.queries.pair_queries", "db.models")
     'db.'
     """
     parts = zip(module.split(".")[:-1], other.split(".")[:-1], strict=False)

@@ -2,14 +2,12 @@
 
 import re
 import sys
-from typing import Any
 
 import pytest
 
 from backend import errors
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import SettingsError, StoreError, TracedError, explain
-from backend.jobs import ray_workers
 from backend.store import open_database
 
 
@@ -44,7 +42,7 @@ def test_an_unexpected_error_shows_no_traceback() -> None:
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("openai", "vlm"), ("ray", "ray"), ("psycopg", "postgres")],
+    [("openai", "vlm"), ("psycopg", "postgres")],
 )
 def test_a_missing_extra_is_named(module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
@@ -52,7 +50,6 @@ def test_a_missing_extra_is_named(module: str, extra: str, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, module, None)
     uses = {
         "openai": lambda: ChatEndpoint("http://localhost:1/v1", "m"),
-        "ray": lambda: ray_workers.RayWorkers(Any, Any),  # pyrefly: ignore[bad-argument-type]
         "psycopg": lambda: open_database("postgresql://nobody@localhost:1/none"),
     }
     with pytest.raises((SettingsError, StoreError), match=f"requirements-{extra}.txt"):

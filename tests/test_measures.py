@@ -12,8 +12,8 @@ from backend.measures import PREFIX
 from backend.review.queue_form import KEYS
 from db.decisions import ORDERS
 from db.measures import Measure, add
-from db.queries.pair_queue import QueueRow
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import QueueRow
 from tests.datasets.folders import image_folder
 from tests.test_plugins import ROOT, install, run
 from traced_ui import api_records, notebook

@@ -1,7 +1,8 @@
 """The texts of verdicts are defined in one place, and the lists on the pages are complete."""
 
 from backend.measures import order_names
-from backend.verdict_texts import DECISIONS, REVIEWS, TEXTS
+from backend.verdict_texts import TEXTS
+from db.decisions import DECISIONS, REVIEWS
 from traced_ui import review_page
 from traced_ui.figures import VERDICT_LOOKS
 

@@ -19,7 +19,7 @@ FOLDERS = ("traced_ui", "backend", "db", "research")
 
 def room(module: str) -> str:
     """
-    >>> room("backend.jobs.detect"), room("backend.errors"), room("db.queries.pairs")
+    >>> room("backend.jobs.scoring.detect"), room("backend.errors"), room("db.queries.pair_queries")
     ('backend.jobs', 'backend.errors', 'db')
     """
     parts = module.split(".")

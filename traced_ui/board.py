@@ -28,15 +28,9 @@ from traced_ui import review_page
 from traced_ui.keyboard import key_table
 from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
+from traced_ui.page_actions import OPEN_ELSEWHERE, PageAction, Parts, drawn_pair, is_verdict
 from traced_ui.page_state import PageState
-from traced_ui.review_actions import (
-    OPEN_ELSEWHERE,
-    Act,
-    OpenPage,
-    Parts,
-    drawn_pair,
-    is_verdict,
-)
+from traced_ui.review_actions import OpenPage
 from traced_ui.review_page import verdict_label
 from traced_ui.templates import render
 
@@ -73,8 +67,8 @@ class Post(BaseModel):
     `have`: the marks (versions) of its prefetched pairs, by pair id."""
 
     state: PageState
-    verdicts: list[Act] = Field(default_factory=list, max_length=MOST_VERDICTS)
-    act: Act | None = None
+    verdicts: list[PageAction] = Field(default_factory=list, max_length=MOST_VERDICTS)
+    act: PageAction | None = None
     redraw: bool = False
     have: dict[int, str] = Field(default_factory=dict, max_length=100)
 

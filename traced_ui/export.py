@@ -9,6 +9,7 @@ from markupsafe import Markup
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, TwoStage
+from backend.jobs.two_stage_selection import CRITERIA
 from backend.operations.export import ExportOptions
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
@@ -119,9 +120,7 @@ def _fields() -> tuple[Fields, gr.HTML]:
         )
         fields["by"] = field(
             TwoStage, "by", "Stage two by",
-            [("backed by the picture (mean)", "support"), ("weakest phrase", "worst"),
-             ("match alone", "alignment"), ("specificity", "specificity"),
-             ("sampled at random", "random")],
+            [(criterion.title, name) for name, criterion in CRITERIA.items()],
             info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
                  "counted; empty is not wrong.",
         )  # fmt: skip

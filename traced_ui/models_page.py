@@ -15,8 +15,8 @@ from backend.engine.presets import (
     rough_seconds,
 )
 from backend.errors import SettingsError
-from backend.jobs.detect import copies_of
 from backend.jobs.model_manager import ModelView, Removal
+from backend.jobs.scoring.detect import copies_of
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.jobs import Started, followed, job_html

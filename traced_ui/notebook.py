@@ -27,7 +27,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TracedError
 from backend.jobs.export_scores import OF_CLAIMS, feature_rows, score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
-from backend.jobs.stored_rows import latest_batches
+from backend.jobs.scoring.stored_rows import latest_batches
 from backend.measures import filter_names
 from backend.review.queue_form import from_text
 from backend.review.views import PairView

@@ -1,4 +1,4 @@
-"""The parts of the review page as HTML; their behaviour is defined in `review_actions`."""
+"""The parts of the review page as HTML; their behaviour is defined in the files `*_actions`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -525,7 +525,7 @@ def table(
     )  # fmt: skip
 
 
-def beside(view: PairView) -> Markup:
+def side_panel(view: PairView) -> Markup:
     """The part below the trajectory: similar pairs, phrases, reasons and the verdict history."""
     history = [
         [

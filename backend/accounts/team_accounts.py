@@ -21,14 +21,17 @@ from backend.verdict_texts import about_caption
 from db.authors import is_reserved
 from db.column_types import now
 from db.models import ROLES
-from db.queries import curator_queries, dataset_queries
-from db.queries import dataset_queries as setting_queries
-from db.queries import holds as hold_queries
-from db.queries import opinions as opinion_queries
+from db.queries import (
+    curator_queries,
+    dataset_queries,
+    hold_queries,
+    opinion_queries,
+    setting_queries,
+)
 from db.queries.curator_queries import ApiKeyRow as ApiKeyRow
 from db.queries.curator_queries import CuratorRow
-from db.queries.opinions import DisputedPair
-from db.queries.pair_queue import QueueFilter
+from db.queries.opinion_queries import DisputedPair
+from db.queries.queue_queries import QueueFilter
 from db.texts import has_controls, is_blank
 
 

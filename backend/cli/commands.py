@@ -2,9 +2,11 @@
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -13,15 +15,54 @@ from backend.cli.output import emit, open_workspace, progress, reported
 from backend.operations.common_options import Common, Dataset, Source
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
+from backend.progress import Progress
 from backend.settings import load_settings
 
+if TYPE_CHECKING:
+    from backend.workspace import Workspace
 
-def as_command(function: Callable[..., None]) -> Callable[..., None]:
+
+@dataclass(frozen=True)
+class CommandVariant:
+    """More options of a command, and what it does with them.
+
+    `run(command, arguments, options)`: `arguments`: those of the command's function by their names;
+    `command()` does what the command does without these options. Both return the exit status, or
+    None for 0."""
+
+    command: str
+    options: type[Options]
+    run: Callable[[Callable[[], int | None], Mapping[str, Any], Any], int | None]
+
+
+#: What is left to do after scoring; returns its report.
+Continuation = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True)
+class ScoreStep:
+    """What the command `score` does after scoring, if its options say so.
+
+    `name`: of its report in --json. `begin(workspace, dataset, options)`: before scoring, checks
+    what can be checked by then; returns the rest of the work, None if the options ask for none.
+    """
+
+    name: str
+    title: str
+    options: type[Options]
+    begin: Callable[["Workspace", int, Any], Continuation | None]
+
+
+def as_command(
+    function: Callable[..., int | None],
+    variants: Sequence[CommandVariant] = (),
+) -> Callable[..., None]:
     """`function` for Typer: a parameter that is a model becomes its fields, and one that is
     annotated as such a field becomes one.
 
-    An error is printed and ends the program with its exit status. The help is the function's
-    docstring, or that of the first model."""
+    The first of the `variants` comes first. What the function returns is the exit status; an error
+    is printed and ends the program with its own. The help is the function's docstring, or that of
+    the first model."""
     expected = inspect.signature(function, eval_str=True).parameters
     models = {name: p.annotation for name, p in expected.items() if _is_model(p.annotation)}
     parameters: list[inspect.Parameter] = []
@@ -36,10 +77,19 @@ def as_command(function: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
+    for variant in variants:
+        parameters += _parameters(variant.options)
+
     def command(**typed: Any) -> None:
         with reported(bool(typed.get("as_json"))):
             options = {name: model.parsed(_values(model, typed)) for name, model in models.items()}
-            function(**{name: options.get(name, typed.get(name)) for name in expected})
+            arguments = {name: options.get(name, typed.get(name)) for name in expected}
+            run = partial(function, **arguments)
+            for variant in reversed(variants):
+                further = variant.options.parsed(_values(variant.options, typed))
+                run = partial(variant.run, run, arguments, further)
+            if status := run():
+                raise typer.Exit(status)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__name__ = function.__name__

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from pydantic import Field
 from rich.markup import escape
 
 from backend.cli.commands import as_command
@@ -22,9 +21,8 @@ from backend.cli.output import (
     results,
     say_which_model,
 )
-from backend.datasets.read_options import ReadOptions, is_address
-from backend.datasets.regular_files import typed_path
-from backend.errors import DatasetFormatError, SettingsError
+from backend.datasets.read_options import is_address
+from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, ImportReport, count_of
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
@@ -148,14 +146,6 @@ def delete(
 class ImportCommand(ImportOptions):
     no_id_column: bool = False
     """No column holds pair ids: they are derived from image and caption."""
-    top: Annotated[int | None, CommandLine(metavar="N")] = Field(None, ge=1, le=1_000_000)
-    """PATH is what score --out has written: import only its N most suspicious pairs, with their
-    scores."""
-    above: float | None = Field(None, ge=0, le=1)
-    """The same: those with at least this probability of error."""
-    sample: Annotated[str | None, CommandLine(metavar="SHARE")] = None
-    """The same: a random share of all, such as 1%, to estimate how many errors remain (see
-    progress)."""
     strict: Annotated[bool, switch("strict")] = False
     """Exit with status 3 if any row was left out."""
 
@@ -166,9 +156,6 @@ def import_(options: ImportCommand, common: Common) -> None:
             raise SettingsError("Give --id-column or --no-id-column, not both.")
         options = options.model_copy(update={"id_column": ""})
     workspace = open_workspace(load_settings(common.settings()))
-    if (options.top, options.above, options.sample) != (None, None, None):
-        _import_drawn(workspace, options, common.as_json)
-        return
     with progress(IMPORT.title) as advance:
         report = _import(workspace, options, advance)
     asks = (
@@ -216,30 +203,6 @@ def _import(workspace: "Workspace", options: ImportOptions, advance: Progress) -
     )
 
 
-def _import_drawn(workspace: "Workspace", options: ImportCommand, as_json: bool) -> None:
-    from backend.jobs.import_drawn import Draw, import_drawn
-    from backend.jobs.second_opinion import share_of
-
-    if (options.reading(), options.update, options.gone) != (ReadOptions(), "ask", "keep"):
-        raise SettingsError(
-            "--top, --above and --sample import what is scored; how the source is read and "
-            "compared was decided then. Leave the other options out."
-        )
-    if [options.top, options.above, options.sample].count(None) != 2:
-        raise SettingsError("Give one of --top, --above and --sample.")
-    sample = share_of(options.sample) if options.sample is not None else None
-    draw = Draw(options.top, options.above, sample)
-    with progress("Importing") as advance:
-        report = import_drawn(
-            workspace.store, options.path, draw, workspace.settings, options.name, advance
-        )
-    for problem in report.first_problems:
-        console.print(f"[yellow]left out[/] {escape(problem.message)}")
-    emit(report, as_json, report.in_words())
-    if options.strict and report.problems:
-        raise typer.Exit(DatasetFormatError.exit_status)
-
-
 class ExportCommand(ExportOptions):
     split: list[str] | None = None
     """Only pairs of this split; may be given several times. '' for pairs without one."""
@@ -247,9 +210,6 @@ class ExportCommand(ExportOptions):
     """Only the pairs whose ids are in this file, one id per line."""
     select: Literal["leave out", "tag"] = "leave out"
     """Pairs that are not selected: 'leave out' or 'tag'."""
-    decisions: bool = False
-    """Write only a table of what would happen to each pair (shard, id, keep, caption) to the file
-    OUT (.parquet, .csv or .jsonl), for select --decisions."""
     push_to_hub: Annotated[str | None, CommandLine(metavar="OWNER/NAME")] = None
     """Upload it to the Hugging Face hub as well, private unless --public. Asks first."""
     public: bool = False
@@ -262,20 +222,12 @@ class ExportCommand(ExportOptions):
 
 def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
     workspace, dataset_id = open_dataset(dataset, **common.settings())
-    choice = _choice(workspace, dataset_id, options)
+    choice = export_choice(workspace, dataset_id, options)
     counts = workspace.jobs.export_counts(dataset_id, choice)
     if counts.level_note:
         console.print(f"[yellow]Note:[/] {escape(counts.level_note)}")
     if options.dry_run:
         emit(counts, common.as_json, f"{counts.in_words()} Nothing written.")
-        return
-    if options.decisions:
-        from backend.jobs.export_dataset import write_decisions
-
-        file = typed_path(options.out)
-        rows = write_decisions(workspace.store, dataset_id, choice, file)
-        words = f"{counts.in_words()} {rows} decisions written to {file}."
-        emit(counts, common.as_json, words)
         return
     hub = None
     if options.push_to_hub is not None:
@@ -301,7 +253,7 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
     emit(report, common.as_json, words)
 
 
-def _choice(workspace: "Workspace", dataset_id: int, options: ExportCommand) -> ExportChoice:
+def export_choice(workspace: "Workspace", dataset_id: int, options: ExportCommand) -> ExportChoice:
     """What to keep, with the pairs and the selection that the options name."""
     from backend.review.pair_selection import read_ids
 

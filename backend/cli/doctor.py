@@ -10,18 +10,17 @@ import db
 from backend import plugins
 from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
+from backend.engine.model_names import hub_name
 from backend.engine.presets import asked_for_as
-from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import StoreError, UnsafePath, explain
-from backend.jobs.dataset_models import settings_for
-from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.reports import count_of
+from backend.jobs.scoring.dataset_models import settings_for
+from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
 from db.backup import check
-from db.queries import curator_queries, dataset_queries, job_queries
-from db.queries import pairs as pair_queries
+from db.queries import curator_queries, dataset_queries, job_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow
 
 #: Pairs of a dataset, sampled at random, whose image files are looked for.

@@ -61,7 +61,7 @@ class EditCommand(Options):
 
 def edit(options: EditCommand, common: Common) -> None:
     from backend.engine.bulk_edit import BulkEdit
-    from backend.review.verdicts import edit_captions
+    from backend.review.caption_edits import edit_captions
 
     workspace, dataset_id = open_dataset(options.dataset, **common.settings(), **options.settings())
     if options.undo:

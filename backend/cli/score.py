@@ -1,18 +1,17 @@
 """`score`, `train`, `progress`: compute probabilities of error and report the review's progress."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from pydantic import Field, create_model
 from rich.markup import escape
 
+from backend import plugins
+from backend.cli.commands import Continuation, ScoreStep
 from backend.cli.output import console, emit, open_dataset, open_workspace, progress
-from backend.datasets.read_options import is_address
 from backend.datasets.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
-from backend.errors import ONLY_LEVEL, DatasetFormatError, NotScored, SettingsError
+from backend.errors import ONLY_LEVEL, NotScored, SettingsError
 from backend.jobs.reports import count_of
 from backend.operations.common_options import (
     Common,
@@ -22,27 +21,23 @@ from backend.operations.common_options import (
     Device,
     Explorer,
     Kind,
-    Limits,
     Model,
     Precision,
     Source,
-    Timeout,
 )
+from backend.operations.operation import Operation
 from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
 from backend.options import CommandLine, Options, Setting, switch
-from backend.progress import duration
-from backend.settings import Settings, load_settings
+from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.engine.language_models.spending import Spending
-    from backend.jobs.ray_workers import Cluster
-    from backend.jobs.reports import SecondOpinionPlan
-    from backend.jobs.workers import Devices
+    from backend.jobs.scoring.workers import Devices
+    from backend.workspace import Workspace
 
 
-#: The value of --detector that ranks shards as before.
+#: The value of --detector that ranks as before.
 PREVIOUS = "previous"
 
 
@@ -76,50 +71,28 @@ class Method(Options):
         return super().settings() | {"whole_words": False if self.any_token else None}
 
 
-class SecondOpinion(Options):
-    """A model behind a server is asked about the most suspicious pairs."""
-
-    second_opinion: Annotated[str | None, CommandLine(metavar="URL")] = None
-    """Then ask a vision-language model behind an OpenAI-compatible server, such as
-    http://localhost:8000/v1, whether the pictures of the most suspicious pairs show their captions.
-    Pictures and captions are sent to it. Its key: OPENAI_API_KEY."""
-    top: Annotated[str | None, CommandLine(metavar="SHARE")] = None
-    """With --second-opinion: about which share of the pairs, such as 20%, the most suspicious
-    first. Default: 20%."""
-    second_model: Annotated[str | None, CommandLine(metavar="NAME")] = None
-    """With --second-opinion: the model's name on the server. Default: the only one that it serves.
-    """
-    at_once: int = Field(4, ge=1, le=64)
-    """With --second-opinion: questions in flight."""
-    timeout: Timeout = None
-    limits: Limits = Limits()
-
-
-class Machines(Options):
-    """The processes or machines that compute."""
-
-    engine: str = "local"
-    """With --out DESTINATION/: local, or ray: score the shards on a Ray cluster."""
+class ScoreCommand(ScoreOptions):
+    out: str | None = None
+    """Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this
+    .jsonl, .parquet or .csv file."""
+    features: Path | None = None
+    """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
+    or .csv file."""
+    estimate: bool = False
+    """Only estimate the cost: time, disk and memory, measured on 20 pairs of the dataset."""
+    scorer: Kind = None
+    concreteness: Concreteness = None
+    device: Device = None
+    precision: Precision = None
+    method: Method = Method()
     devices: str | None = None
     """The processes of this machine that compute, each with its own copy of the models: auto (with
     a small model, one per idle core where that pays), cpu (this process alone), cpu,cpu (two
     processes), all (one per GPU), or a list such as cuda:0,cuda:1. Default: auto."""
-    ray_address: str | None = None
-    """With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT). Default: this
-    machine's cores."""
-    workers: int | None = Field(None, ge=1)
-    """With --engine ray: number of workers. Default: one per core or accelerator."""
 
-    def chosen(self) -> "Cluster | Devices":
-        if self.engine not in ("local", "ray"):
-            raise SettingsError(f"There is no engine '{self.engine}'; use local or ray.")
-        if self.engine == "ray":
-            from backend.jobs.ray_workers import Cluster
-
-            if self.devices is not None:
-                raise SettingsError("--devices is for --engine local; Ray assigns devices itself.")
-            return Cluster(self.ray_address, self.workers)
-        from backend.jobs.workers import AUTOMATIC, Devices
+    def where(self) -> "Devices":
+        """The processes that compute."""
+        from backend.jobs.scoring.workers import AUTOMATIC, Devices
 
         if self.devices in (None, "auto"):
             return AUTOMATIC
@@ -128,90 +101,54 @@ class Machines(Options):
         return Devices(choose_devices(self.devices))
 
 
-class ScoreCommand(ScoreOptions):
-    out: str | None = None
-    """Also write one row per pair (id, caption, s_0, p_error, icc, specificity, suspects) to this
-    .jsonl, .parquet or .csv file. A folder (with a / at the end) or an address such as
-    s3://BUCKET/FOLDER: score the shards of a path or an address one by one, one Parquet file for
-    each; no database is needed, and several machines may share the folder."""
-    features: Path | None = None
-    """Also write every feature that the detectors read, one row per pair, to this .jsonl, .parquet
-    or .csv file."""
-    opinion: SecondOpinion = SecondOpinion()
-    estimate: bool = False
-    """Only estimate the cost: time, disk and memory, measured on 20 pairs of the dataset."""
-    scorer: Kind = None
-    concreteness: Concreteness = None
-    device: Device = None
-    precision: Precision = None
-    method: Method = Method()
-    machines: Machines = Machines()
+def _measured_by(operation: Operation[Any]) -> ScoreStep:
+    """A measurement right after scoring, by an option of its name."""
+    about = " ".join((operation.options.__doc__ or "").split())
+    option: Any = (bool, Field(False, description=f"Also {about[:1].lower()}{about[1:]}"))
+    options = create_model(f"_{operation.name}", __base__=Options, **{operation.name: option})
+
+    def begin(workspace: "Workspace", dataset_id: int, options: Options) -> Continuation | None:
+        if not getattr(options, operation.name):
+            return None
+        return lambda update: workspace.jobs.run(operation.name, dataset_id, update)
+
+    return ScoreStep(operation.name, operation.title, options, begin)
 
 
-#: What can be measured right after scoring, each by an option of its name.
-_MEASURED = [operation for operation in OPERATIONS.values() if operation.after_score]
-_FIELDS: dict[str, Any] = {
-    each.name: (bool, Field(False, description=each.after_score)) for each in _MEASURED
-}
-_Measurements = create_model("_Measurements", __base__=Options, **_FIELDS)
+#: What can follow scoring: measurements, then what wings and other packages add.
+_STEPS = (
+    *(_measured_by(operation) for operation in OPERATIONS.values() if operation.after_score),
+    *plugins.load("score_steps", ScoreStep),
+)
+_FIELDS: dict[str, Any] = {step.name: (step.options, step.options()) for step in _STEPS}
+_FurtherOptions = create_model("_FurtherOptions", __base__=Options, **_FIELDS)
 
 
-def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Common) -> None:
+def score(dataset: Source, options: ScoreCommand, further: Any, common: Common) -> int:
     from backend.jobs import export_scores
-    from backend.jobs import second_opinion as second_opinions
-    from backend.jobs.workers import Devices
 
     settings = {**common.settings(), **options.settings()}
     out, detector = options.out, options.method.detector
-    learnt = Path(detector).expanduser() if detector not in (None, PREVIOUS) else None
-    ranks_again = detector == PREVIOUS or (learnt is not None and learnt.is_file())
     if detector == PREVIOUS and out is None:
         _use_previous(dataset, common)
-        return
-    if ranks_again:
-        settings["detector"] = detector = None
+        return 0
     loaded = load_settings(settings)
-    if out is not None and ranks_again:
-        _rank_shards(dataset, out, learnt, common.as_json)
-        return
-    opinion, as_json = options.opinion, common.as_json
-    limits = opinion.limits.stated()
-    if opinion.second_opinion is None and opinion.top is not None:
-        raise SettingsError(
-            "--top is the share of pairs for --second-opinion URL. (gcd's replacements per "
-            "position: --replacements.)"
-        )
-    share = second_opinions.share_of(opinion.top or "20%")
-    where = options.machines.chosen()
-    if out is not None and (is_address(out) or out.endswith(("/", os.sep))):
-        _score_shards(loaded, dataset, out, where, options.anyway, as_json)
-        return
+    where = options.where()
     workspace = open_workspace(loaded)
-    if not isinstance(where, Devices):
-        raise SettingsError("--engine ray scores shards: give --out DESTINATION/.")
     table = typed_path(out) if out is not None else None
     features = typed_path(options.features) if options.features is not None else None
     for file in (table, features):
         if file is not None:
             export_scores.check(file)
     dataset_id = workspace.find_or_import(dataset)
-    server = None
-    if opinion.second_opinion is not None:
-        server = second_opinions.open_server(
-            opinion.second_opinion, opinion.second_model, opinion.timeout
-        )
-        server.spending.limit(*limits)
-        with progress("Asking the server"):
-            first = second_opinions.plan(workspace.store, dataset_id, server, share)
-        outlook = second_opinion_outlook(first, opinion.at_once, server.spending)
-        console.print(f"[yellow]Note:[/] {escape(outlook)}")
+    begun = [(s, s.begin(workspace, dataset_id, getattr(further, s.name))) for s in _STEPS]
     if options.estimate:
         with progress(ESTIMATE.title) as update:
             planned = workspace.jobs.estimate(
                 dataset_id, update, where, anyway=options.anyway, suggestions=options.suggestions,
             )  # fmt: skip
-        emit(planned, as_json, planned.in_words())
-        return
+        emit(planned, common.as_json, planned.in_words())
+        return 0
     if caveat := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
         console.print(f"[yellow]Note:[/] {escape(caveat)}")
     with progress(SCORE.title) as update:
@@ -219,28 +156,23 @@ def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Com
             dataset_id, update, where, suggestions=options.suggestions, anyway=options.anyway,
             anew=detector is not None,
         )  # fmt: skip
-    measured: dict[str, Any] = {}
-    for operation in _MEASURED:
-        if getattr(measurements, operation.name):
-            with progress(operation.title) as update:
-                measured[operation.name] = workspace.jobs.run(operation.name, dataset_id, update)
-            for message in getattr(measured[operation.name], "notes", ()):
-                if message != caveat:
-                    console.print(f"[yellow]Note:[/] {escape(message)}")
+    results: dict[str, Any] = dict.fromkeys(step.name for step in _STEPS)
+    for step, run in begun:
+        if run is None:
+            continue
+        with progress(step.title) as update:
+            results[step.name] = run(update)
+        for message in getattr(results[step.name], "notes", ()):
+            if message != caveat:
+                console.print(f"[yellow]Note:[/] {escape(message)}")
     rows = None
-    answers = None
-    if server is not None:
-        with progress("Second opinion") as update:
-            answers = second_opinions.ask(
-                workspace.store, dataset_id, server, share, opinion.at_once, update
-            )
     if table is not None:
         rows = export_scores.write(workspace.store, dataset_id, table)
     if features is not None:
         export_scores.write_features(workspace.store, dataset_id, features)
     for problem in report.first_unreadable:
         console.print(f"[yellow]left out[/] {escape(problem.file)}: {escape(problem.message)}")
-    reports = [report, *measured.values(), *([answers] if answers is not None else [])]
+    reports = [report, *(result for result in results.values() if result is not None)]
     words = "\n".join(each.in_words() for each in reports)
     if report.unknown:
         words += "\n--anyway also scores pictures that the model does not know."
@@ -248,20 +180,17 @@ def score(dataset: Source, options: ScoreCommand, measurements: Any, common: Com
         words += "\n--trajectories all completes all of them."
     if rows is not None:
         words += f"\n{count_of(rows, 'row')} written to {table}"
-    result = {
-        **vars(report), **{each.name: measured.get(each.name) for each in _MEASURED},
-        "second_opinion": answers, "rows_written": rows,
-    }  # fmt: skip
-    emit(result, as_json, words)
+    emit({**vars(report), **results, "rows_written": rows}, common.as_json, words)
     if report.unreadable and not report.scored + report.skipped:
         console.print(
             "No picture could be read. If they were moved: python app.py datasets relocate "
             f"{escape(dataset)} FOLDER."
         )
-        raise typer.Exit(NotScored.exit_status)
+        return NotScored.exit_status
+    return 0
 
 
-score.__annotations__ |= {"measurements": _Measurements}
+score.__annotations__ |= {"further": _FurtherOptions}
 
 
 def _use_previous(dataset: str, common: Common) -> None:
@@ -284,59 +213,19 @@ def _use_previous(dataset: str, common: Common) -> None:
     emit(report, common.as_json, words)
 
 
-def _score_shards(
-    settings: Settings,
-    source: str,
-    out: str,
-    devices: "Cluster | Devices",
-    anyway: bool,
-    as_json: bool,
-) -> None:
-    from backend.jobs.dataset_models import engine_without_store
-    from backend.jobs.shard_scores import score_shards
-
-    with progress("Scoring") as update:
-        report = score_shards(engine_without_store(settings), source, out, update, devices, anyway)
-    emit(report, as_json, report.in_words())
-    if report.failed:
-        raise typer.Exit(DatasetFormatError.exit_status)
-
-
-def _rank_shards(source: str, out: str, file: Path | None, as_json: bool) -> None:
-    from backend.jobs.shard_ranking import rank_shards
-
-    with progress("Ranking") as update:
-        report = rank_shards(source, out, file, update)
-    lines = [
-        f"{report.scored_now} of {report.shards} shards ranked again, {report.pairs:,} pairs in "
-        f"{report.out}. The detector before is kept: --detector {PREVIOUS}.",
-        *([report.learnt] if report.learnt else []),
-    ]
-    emit(report, as_json, " ".join(lines))
-
-
 class TrainCommand(TrainOptions):
     adopt: Annotated[bool, switch("adopt")] = False
     """Adopt the new classifier immediately."""
-    save: Annotated[Path | None, CommandLine(metavar="FILE")] = None
-    """Also write the classifier to this file, for score SOURCE --out DESTINATION/ --detector FILE.
-    """
     model: Model = None
     scorer: Kind = None
     device: Device = None
     detector: Detector = None
 
 
-def train(dataset: Dataset, options: TrainCommand, common: Common) -> None:
-    from backend.jobs.shard_ranking import check_saving, save_detector
-
+def train(dataset: Dataset, options: TrainCommand, common: Common) -> int:
     workspace, dataset_id = open_dataset(dataset, **common.settings(), **options.settings())
-    if options.save is not None:  # refuse before the work
-        check_saving(workspace.store, dataset_id, workspace.settings.detector)
     with progress(TRAIN.title) as update:
         report = workspace.jobs.run("train", dataset_id, update, seed=options.seed)
-    if options.save is not None:
-        save_detector(workspace.store, report.classifier_id, typed_path(options.save))
     if options.adopt:
         workspace.jobs.adopt(report.classifier_id)
     in_use = (
@@ -345,8 +234,7 @@ def train(dataset: Dataset, options: TrainCommand, common: Common) -> None:
         else "Not in use yet: run again with --adopt, or decide under Learn from my verdicts."
     )
     emit(report, common.as_json, f"{report.in_words()}\n{in_use}")
-    if report.report["learnt"] != "order":
-        raise typer.Exit(ONLY_LEVEL)
+    return 0 if report.report["learnt"] == "order" else ONLY_LEVEL
 
 
 def progress_(dataset: Dataset, common: Common) -> None:
@@ -383,18 +271,3 @@ def progress_(dataset: Dataset, common: Common) -> None:
                 f"({left.low:,.0f} to {left.high:,.0f}, 95 %), from {left.sample} pairs."
             )
     emit(view, common.as_json, summary)
-
-
-def second_opinion_outlook(plan: "SecondOpinionPlan", at_once: int, spending: "Spending") -> str:
-    """What the second opinion will take, at least and at most."""
-    fewest, most = plan.fewest, plan.most
-    seconds = [count * plan.seconds_each / at_once for count in (fewest, most)]
-    text = (
-        f"'{plan.model}' at {plan.server} will be asked about {plan.pairs:,} of {plan.total:,} "
-        f"pairs: {fewest:,} to {most:,} questions of about {plan.tokens_each:,} tokens, "
-        f"{duration(seconds[0])} to {duration(seconds[1])}"
-    )
-    each = plan.tokens_each * spending.prices.tokens_in + spending.prices.tokens_out
-    if each:
-        text += f", cost {fewest * each / 1e6:.4f} to {most * each / 1e6:.4f}"
-    return f"{text}. Pictures and captions are sent there."

@@ -3,60 +3,23 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
 from rich.markup import escape
 
 from backend.cli.output import console, emit, open_dataset, progress
 from backend.errors import SettingsError
 from backend.jobs.reports import count_of
-from backend.operations.common_options import Author, Common
+from backend.operations.common_options import Author, Common, Dataset
 from backend.operations.select import SELECT, SelectOptions
 from backend.options import ARGUMENT, CommandLine, Options
 
 
-class SelectCommand(SelectOptions):
-    out: Annotated[str | None, CommandLine(metavar="DESTINATION")] = None
-    """Write the scored shards again, as tars, without what --decisions and --drop-above leave out.
-    Neither database nor model is used."""
-    decisions: Annotated[Path | None, CommandLine(metavar="FILE")] = None
-    """With --out: the table of export --decisions, or your own with the columns id and keep (and
-    shard, caption)."""
-    drop_above: float | None = Field(None, ge=0, le=1)
-    """With --out: pairs without a decision leave above this probability of error."""
-
-
-def select(
-    dataset: Annotated[
-        str,
-        Field(description="Name in the database; with --out, what score --out has written."),
-        ARGUMENT,
-    ],
-    options: SelectCommand,
-    common: Common,
-) -> None:
-    if options.out is not None:
-        _select_shards(dataset, options, options.out, common.as_json)
-        return
-    if options.decisions is not None or options.drop_above is not None:
-        raise SettingsError("--decisions and --drop-above go with --out.")
+def select(dataset: Dataset, options: SelectOptions, common: Common) -> None:
     workspace, dataset_id = open_dataset(dataset, **common.settings())
     with progress(SELECT.title) as update:
         report = SELECT.run(workspace.jobs, dataset_id, options, update)
     for note in report.notes:
         console.print(f"[yellow]Note:[/] {escape(note)}")
     emit(report, common.as_json, report.in_words())
-
-
-def _select_shards(results: str, options: SelectCommand, out: str, as_json: bool) -> None:
-    from backend.jobs.select_shards import read_decisions, select_shards
-
-    decisions = options.decisions
-    by_pair = read_decisions(decisions.expanduser()) if decisions is not None else {}
-    with progress(SELECT.title) as update:
-        report = select_shards(results, out, by_pair, options.drop_above, update)
-    if report.level_note:
-        console.print(f"[yellow]Note:[/] {escape(report.level_note)}")
-    emit(report, as_json, report.in_words())
 
 
 class LabelCommand(Options):

@@ -66,7 +66,7 @@ def load(
     name = str(name)
     _check_place(what, name, advice)
     options |= from_cache(what, name)
-    with _ONE_AT_A_TIME, explained(what, name, advice):
+    with _ONE_AT_A_TIME, failures_explained(what, name, advice):
         # By its folder: by name, transformers' Auto classes ask the hub for an adapter in any case.
         place = str(snapshot_of(name) or name)
         return loader.from_pretrained(place, trust_remote_code=False, **options)
@@ -119,7 +119,7 @@ def from_cache(what: str, name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def explained(what: str, name: str, advice: str) -> Iterator[None]:
+def failures_explained(what: str, name: str, advice: str) -> Iterator[None]:
     """Convert any exception of a library to ModelUnavailable, or to OutOfMemory if memory ran out;
     our own errors pass unchanged. A file that is no model's but a database is refused unread."""
     _refuse_database(Path(name).expanduser())

@@ -28,7 +28,7 @@ class SentenceModel:
         from transformers import AutoModel, AutoTokenizer
 
         what, advice = "The sentence model", "Give a directory of sentence-transformers."
-        with hub.explained(what, name, advice):
+        with hub.failures_explained(what, name, advice):
             self._pooling, self._length = _layout(snapshot_of(name) or Path(name))
         self._tokenizer = hub.load(AutoTokenizer, name, what, advice)
         self._model = hub.load_weights(AutoModel, name, what, advice, optional=("pooler.",))

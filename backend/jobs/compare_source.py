@@ -18,9 +18,9 @@ from backend.datasets.reading import derived_id
 from backend.errors import UnsafePath
 from backend.jobs.reports import SourceChanges
 from backend.store import Store
-from db.queries import source_changes as queries
-from db.queries.pairs import NewPair
-from db.queries.source_changes import Revision, StoredRow
+from db.queries import change_queries
+from db.queries.change_queries import Revision, StoredRow
+from db.queries.pair_queries import NewPair
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Comparer:
         """`left_out`: ids of rows that cannot be imported; these are not gone."""
         pairs = list(rows)
         ids = [*(row.external_id for row in pairs), *left_out]
-        stored_rows = self._store.read(queries.stored_rows, self._dataset_id, ids)
+        stored_rows = self._store.read(change_queries.stored_rows, self._dataset_id, ids)
         self._present.extend(row.id for row in stored_rows.values())
         for row in pairs:
             stored_row = stored_rows.get(row.external_id)
@@ -94,9 +94,9 @@ class Comparer:
         unmatched: list[StoredRow] = []
         new = {*self._places, *self._contents}
         with self._store.reading() as session:
-            shown_ids = np.fromiter(queries.shown_ids(session, self._dataset_id), np.int64)
+            shown_ids = np.fromiter(change_queries.shown_ids(session, self._dataset_id), np.int64)
             absent = np.setdiff1d(shown_ids, np.array(self._present, np.int64)).tolist()
-            for row in queries.rows_of(session, absent):
+            for row in change_queries.rows_of(session, absent):
                 if row.source_file in self._unread:
                     continue
                 gone_ids.append(row.id)

@@ -24,7 +24,8 @@ from backend.engine.language_models.chat_model import Question
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.engine.language_models.spending import Spending
 from backend.errors import BudgetSpent, ModelUnavailable, SettingsError
-from backend.jobs.classifiers import (
+from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
+from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     complete_trajectories,
@@ -34,23 +35,25 @@ from backend.jobs.classifiers import (
     suspects_by,
     unjudged,
 )
-from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.image_batches import open_picture
-from backend.jobs.known_pictures import prepare_scorer
-from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
-from backend.jobs.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
+from backend.jobs.scoring.image_batches import open_picture
+from backend.jobs.scoring.stored_rows import Part, exploring_of, in_order, scored_pairs, to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.authors import RULE
 from db.errors import VersionConflict
-from db.queries import dataset_queries, verdict_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.runs import RunRow
-from db.queries.suggestions import Attempt
+from db.queries import (
+    dataset_queries,
+    pair_queries,
+    queue_queries,
+    suggestion_queries,
+    verdict_queries,
+)
+from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.run_queries import RunRow
+from db.queries.suggestion_queries import Attempt
 
 #: Name of attempts without a vision-language model.
 MODEL_FREE = "model-free v1"

@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from backend.datasets import export_folder
 from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
@@ -22,28 +20,29 @@ from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
-from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
-from backend.jobs.stored_claims import CLAIMS, KnownClaim, known_claims
+from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat
 from backend.measures import export_names
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import ENRICHED
 from backend.version import VERSION
-from db.queries import claim_queries, classifier_queries, dataset_queries, verdict_queries
-from db.queries import pair_tags as tag_queries
-from db.queries import pairs as pair_queries
-from db.queries import pictures as quality_queries
-from db.queries import runs as run_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.dataset_queries import ProblemRow
-from db.queries.pairs import PairRow
-
-_DECISIONS = pa.schema(
-    [("shard", pa.string()), ("id", pa.string()), ("keep", pa.bool_()), ("caption", pa.string())]
+from db.decisions import ENRICHED
+from db.queries import (
+    claim_queries,
+    classifier_queries,
+    dataset_queries,
+    issue_queries,
+    pair_queries,
+    run_queries,
+    suggestion_queries,
+    tag_queries,
+    verdict_queries,
 )
+from db.queries.dataset_queries import ProblemRow
+from db.queries.pair_queries import PairRow
+
 #: Pairs whose enrichments are looked up together.
 _AT_ONCE = 1000
 #: Pairs whose pictures are checked together, by this many threads.
@@ -229,7 +228,7 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     """A preview of an export; writes nothing, and opens no picture."""
     tally = _Tally()
-    for pair, decided, _ in _decisions(store, dataset_id, choice):
+    for pair, decided, _ in decided_pairs(store, dataset_id, choice):
         tally.add(pair.judgement, decided)
     counts = tally.counts()
     if choice.drop_above is None and choice.drop_claims_above is None:
@@ -243,27 +242,12 @@ def remaining(
 ) -> Iterator[tuple[PairRow, ExportDecision]]:
     """The pairs that an export would write if it can read their pictures, in import order, with
     their captions."""
-    for pair, decided, _ in _decisions(store, dataset_id, choice):
+    for pair, decided, _ in decided_pairs(store, dataset_id, choice):
         if not decided.left_out_because:
             yield pair, decided
 
 
-def write_decisions(store: Store, dataset_id: int, choice: ExportChoice, out: Path) -> int:
-    """Write what an export would do with each pair to a table (.parquet, .csv, .jsonl), for
-    `select_shards`; returns the number of rows. The shard of a pair is the file that it is from."""
-    rows = (
-        {
-            "shard": pair.source_file,
-            "id": pair.external_id.removeprefix(f"{pair.source_file}/"),
-            "keep": not decided.left_out_because,
-            "caption": decided.caption,
-        }
-        for pair, decided, _ in _decisions(store, dataset_id, choice)
-    )
-    return write_rows(rows, _DECISIONS, out)
-
-
-def _decisions(
+def decided_pairs(
     store: Store, dataset_id: int, choice: ExportChoice
 ) -> Iterator[tuple[PairRow, ExportDecision, Sequence[KnownClaim]]]:
     """The requested pairs in import order, each with what an export does with it, and its claims,
@@ -301,7 +285,7 @@ def export(
     planned = _checked_counts(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
-        pictures = quality_queries.all_issues(session, dataset_id)
+        pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
     _check_images(store, out)
     root = Path(dataset.root)
@@ -311,7 +295,7 @@ def export(
 
     def rows() -> Iterator[ExportRow]:
         nonlocal unreadable
-        decisions = _decisions(store, dataset_id, choice)
+        decisions = decided_pairs(store, dataset_id, choice)
         while batch := list(islice(decisions, _OPENED_AT_ONCE)):
             image_paths = [
                 pair.image_path for pair, decided, _ in batch if not decided.left_out_because

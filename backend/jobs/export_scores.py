@@ -45,17 +45,14 @@ from backend.engine.english.phrases import KINDS
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import ExportError
-from backend.jobs.stored_claims import CLAIMS, claim_names, known_claims
-from backend.jobs.stored_rows import latest_batches
+from backend.jobs.scoring.stored_claims import CLAIMS, claim_names, known_claims
+from backend.jobs.scoring.stored_rows import latest_batches
 from backend.measures import export_names
 from backend.store import Store
-from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
-from db.queries import claim_queries
-from db.queries import detections as detection_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries.detections import DetectionRow
-from db.queries.phrase_scores import PhraseRow
+from db.decisions import RIGHT_OR_WRONG, is_wrong
+from db.queries import claim_queries, detection_queries, pair_queries, phrase_queries
+from db.queries.detection_queries import DetectionRow
+from db.queries.phrase_queries import PhraseRow
 
 _CLAIMS = pa.list_(
     pa.struct(

@@ -36,23 +36,18 @@ from backend.jobs.compare_source import (
     revision,
 )
 from backend.jobs.manage_datasets import look_for_pictures
-from backend.jobs.reports import ImportReport
-from backend.jobs.vectors import forget_meanings
+from backend.jobs.reports import SHOWN_PROBLEMS, ImportReport
+from backend.jobs.scoring.vectors import forget_meanings
 from backend.progress import Progress, no_progress
 from backend.settings import default_data_directory
 from backend.store import Store
 from db.errors import MissingRow
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import source_changes as change_queries
+from db.queries import change_queries, dataset_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow, ProblemRow
-from db.queries.pairs import NewPair
+from db.queries.pair_queries import NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
 BATCH: int = 500
-
-#: Problems included in a report; the others are in the store.
-SHOWN_PROBLEMS = 20
 
 #: Folders near a source in which missing images are looked for.
 _MOST_FOLDERS = 200

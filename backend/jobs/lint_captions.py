@@ -7,9 +7,8 @@ from backend.engine.linting.comparison import COMPARED, Comparison
 from backend.engine.linting.faults import RULES, faults_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import pair_tags
-from db.queries import pairs as pair_queries
-from db.queries.pairs import CaptionInUse
+from db.queries import pair_queries, tag_queries
+from db.queries.pair_queries import CaptionInUse
 from db.queries.statements import chunks
 
 #: Captions of each fault that the report shows.
@@ -100,8 +99,8 @@ def _captions(store: Store, dataset_id: int) -> Iterator[CaptionInUse]:
 
 def _tag(store: Store, dataset_id: int, name: str, pair_ids: list[int], author: str) -> None:
     """The tag on these pairs alone."""
-    before, now = set(store.read(pair_tags.ids_of, dataset_id, name)), set(pair_ids)
+    before, now = set(store.read(tag_queries.ids_of, dataset_id, name)), set(pair_ids)
     for part in chunks(sorted(before - now), _AT_ONCE):
-        store.write(pair_tags.remove, part, name)
+        store.write(tag_queries.remove, part, name)
     for part in chunks(sorted(now - before), _AT_ONCE):
-        store.write(pair_tags.add, part, name, author)
+        store.write(tag_queries.add, part, name, author)

@@ -15,8 +15,7 @@ from backend.datasets.source_tables import root_of
 from backend.errors import ImageError, SettingsError, UnsafePath
 from backend.jobs.reports import Deletion, Relocation
 from backend.store import Store
-from db.queries import dataset_queries, job_queries, opinions
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, job_queries, opinion_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow
 from db.texts import has_controls, is_blank
 
@@ -29,7 +28,7 @@ def deletion_preview(store: Store, dataset_id: int) -> Deletion:
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         counts = pair_queries.counts(session, dataset_id)
-        acts = opinions.count_acts(session, dataset_id)
+        acts = opinion_queries.count_acts(session, dataset_id)
     return Deletion(
         dataset_id, dataset.name, dataset.root, counts.total, counts.scored, counts.reviewed, acts
     )
@@ -55,10 +54,10 @@ def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
                     f"A job ({working[0].kind}) is working on '{going.name}'. Wait for it to end, "
                     "or cancel it, and then delete the dataset."
                 )
-            opinions.lock_dataset_pairs(session, dataset_id)
-            acts = opinions.count_acts(session, dataset_id)
+            opinion_queries.lock_dataset_pairs(session, dataset_id)
+            acts = opinion_queries.count_acts(session, dataset_id)
             if acts:
-                _write(target, opinions.iterate_acts(session, dataset_id))
+                _write(target, opinion_queries.iterate_acts(session, dataset_id))
             dataset_queries.delete_dataset(session, dataset_id)
     except OSError as problem:
         raise SettingsError(

@@ -17,9 +17,8 @@ from backend.jobs.reports import MeasureReport
 from backend.measures import MEASURES, Compute, Measure
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import dataset_queries, measure_queries
-from db.queries import pairs as pair_queries
-from db.queries.pairs import PairCaption
+from db.queries import dataset_queries, measure_queries, pair_queries
+from db.queries.pair_queries import PairCaption
 
 #: Pairs whose numbers are committed together.
 BATCH = 64

@@ -20,8 +20,8 @@ from backend.engine.hub_cache import (
     needed,
     snapshot_of,
 )
+from backend.engine.model_names import hub_name
 from backend.engine.presets import pinned, preset_of
-from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import ModelUnavailable, NotFound, TracedError
 from backend.progress import Progress, no_progress
 

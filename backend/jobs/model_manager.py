@@ -22,17 +22,17 @@ from backend.datasets.images import load_image
 from backend.datasets.regular_files import open_regular, read_regular
 from backend.engine import hub_cache, memory, threads
 from backend.engine.hub_cache import bytes_of, commit_of, snapshot_of
+from backend.engine.model_names import hub_name
 from backend.engine.presets import EMBEDDED_NAME, PRESETS, Preset, checkpoints, memory_of, preset_of
-from backend.engine.scoring.vqa.name import hub_name
 from backend.errors import ModelUnavailable, SettingsError
 from backend.jobs import model_download
-from backend.jobs.dataset_models import (
+from backend.jobs.model_download import DownloadReport
+from backend.jobs.scoring.dataset_models import (
     DatasetEngines,
     default_model,
     models_by_dataset,
     set_default_model,
 )
-from backend.jobs.model_download import DownloadReport
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import Settings

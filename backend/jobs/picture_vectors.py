@@ -14,18 +14,15 @@ from sqlalchemy.orm import Session
 from backend.engine.duplicate_groups import NEAR_DUPLICATE, near_duplicates, unit
 from backend.engine.picture_map import layout
 from backend.jobs.reports import DuplicatesReport, MapReport
-from backend.jobs.vectors import StoredVectors, stored_images
+from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
-from db.queries import pairs as pair_queries
-from db.queries import pictures as duplicate_queries
-from db.queries import plots as map_queries
-from db.queries import runs as run_queries
-from db.queries.pictures import DuplicateRow
-from db.queries.plots import PlaceRow
-from db.queries.runs import RunRow
+from db.queries import duplicate_queries, map_queries, pair_queries, run_queries
+from db.queries.duplicate_queries import DuplicateRow
+from db.queries.map_queries import PlaceRow
+from db.queries.run_queries import RunRow
 
 #: Vectors read at once.
 BLOCK = 1024

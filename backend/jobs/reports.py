@@ -16,6 +16,9 @@ from backend.progress import Step
 if TYPE_CHECKING:  # `--help` needs no database
     from db.queries.dataset_queries import ProblemRow
 
+#: Problems included in a report; the others are in the store.
+SHOWN_PROBLEMS = 20
+
 
 def count_of(number: int, noun: str) -> str:
     """
@@ -75,79 +78,9 @@ class ImportReport:
         return f"{text} {self.changes.in_words()}".rstrip()
 
 
-@dataclass(frozen=True)
-class ShardsReport:
-    """Scores in files: all `shards` of a source, those scored by this command, and their pairs.
-    `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason;
-    `stale`: files with the results of shards that are gone or cannot be read any more."""
-
-    shards: int
-    scored_now: int
-    pairs: int
-    left_out: int
-    failed: tuple[str, ...]
-    out: str
-    stale: tuple[str, ...] = ()
-    learnt: str = ""  #: what their detector has learnt from verdicts, in words
-
-    def in_words(self) -> str:
-        lines = [
-            f"{self.scored_now} of {self.shards} shards scored now; {count_of(self.pairs, 'pair')} "
-            f"in {self.out}, {self.left_out} left out.",
-            *([f"{count_of(len(self.failed), 'shard')} failed:"] if self.failed else []),
-            *(f"  {failure}" for failure in self.failed),
-            *(f"Set aside, as its shard is gone or broken: {name}" for name in self.stale),
-        ]
-        return "\n".join(lines)
-
-
 #: The kind of run that records a draw. Its parameter `pairs`: of how many; what a random draw shows
 #: holds for all of them.
 DRAWN, SAMPLED = "draw", "sample"
-
-
-@dataclass(frozen=True)
-class DrawReport:
-    """Pairs drawn from the results of shards: `pairs` in all of them, `added` to the dataset now,
-    `already_there`, and `problems` left out for their pictures."""
-
-    dataset_id: int
-    name: str
-    pairs: int
-    added: int
-    already_there: int
-    problems: int
-    first_problems: "tuple[ProblemRow, ...]" = ()
-
-    def in_words(self) -> str:
-        return (
-            f"Dataset '{self.name}': {self.added} of {self.pairs:,} pairs added with their scores, "
-            f"{self.already_there} were there already, {self.problems} left out."
-        )
-
-
-@dataclass(frozen=True)
-class ShardSelection:
-    """Shards written without what was left out, `written_now` of them by this command, which
-    `kept` pairs, `corrected` among them, and `left_out` others; `decided` of them by the
-    `decisions` of a list."""
-
-    shards: int
-    written_now: int
-    kept: int
-    corrected: int
-    left_out: int
-    decided: int
-    decisions: int
-    out: str
-    level_note: str = ""  #: why the threshold cannot be trusted; "" if it can, or without one
-
-    def in_words(self) -> str:
-        return (
-            f"{self.written_now} of {self.shards} shards written to {self.out} now: {self.kept:,} "
-            f"pairs stay ({self.corrected:,} corrected), {self.left_out:,} are left out; "
-            f"{self.decided:,} of {self.decisions:,} decisions used."
-        )
 
 
 @dataclass(frozen=True)
@@ -223,30 +156,6 @@ class ScoreReport:
 
 
 @dataclass(frozen=True)
-class SupportReport:
-    """Phrases of `computed` pairs were attributed now: `phrases` in all, of which `covered` could
-    be tested. `untested`: pairs of the dataset without support. `notes`: caveats for the user."""
-
-    dataset_id: int
-    pairs: int
-    computed: int
-    untested: int
-    phrases: int
-    covered: int
-    seconds: float
-    run_id: int
-    notes: tuple[str, ...] = ()
-
-    def in_words(self) -> str:
-        share = f" ({self.covered / self.phrases:.2%})" if self.phrases else ""
-        return (
-            f"Support of {count_of(self.computed, 'pair')} measured now: "
-            f"{count_of(self.phrases, 'phrase')}, {self.covered} of them tested{share}; "
-            f"{self.untested} pairs have no phrase to test; {self.seconds:.0f} s."
-        )
-
-
-@dataclass(frozen=True)
 class MeasureReport:
     """Of `pairs` with a caption, `measured` now; `without`: the measure has no number for them;
     `unreadable`: their pictures could not be read."""
@@ -262,64 +171,6 @@ class MeasureReport:
         without = self.without + self.unreadable
         rest = f" {count_of(without, 'pair')} got no number." if without else ""
         return f"{count_of(self.measured, 'caption')} measured now.{rest}"
-
-
-@dataclass(frozen=True)
-class SecondOpinionPlan:
-    """What a second opinion will take: `model` at `server` about `pairs` of `total`: `fewest` to
-    `most` questions of `tokens_each` input tokens, measured on one pair of the dataset, which took
-    `seconds_each`."""
-
-    model: str
-    server: str
-    pairs: int
-    total: int
-    fewest: int
-    most: int
-    tokens_each: int
-    seconds_each: float
-
-
-@dataclass(frozen=True)
-class SecondOpinionReport:
-    """Pairs with `new_answers` and with `earlier_answers`: the model `agrees` with some captions
-    (P(yes) of at least one half) and `doubts` others. `unanswered`: it said neither yes nor no;
-    `left_out`: pictures that cannot be read, and questions that the server refused, with the last
-    reason in `problem`; both are asked again next time. `stopped`: why it ended early, "" if it did
-    not."""
-
-    dataset_id: int
-    run_id: int
-    model: str
-    server: str
-    new_answers: int
-    earlier_answers: int
-    agrees: int
-    doubts: int
-    unanswered: int
-    left_out: int
-    requests: int
-    tokens_in: int
-    tokens_out: int
-    cost: float
-    problem: str = ""
-    stopped: str = ""
-
-    def in_words(self) -> str:
-        """The answers and what they cost."""
-        lines = [
-            f"Second opinion by '{self.model}': {count_of(self.new_answers, 'pair')} asked about "
-            f"now, {self.earlier_answers} before; it agrees with {self.agrees} captions and doubts "
-            f"{self.doubts}; {self.unanswered} times it said neither."
-        ]
-        cost = f"; cost {self.cost:.4f}" if self.cost else ""
-        lines.append(
-            f"{count_of(self.requests, 'request')}, {self.tokens_in} tokens in, "
-            f"{self.tokens_out} out{cost}."
-        )
-        if self.left_out:
-            lines.append(f"{self.left_out} pairs left out, the last because: {self.problem}")
-        return "\n".join([*lines, *([self.stopped] if self.stopped else [])])
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,11 @@ from backend.engine.detection.verdict_learning import (
 )
 from backend.engine.detection.word_weights import MarkedWords, learn_word_weights
 from backend.errors import NotScored, TrainingError
-from backend.jobs.classifiers import stored_classifier
-from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.detect import (
+from backend.jobs.reports import TrainReport
+from backend.jobs.scoring.classifiers import stored_classifier
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
+from backend.jobs.scoring.detect import (
     COLD_START_PAIRS,
     INJECTED,
     VERDICTS,
@@ -38,26 +40,27 @@ from backend.jobs.detect import (
     renew_suspects,
     start_cold,
 )
-from backend.jobs.known_pictures import prepare_scorer
-from backend.jobs.replace_ranking import ranked, use_ranking
-from backend.jobs.reports import TrainReport
-from backend.jobs.stored_rows import scored_pairs
-from backend.jobs.workers import Workers
+from backend.jobs.scoring.replace_ranking import ranked, use_ranking
+from backend.jobs.scoring.stored_rows import scored_pairs
+from backend.jobs.scoring.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
 from db.column_types import now
-from db.decisions import AT_RANDOM
-from db.queries import claim_labels, classifier_queries, dataset_queries
-from db.queries import detections as mark_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.decisions import AT_RANDOM, RIGHT_OR_WRONG, is_wrong
+from db.queries import (
+    claim_labels,
+    classifier_queries,
+    dataset_queries,
+    pair_queries,
+    run_queries,
+    trajectory_queries,
+    word_mark_queries,
+)
 from db.queries.classifier_queries import ClassifierRow
-from db.queries.pairs import PairRow
-from db.queries.runs import RunRow
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 from db.queries.statements import lock_dataset
 
 #: Labels from verdicts: 1 wrong, 0 right. *Abstract* captions describe no image, so they are
@@ -283,7 +286,7 @@ def _marked(
     """The words that make captions wrong, as people say, and whether each caption was drawn at
     random: the words that they marked, or those that their correction replaces, unless it replaces
     most of them."""
-    marks = store.read(mark_queries.marked_words, run.dataset_id or 0)
+    marks = store.read(word_mark_queries.marked_words, run.dataset_id or 0)
     marked: list[MarkedWords] = []
     at_random: list[bool] = []
     for pair, caption in zip(*scored_pairs(store, run, sorted(decided)), strict=True):
@@ -331,8 +334,8 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     their suspect words.
 
     The probabilities are written next to those in use and come into use with the classifier's name
-    (`jobs/replace_ranking.py`): no page ever shows the name of one with the numbers of another, and
-    no verdict waits. Pairs scored in the meantime follow. If another classifier is adopted before
+    (`replace_ranking`): no page ever shows the name of one with the numbers of another, and no
+    verdict waits. Pairs scored in the meantime follow. If another classifier is adopted before
     this one is in use, that one is used, as if it had been adopted afterwards. Raises
     TrainingError for a classifier that needs whole trajectories if only the first step of some is
     known.

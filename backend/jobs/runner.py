@@ -15,7 +15,7 @@ from typing import Any
 from backend.errors import StoreError, TracedError, explain
 from backend.progress import Pace, Progress
 from backend.store import Store
-from db.queries import job_queries as queries
+from db.queries import job_queries
 
 #: The work of a job: takes a progress callback, returns JSON-serialisable figures.
 Work = Callable[[Progress], dict[str, Any]]
@@ -58,7 +58,7 @@ class JobRunner:
         self._running: dict[int, _Job] = {}
         self._stopping = threading.Event()
         with store.writing() as session:
-            self.interrupted = tuple(queries.fail_stale_jobs(session))
+            self.interrupted = tuple(job_queries.fail_stale_jobs(session))
 
     def start(
         self,
@@ -73,7 +73,7 @@ class JobRunner:
         arguments and the number of earlier starts, for `interrupted` and for a retry.
         `uses`: names of exclusive resources, such as the models."""
         job = self._store.write(
-            queries.create_job, kind, dataset_id, arguments=arguments, attempts=attempts
+            job_queries.create_job, kind, dataset_id, arguments=arguments, attempts=attempts
         )
         with self._changed:
             self._waiting.append(_Job(job.id, work, uses))
@@ -90,9 +90,9 @@ class JobRunner:
             self._changed.notify_all()
         with self._store.writing() as session:
             if waiting:
-                queries.update_job(session, job_id, status="cancelled", message="Cancelled.")
+                job_queries.update_job(session, job_id, status="cancelled", message="Cancelled.")
             else:
-                queries.request_cancel(session, job_id)
+                job_queries.request_cancel(session, job_id)
         with self._changed:
             self._start_what_can()
 
@@ -110,8 +110,8 @@ class JobRunner:
         none has."""
         end = f"Job {by} has taken it over." if by is not None else why_not
         with self._store.writing() as session:
-            message = f"{queries.get_job(session, job_id).message} {end}"
-            queries.update_job(session, job_id, message=message, continued_by=by)
+            message = f"{job_queries.get_job(session, job_id).message} {end}"
+            job_queries.update_job(session, job_id, message=message, continued_by=by)
 
     def wait(self, seconds: float) -> bool:
         """Wait until this runner has no queued or running jobs; False on timeout."""
@@ -163,7 +163,7 @@ class JobRunner:
         self,
         job_id: int,
         status: str,
-        message: Callable[[queries.JobRow], str],
+        message: Callable[[job_queries.JobRow], str],
         failure: str = "",
     ) -> None:
         """Store why a job ended. A database that restarts is waited for: its row would say for ever
@@ -171,8 +171,8 @@ class JobRunner:
         for attempt in range(_TRY_END):
             try:
                 with self._store.writing() as session:
-                    text = message(queries.get_job(session, job_id))
-                    queries.update_job(
+                    text = message(job_queries.get_job(session, job_id))
+                    job_queries.update_job(
                         session, job_id, status=status, message=text, failure=failure
                     )
                 return
@@ -205,10 +205,10 @@ class JobRunner:
 
         return update
 
-    def _update(self, job_id: int, **changes: Any) -> queries.JobRow:
-        return self._store.write(queries.update_job, job_id, **changes)
+    def _update(self, job_id: int, **changes: Any) -> job_queries.JobRow:
+        return self._store.write(job_queries.update_job, job_id, **changes)
 
 
-def _cancelled_at(job: queries.JobRow) -> str:
+def _cancelled_at(job: job_queries.JobRow) -> str:
     where = f" at {job.done:,} of {job.total:,}" if job.total else ""
     return f"Cancelled{where}. Finished work is kept; a retry resumes from there."

@@ -17,9 +17,7 @@ from backend.bundled import ASSETS, DEMO
 from backend.settings import Settings
 from backend.store import Store
 from db import open_store
-from db.queries import dataset_queries, job_queries
-from db.queries import dataset_queries as setting_queries
-from db.queries import runs as run_queries
+from db.queries import dataset_queries, job_queries, run_queries, setting_queries
 
 #: The pair with which the demo opens: near the head of its queue, with one wrong word.
 OPENING = "scene-0179"

@@ -16,10 +16,11 @@ from string import ascii_letters
 import numpy as np
 from numpy.typing import NDArray
 
+from backend import plugins
 from backend.datasets.cells import shown
 from backend.datasets.label_file import read_scores
 from backend.engine.english.word_kinds import kind_of
-from backend.engine.phrases.pair_support import (
+from backend.engine.two_stages import (
     ALIGN_SHARE,
     FEWEST,
     Selection,
@@ -29,26 +30,31 @@ from backend.engine.phrases.pair_support import (
 )
 from backend.errors import SettingsError
 from backend.jobs.reports import SHORT, Lost, SelectionReport, TwoStage
-from backend.jobs.support import KIND, normalisation_over, phrase_counts, support_of
+from backend.jobs.selection_criteria import Criterion
 from backend.measures import MEASURES
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
-from db.queries.phrase_scores import EDITED, SelectionColumns
+from db.queries import dataset_queries, pair_queries, phrase_queries, run_queries
+from db.queries.phrase_queries import EDITED, SelectionColumns
 
-#: The column for each criterion of the second stage.
-COLUMN_OF = {
-    "support": "support", "worst": "weakest", "alignment": "s_0", "random": "random_key",
-    "specificity": "specificity",
+#: By name: those of wings and other packages, then ours.
+CRITERIA = {
+    criterion.name: criterion
+    for criterion in (
+        *plugins.load("criteria", Criterion),
+        Criterion("alignment", "s_0", "match alone", "match", "lowest match"),
+        Criterion(
+            "specificity", "specificity", "specificity", "generic: specificity", "generic",
+            "specificity",
+        ),
+        Criterion("random", "random_key", "sampled at random", "random order", "hollow"),
+    )
 }  # fmt: skip
 _BATCH = 5000
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TwoStageResult:
     """Arrays of shape [pairs of the dataset], in order of id. `values`: the criterion of the second
     stage, NaN where unknown. `reasons`: why a pair leaves at stage one or two."""
 
@@ -71,17 +77,17 @@ class Chosen:
         return self.reasons[int(self.selection.pool[row])]
 
 
-def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
+def choose(store: Store, dataset_id: int, choice: TwoStage) -> TwoStageResult:
     """Select in two stages. Raises SettingsError if a required number has not been measured, or
     if too few pairs take part."""
     check_shares(choice.align, choice.keep)
-    if choice.by not in COLUMN_OF:
-        raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(COLUMN_OF)}.")
-    column = COLUMN_OF[choice.by]
+    if choice.by not in CRITERIA:
+        raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(CRITERIA)}.")
+    criterion = CRITERIA[choice.by]
     with store.reading(scanning=True) as session:
         name = dataset_queries.get_dataset(session, dataset_id).name
-        columns = phrase_queries.selection_columns(session, dataset_id, column)
-        run = run_queries.latest_run(session, dataset_id, KIND)
+        columns = phrase_queries.selection_columns(session, dataset_id, criterion.column)
+        run = run_queries.latest_run(session, dataset_id, phrase_queries.KIND)
     in_splits = np.ones(len(columns.ids), np.bool_)
     for split in choice.splits:
         if split not in columns.split_names:
@@ -92,11 +98,12 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         in_splits = np.isin(columns.splits, numbers)
     # An edited caption stays: what was measured is the text that it replaces.
     takes_part, edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
-    by_criterion = choice.by in ("support", "worst")
-    by_support = by_criterion and not choice.scores
-    needs_phrases = by_support or choice.least_phrases > 0
+    operation = "" if choice.scores else criterion.operation
+    if choice.least_phrases:
+        operation = phrase_queries.KIND
+    needs_phrases = operation == phrase_queries.KIND
     if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
-        raise _not_measured(name, needs_phrases)
+        raise _not_measured(name, operation)
     if int(takes_part.sum()) < FEWEST:
         raise SettingsError(
             f"A selection needs at least {FEWEST} undecided pairs; there are "
@@ -107,38 +114,35 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         values = _scores_of(store, dataset_id, Path(choice.scores).expanduser(), columns.ids)
     elif choice.by == "random" and choice.seed:
         values = np.random.default_rng(choice.seed).random(len(columns.ids))
-    if by_support and run is not None and choice.align != ALIGN_SHARE:
+    over_pool = None if choice.scores else criterion.over_pool
+    if over_pool is not None and run is not None and choice.align != ALIGN_SHARE:
         pool = pool_of(columns.s_0, takes_part, choice.align)
-        scale = normalisation_over(store, run.id, columns.ids, pool)
-        values = support_of(store, run.id, columns.ids, scale)[choice.by == "worst"]
+        values = over_pool(store, run.id, columns.ids, pool)
         refitted = True
     if np.isnan(values[takes_part]).all() and choice.scores:
         raise SettingsError(f"No undecided pair has a score in '{choice.scores}'.")
     if np.isnan(values[takes_part]).all():
-        if not by_criterion or (run is not None and run.status == "running"):
-            raise _not_measured(name, needs_phrases)
+        if not needs_phrases or (run is not None and run.status == "running"):
+            raise _not_measured(name, operation)
         raise SettingsError(
             f"None of the pairs has a value to select by ({choice.by}): no caption has a phrase "
             "that could be tested."
         )
     if choice.least_phrases and run is not None:
-        few = phrase_counts(store, run.id, columns.ids) < choice.least_phrases
+        few = _phrase_counts(store, run.id, columns.ids) < choice.least_phrases
         values = np.where(few, np.nan, values)
     is_random = choice.by == "random" and not choice.scores
     align = 1.0 if is_random else choice.align  # random samples from all pairs
     selection = select(columns.s_0, values, takes_part, align, choice.keep)
     rest = 1 - choice.keep / align
-    second = {
-        "support": "hollow: support", "worst": "hollow: weakest phrase", "alignment": "match",
-        "random": "random order", "specificity": "generic: specificity",
-    }[choice.by]  # fmt: skip
-    if choice.scores:
-        second = f"scores in {Path(choice.scores).name}"
+    second = f"scores in {Path(choice.scores).name}" if choice.scores else criterion.reason
     reasons = (
         f"match in the lowest {1 - align:.0%}",
         f"{second} in the lowest {rest:.0%} of the rest",
     )
-    return Chosen(columns, values, takes_part, selection, refitted, reasons, int(edited.sum()))
+    return TwoStageResult(
+        columns, values, takes_part, selection, refitted, reasons, int(edited.sum())
+    )
 
 
 def _scores_of(
@@ -160,13 +164,21 @@ def _scores_of(
     return values
 
 
-def _not_measured(name: str, needs_phrases: bool) -> SettingsError:
-    what = "The support of its phrases has" if needs_phrases else "Its pairs have"
+def _phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of testable phrases of each of the pairs `ids` (ascending), [pairs]."""
+    with store.reading() as session:
+        counts = {
+            pair_id: len(kinds) for pair_id, kinds, _ in phrase_queries.iterate(session, run_id)
+        }
+    return np.array([counts.get(pair_id, 0) for pair_id in ids.tolist()], np.int64)
+
+
+def _not_measured(name: str, operation: str) -> SettingsError:
+    """`operation`: what measures the criterion; "": scoring does."""
     return SettingsError(
-        f"'{name}': {what} not been measured completely.",
-        terminal=f"Score it first: python app.py score {name}" + " --support" * needs_phrases,
-        page="Score it under Add data"
-        + (", then click “Measure the support of its phrases” there." if needs_phrases else "."),
+        f"'{name}' has not been measured completely{operation and f': {operation}'}.",
+        terminal=f"Score it first: python app.py score {name}{operation and f' --{operation}'}",
+        page=f"Score it under Add data{operation and ', then measure it there'}.",
     )
 
 
@@ -225,7 +237,8 @@ def _queues(
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Queue fields that show the undecided pairs that stay and, by name, those that leave at each
     stage: both thresholds are ranges of a queue. Decided pairs stay or leave by their verdict."""
-    column = COLUMN_OF[choice.by]
+    criterion = CRITERIA[choice.by]
+    column = criterion.column
     where = {"split": choice.splits[0]} if len(choice.splits) == 1 else {}
     measure = MEASURES.get(column)
     # An order with bounds of its own (`queue_form.bounds_of`) would show other pairs.
@@ -236,8 +249,7 @@ def _queues(
         stays["s_0_from"] = repr(align_line)
         goes["lowest match"] = {**where, "order": "s_0", "s_0_to": _below(align_line)}
     if keep_line is not None and column != "s_0":
-        what = "generic" if column == "specificity" else "hollow"
-        goes[what] = {**stays, **order, f"{column}_to": _below(keep_line)}
+        goes[criterion.queue] = {**stays, **order, f"{column}_to": _below(keep_line)}
         stays |= {f"{column}_from": repr(keep_line), **order}
     elif keep_line is not None:
         stays["s_0_from"] = repr(keep_line)
@@ -264,7 +276,7 @@ def _words(text: str) -> list[str]:
 
 
 def lost(
-    store: Store, dataset_id: int, selection: Chosen, progress: Progress = no_progress
+    store: Store, dataset_id: int, selection: TwoStageResult, progress: Progress = no_progress
 ) -> Lost:
     """The losses of the selection among all captions that took part, read in batches."""
     after: Counter[str] = Counter()

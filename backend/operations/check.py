@@ -10,7 +10,7 @@ from pydantic import Field
 from backend.engine.statistics.acceptance import Outcome, Sample, more_to_draw, outcome_of
 from backend.errors import NotFound
 from backend.operations.operation import Operation
-from backend.options import CommandLine, Options
+from backend.options import CommandLine, Options, parse_share
 from backend.progress import Progress
 
 if TYPE_CHECKING:
@@ -95,14 +95,13 @@ class CheckReport:
 def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
-    from backend.jobs.second_opinion import share_of
-    from db.queries import dataset_queries, plots
+    from db.queries import dataset_queries, plot_queries
 
-    share = share_of(options.at_most)
+    share = parse_share(options.at_most)
     with context.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id).name
-        reached = plots.reached(session, dataset_id, split=options.split)
-        by_decision = plots.pairs_by_decision(session, dataset_id, options.split)
+        reached = plot_queries.review_progress(session, dataset_id, split=options.split)
+        by_decision = plot_queries.pairs_by_decision(session, dataset_id, options.split)
     total = sum(by_decision.values())
     if not total:
         of = f" in the split '{options.split}'" if options.split is not None else ""

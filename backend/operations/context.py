@@ -7,15 +7,11 @@ from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
-from backend.jobs import (
-    export_dataset,
-    import_dataset,
-    known_pictures,
-    retrain,
-)
-from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs import export_dataset, import_dataset, retrain
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
+from backend.jobs.scoring import known_pictures
+from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.progress import Progress, no_progress
 from backend.review.operations import Review
 from backend.settings import Settings

@@ -29,7 +29,7 @@ class Operation(Generic[Chosen]):
     `title`: what it does, while it runs; `activity`: the same before the name of the dataset or
     model, where that differs. `button`: starts it under Add data, if it has no form there;
     `advice`: what to do next with its results; None: a page shows none of its words. `after_score`:
-    the help of the option of its name with which the command `score` runs it afterwards. `prepare`:
+    whether the command `score` runs it afterwards, if an option of its name says so. `prepare`:
     before a job is queued, checks what can be checked by then and completes the options. `uses`:
     names of what it uses alone: models serve one job at a time, and a dataset is ranked by one.
     `is_for_all`: its results are for everybody, so it uses only what everybody may know.
@@ -47,4 +47,4 @@ class Operation(Generic[Chosen]):
     activity: str = ""
     button: str = ""
     advice: str | None = None
-    after_score: str = ""
+    after_score: bool = False

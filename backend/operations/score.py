@@ -12,8 +12,8 @@ from backend.options import NOT_TYPED, Options, switch
 from backend.progress import Progress
 
 if TYPE_CHECKING:
-    from backend.jobs.estimate import Estimate
-    from backend.jobs.workers import Devices
+    from backend.jobs.scoring.estimate import Estimate
+    from backend.jobs.scoring.workers import Devices
     from backend.loaded_models import Engine
     from backend.operations.context import Context
 
@@ -55,7 +55,7 @@ def run(
     context: "Context", dataset_id: int, options: ScoreOptions, progress: Progress
 ) -> ScoreReport:
     """With one process for each idle core where that pays."""
-    from backend.jobs.workers import AUTOMATIC
+    from backend.jobs.scoring.workers import AUTOMATIC
 
     return score(context, dataset_id, options, progress, AUTOMATIC)
 
@@ -68,8 +68,9 @@ def score(
     devices: "Devices | None" = None,
 ) -> ScoreReport:
     """With the dataset's own model and captioner, or with others, which become its own; see
-    `backend.jobs.score_dataset.score_dataset`."""
-    from backend.jobs import model_download, score_dataset
+    `backend.jobs.scoring.score_dataset.score_dataset`."""
+    from backend.jobs import model_download
+    from backend.jobs.scoring import score_dataset
 
     engine = _engine(context, dataset_id, options)
     models = (options.model, engine.settings.captioner_model) if options.download else ()
@@ -89,8 +90,8 @@ def estimate(
     progress: Progress,
     devices: "Devices | None" = None,
 ) -> "Estimate":
-    """What `score` would take with the same options; see `backend.jobs.estimate.estimate`."""
-    from backend.jobs import estimate
+    """What `score` would take with the same options; see `jobs.scoring.estimate`."""
+    from backend.jobs.scoring import estimate
 
     engine = _engine(context, dataset_id, options)
     return estimate.estimate(
@@ -102,7 +103,7 @@ def run_estimate(
     context: "Context", dataset_id: int, options: EstimateOptions, progress: Progress
 ) -> dict[str, Any]:
     """For this machine's idle cores, with the sum and in words."""
-    from backend.jobs.workers import AUTOMATIC
+    from backend.jobs.scoring.workers import AUTOMATIC
 
     report = estimate(context, dataset_id, options, progress, AUTOMATIC)
     return asdict(report) | {"seconds": report.seconds, "in_words": report.in_words()}

@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.cells import text_problem
 from backend.errors import SettingsError, TracedError, explain
-from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import JobView, ScoreReport
 from backend.jobs.runner import JobRunner
-from backend.jobs.workers import Devices
+from backend.jobs.scoring.dataset_models import DatasetEngines
+from backend.jobs.scoring.estimate import Estimate
+from backend.jobs.scoring.workers import Devices
 from backend.operations.context import Context
 from backend.operations.export import STARTER, starter_of
 from backend.operations.registry import OPERATIONS

@@ -23,7 +23,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.word_expectations import with_expectations
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs import correct_queue
-from backend.jobs.classifiers import (
+from backend.jobs.scoring.classifiers import (
     classifier_captioner,
     classifier_in_use,
     complete_trajectories,
@@ -33,11 +33,12 @@ from backend.jobs.classifiers import (
     suspects_by,
     unjudged,
 )
-from backend.jobs.dataset_models import division_before
-from backend.jobs.known_pictures import check_picture, check_picture_of, prepare_scorer
-from backend.jobs.stored_rows import exploring_of, scored_pairs
-from backend.jobs.suggest import suggest_for
-from backend.jobs.support import nonce_pools, phrase_scores
+from backend.jobs.scoring.dataset_models import division_before
+from backend.jobs.scoring.dataset_pairs import prepare_scorer
+from backend.jobs.scoring.known_pictures import check_picture, check_picture_of
+from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
+from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
+from backend.jobs.scoring.suggest import suggest_for
 from backend.loaded_models import Engine
 from backend.review.pair import basis_of, image_path, looks_abstract, view_of
 from backend.review.verdicts import LONGEST_EDIT
@@ -51,10 +52,8 @@ from backend.review.views import (
     shown,
 )
 from backend.store import Store
-from db.queries import classifier_queries, dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries.pair_queue import QueueFilter
+from db.queries import classifier_queries, dataset_queries, pair_queries, run_queries
+from db.queries.queue_queries import QueueFilter
 
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner

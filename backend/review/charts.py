@@ -40,14 +40,19 @@ from backend.review.views import (
     Whole,
 )
 from backend.store import Store
-from backend.verdict_texts import ENRICHED, RIGHT_OR_WRONG, about_caption, is_wrong
-from db.queries import classifier_queries, dataset_queries
-from db.queries import detections as word_mark_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import plots as queries
-from db.queries import runs as run_queries
-from db.queries.pair_queue import QueueFilter, Range
+from backend.verdict_texts import about_caption
+from db.decisions import ENRICHED, RIGHT_OR_WRONG, is_wrong
+from db.queries import (
+    classifier_queries,
+    dataset_queries,
+    map_queries,
+    pair_queries,
+    plot_queries,
+    queue_queries,
+    run_queries,
+    word_mark_queries,
+)
+from db.queries.queue_queries import QueueFilter, Range
 
 #: The share of the errors that are left which a curator is told to look for.
 MOST_ERRORS = 0.9
@@ -60,16 +65,16 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
     """Statistics of the verdicts so far, about the dataset and the detector."""
     with store.reading() as session:
         counts = pair_queries.counts(session, dataset_id)
-        pace = queries.pace(session, dataset_id)
+        pace = plot_queries.pace(session, dataset_id)
         remaining = remaining_in(session, dataset_id, counts.total - counts.reviewed)
         decided = [
             Decided(p_error, is_wrong(decision))
-            for p_error, _, _, decision in queries.decided(session, dataset_id)
+            for p_error, _, _, decision in plot_queries.decided_points(session, dataset_id)
             if decision in RIGHT_OR_WRONG
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
         # Verdicts say more than the chances: from then on `remaining` does.
-        chances = [] if counts.reviewed else queries.chances(session, dataset_id)
+        chances = [] if counts.reviewed else plot_queries.chances(session, dataset_id)
         left = errors_left(session, dataset_id, counts.total - counts.reviewed)
         whole = whole_of(session, dataset_id)
         hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
@@ -112,9 +117,9 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
     wrong_ids: set[str] = set()
     for dataset in dataset_queries.list_datasets(session):
         if dataset.source == source:
-            wrong_ids |= queries.wrong_ids(session, dataset.id)
+            wrong_ids |= plot_queries.wrong_ids(session, dataset.id)
     pairs = int(sampling_run.parameters["pairs"])
-    audit = queries.reached(session, dataset_id, whole=True)
+    audit = plot_queries.review_progress(session, dataset_id, whole=True)
     remaining = remaining_errors(None, pairs, audit.sample, audit.wrong_in_sample, len(wrong_ids))
     return Whole(source, pairs, remaining)
 
@@ -122,7 +127,7 @@ def whole_of(session: Session, dataset_id: int) -> Whole | None:
 def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining | None:
     """The errors that remain in a dataset of which `undecided` pairs have no verdict; None without
     pairs decided at random."""
-    reached = queries.reached(session, dataset_id)
+    reached = plot_queries.review_progress(session, dataset_id)
     return remaining_errors(
         reached.point, reached.below, reached.sample, reached.wrong_in_sample,
         reached.errors_found, undecided=undecided,
@@ -131,14 +136,14 @@ def remaining_in(session: Session, dataset_id: int, undecided: int) -> Remaining
 
 def errors_left(session: Session, dataset_id: int, undecided: int) -> ErrorsLeft:
     """What to tell a curator who wonders whether to go on."""
-    by_chance = queries.undecided_by_chance(session, dataset_id)
+    by_chance = plot_queries.undecided_by_chance(session, dataset_id)
     expected = sum(errors for _, errors in by_chance)
     pairs, likely = 0, 0.0
     for count, errors in by_chance:
         if likely >= MOST_ERRORS * expected:
             break
         pairs, likely = pairs + count, likely + errors
-    seconds = pairs * seconds_a_pair(queries.latest_verdicts(session, dataset_id, PACE_OF))
+    seconds = pairs * seconds_a_pair(plot_queries.latest_verdicts(session, dataset_id, PACE_OF))
     remaining = remaining_in(session, dataset_id, undecided)
     is_enough = remaining is not None and remaining.is_enough
     return ErrorsLeft(
@@ -162,7 +167,7 @@ def seconds_a_pair(given_at: Sequence[datetime]) -> float:
 _INTERVAL = 1.96
 
 
-def expected_errors(chances: Sequence[queries.Chances]) -> tuple[ExpectedErrors, ...]:
+def expected_errors(chances: Sequence[plot_queries.Chances]) -> tuple[ExpectedErrors, ...]:
     """What the chances of error add up to, by split. The interval takes pairs as independent: it
     holds as far as the chances are calibrated."""
     splits = []
@@ -186,7 +191,7 @@ def map_of(store: Store, dataset_id: int) -> MapView | None:
     """Every pair with a position, as arrays; None if the map has not been computed."""
     with store.reading(scanning=True) as session:
         run = run_queries.latest_run(session, dataset_id, "map")
-        rows = list(queries.points(session, dataset_id)) if run is not None else []
+        rows = list(map_queries.points(session, dataset_id)) if run is not None else []
     if run is None or not rows:
         return None
     pairs, xs, ys, p_errors, iccs, judgements = zip(*rows, strict=True)
@@ -234,9 +239,9 @@ CELLS, POINTS = 40, 2000
 def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
     """The plane of a dataset. `up`: the y axis, icc or specificity."""
     with store.reading() as session:
-        cells = queries.grid(session, dataset_id, CELLS, up)
-        points = queries.sample(session, dataset_id, POINTS)
-        decided = list(queries.decided(session, dataset_id))
+        cells = plot_queries.grid(session, dataset_id, CELLS, up)
+        points = plot_queries.sample(session, dataset_id, POINTS)
+        decided = list(plot_queries.decided_points(session, dataset_id))
         wrong = [
             (p, is_wrong(decision))
             for p, _, _, decision in decided

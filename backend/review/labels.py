@@ -17,13 +17,11 @@ from backend.datasets.label_file import Label, labels_of
 from backend.errors import DatasetFormatError, SettingsError
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
-from backend.verdict_texts import is_wrong
 from db.authors import label_author
-from db.decisions import AT_RANDOM
-from db.queries import pairs as pair_queries
-from db.queries import verdict_queries
+from db.decisions import AT_RANDOM, is_wrong
+from db.queries import pair_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
 from db.queries.verdict_queries import NewVerdict, VerdictRow
 from db.texts import is_blank
 

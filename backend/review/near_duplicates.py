@@ -12,12 +12,10 @@ from backend.errors import SettingsError
 from backend.review.views import DuplicateGroup, DuplicatePicture, DuplicatesView, KeptView
 from backend.settings import Settings
 from backend.store import Store
-from backend.verdict_texts import RIGHT_NOW
 from db.authors import duplicate_author
-from db.queries import pictures as queries
-from db.queries import runs as run_queries
-from db.queries import verdict_queries
-from db.queries.pictures import MemberRow
+from db.decisions import RIGHT_NOW
+from db.queries import duplicate_queries, run_queries, verdict_queries
+from db.queries.duplicate_queries import MemberRow
 
 #: Which picture of a group stays: the first that was imported, the sharpest, or the one whose
 #: caption is least likely wrong.
@@ -41,10 +39,10 @@ def groups_of(
         if run is None:
             return None
         more = None if limit is None else limit + 1
-        ids = queries.group_ids(session, dataset_id, only_open, after, more)
+        ids = duplicate_queries.group_ids(session, dataset_id, only_open, after, more)
         has_more = limit is not None and len(ids) > limit
-        rows = queries.members(session, ids[:limit])
-        counts = queries.counts(session, dataset_id)
+        rows = duplicate_queries.members(session, ids[:limit])
+        counts = duplicate_queries.counts(session, dataset_id)
     return DuplicatesView(
         groups=_groups(rows),
         threshold=float(run.parameters["threshold"]),
@@ -76,8 +74,12 @@ class NearDuplicates:
         group or has itself been dropped.
         """
         with self._store.reading() as session:
-            in_dataset = queries.group_ids(session, dataset_id, after=group_id - 1, limit=1)
-            rows = queries.members(session, [group_id]) if in_dataset == [group_id] else []
+            in_dataset = duplicate_queries.group_ids(
+                session, dataset_id, after=group_id - 1, limit=1
+            )
+            rows = (
+                duplicate_queries.members(session, [group_id]) if in_dataset == [group_id] else []
+            )
         pictures = [picture for group in _groups(rows) for picture in group.pictures]
         picture = next((picture for picture in pictures if pair_to_keep in picture.pair_ids), None)
         if picture is None:

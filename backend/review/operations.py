@@ -10,8 +10,8 @@ from backend.datasets.containers import ImageFile
 from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.stored_rows import in_order, leading_claim, to_suspects
+from backend.jobs.scoring.dataset_models import DatasetEngines
+from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.progress import Progress, no_progress
 from backend.review import ask_models, pair_selection, queue_form, queue_rules
 from backend.review.near_duplicates import NearDuplicates
@@ -29,15 +29,18 @@ from backend.review.views import (
 )
 from backend.settings import Settings
 from backend.store import Store
-from db.queries import claim_queries, dataset_queries
-from db.queries import detections as detection_queries
-from db.queries import pair_tags as tag_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import (
+    claim_queries,
+    dataset_queries,
+    detection_queries,
+    pair_queries,
+    run_queries,
+    suggestion_queries,
+    tag_queries,
+)
 from db.queries.claim_queries import ClaimCounts
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.suggestions import SuggestionRow
+from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.suggestion_queries import SuggestionRow
 from db.texts import is_blank
 
 #: Captions that are looked at to say what those of a dataset consist of.

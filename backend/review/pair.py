@@ -16,7 +16,7 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.stored_rows import (
+from backend.jobs.scoring.stored_rows import (
     claim_replaced,
     in_order,
     is_offer,
@@ -40,27 +40,27 @@ from db.queries import (
     claim_queries,
     classifier_queries,
     dataset_queries,
+    detection_queries,
+    issue_queries,
+    pair_queries,
+    phrase_queries,
+    run_queries,
+    signal_queries,
     specificity_queries,
+    suggestion_queries,
+    trajectory_queries,
     verdict_queries,
 )
-from db.queries import detections as detection_queries
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import pictures as quality_queries
-from db.queries import runs as run_queries
-from db.queries import signals as signal_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries import trajectories as trajectory_queries
 from db.queries.claim_labels import ClaimLabel, labels_in
 from db.queries.claim_queries import ClaimRow
 from db.queries.classifier_queries import ClassifierRow
 from db.queries.dataset_queries import DatasetRow
-from db.queries.pairs import CaptionRow
-from db.queries.phrase_scores import PhraseRow
-from db.queries.runs import RunRow
+from db.queries.pair_queries import CaptionRow
+from db.queries.phrase_queries import PhraseRow
+from db.queries.run_queries import RunRow
 from db.queries.specificity_queries import RetrievalRow
-from db.queries.suggestions import SuggestionRow
-from db.queries.trajectories import TrajectoryRow
+from db.queries.suggestion_queries import SuggestionRow
+from db.queries.trajectory_queries import TrajectoryRow
 from db.queries.verdict_queries import VerdictRow
 
 #: Characters of a claim whose label was taken back, for the history.
@@ -99,7 +99,7 @@ def view_of(
         # A caption without a phrase that can be tested has no support, and the page says so.
         phrases = phrase_queries.phrases_of(session, pair_id) if phrases_run else None
         edited = verdict_queries.edited_texts(session, [pair_id]) if pair.verdict_version else {}
-        marks, issues, tags = quality_queries.marks_issues_and_tags(session, pair_id)
+        marks, issues, tags = issue_queries.marks_issues_and_tags(session, pair_id)
         word, kind = pair.suspect_word, pair.suspect_kind
         alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
         has_retrieval = pair.numbers["specificity"] is not None

@@ -15,12 +15,10 @@ from backend.jobs.correct_queue import pages
 from backend.jobs.reports import Selection
 from backend.review.queue_form import as_query
 from backend.store import Store
-from db.queries import pair_tags as tag_queries
-from db.queries import pairs as pair_queries
-from db.queries import verdict_queries
-from db.queries.pair_queue import QueueFilter
-from db.queries.pair_tags import LONGEST
+from db.queries import pair_queries, tag_queries, verdict_queries
+from db.queries.queue_queries import QueueFilter
 from db.queries.statements import chunks
+from db.queries.tag_queries import LONGEST
 from db.queries.verdict_queries import AT_ONCE
 from db.texts import has_controls, is_blank
 

@@ -20,13 +20,10 @@ from backend.review.views import ErrorsLeft
 from backend.settings import Settings
 from backend.store import Store
 from db.decisions import AT_RANDOM
-from db.queries import pair_queue as queue_queries
-from db.queries import pair_tags as view_queries
-from db.queries import pairs as pair_queries
-from db.queries import verdict_queries
-from db.queries.pair_queue import QueueFilter, QueuePage, QueueRow
-from db.queries.pair_tags import ViewRow
-from db.queries.pairs import ReviewCounts
+from db.queries import pair_queries, queue_queries, verdict_queries, view_queries
+from db.queries.pair_queries import ReviewCounts
+from db.queries.queue_queries import QueueFilter, QueuePage, QueueRow
+from db.queries.view_queries import ViewRow
 from db.texts import has_controls, is_blank
 
 LONGEST_NAME = 80

@@ -15,8 +15,8 @@ from backend.engine.picture_map import Point, parse_region
 from backend.errors import SettingsError
 from backend.measures import MEASURES, filter_names, order_names
 from backend.review.queue_groups import Condition, parse, text_of
-from backend.verdict_texts import DECISIONS, PICTURE_ISSUES, REVIEWS
-from db.queries.pair_queue import EXTRA, Group, QueueFilter, Range
+from db.decisions import DECISIONS, PICTURE_ISSUES, REVIEWS
+from db.queries.queue_queries import EXTRA, Group, QueueFilter, Range
 
 #: Defaults of a page.
 START = {"review": "unreviewed", "order": "p_error"}

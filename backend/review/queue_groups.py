@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from backend.errors import SettingsError
 from backend.measures import filter_names
-from db.queries.pair_queue import Group
+from db.queries.queue_queries import Group
 
 RANGES = frozenset(filter_names())
 

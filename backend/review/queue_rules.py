@@ -16,11 +16,9 @@ from backend.review.queue_form import as_query
 from backend.review.verdicts import ABOUT_CAPTION, PAUSE
 from backend.store import Store
 from db.authors import queue_author
-from db.queries import holds, verdict_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
+from db.queries import hold_queries, pair_queries, queue_queries, verdict_queries
 from db.queries.blind_review import hidden_pairs
-from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries.queue_queries import QueueFilter, QueueRow
 from db.queries.verdict_queries import AT_ONCE, NewVerdict
 
 #: Pairs of a preview, drawn at random.
@@ -92,7 +90,7 @@ def decide_all(
         ids = [row.pair_id for row in page.rows]
         with store.writing() as session:
             before = verdict_queries.pairs_of_batch(session, ids, author, batch)
-            claimed = holds.held_by_others(session, ids, curator) - before
+            claimed = hold_queries.held_by_others(session, ids, curator) - before
             settled = _settled(session, ids, decision, replaces)
             if decision in ABOUT_CAPTION:
                 settled |= {row.pair_id for row in page.rows if not row.caption}

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.measures import filter_names
 from db.queries import queue_values
-from db.queries.pair_queue import QueueFilter
+from db.queries.queue_queries import QueueFilter
 from db.queries.queue_values import WORDS
 
 #: And at most so many for the words outside of the groups.

@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from backend.engine.duplicate_groups import NEAR_DUPLICATE
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.errors import SettingsError
-from backend.jobs.vectors import VectorFile, meanings_file, stored_images
+from backend.jobs.scoring.vectors import VectorFile, meanings_file, stored_images
 from backend.loaded_models import Engine
 from backend.review.queue_form import id_in
 from backend.store import Store
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import specificity_queries
+from db.queries import pair_queries, run_queries, specificity_queries
 
 #: Up to this many vectors are compared exactly, without training a quantiser.
 _EXACT_UP_TO = 20_000

@@ -1,131 +1,35 @@
-"""Give, undo and redo verdicts: each call is one transaction. An edit of all captions of a queue is
-one action; it applies to the text that each pair would be exported with.
-"""
+"""Give, undo and redo verdicts: each call is one transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic, sleep
+from time import sleep
 
 from sqlalchemy.orm import Session
 
-from backend.engine.bulk_edit import BulkEdit, edited
 from backend.engine.captions import Caption
 from backend.engine.claims.claim import Claim
-from backend.engine.claims.editing import place_in, without, without_all
-from backend.engine.claims.scored_caption import is_vague
-from backend.engine.linting.faults import mended
+from backend.engine.claims.editing import place_in, without
 from backend.errors import PairChanged, SettingsError
-from backend.jobs.stored_rows import claim_replaced, replaced_text, to_claim
-from backend.progress import Progress, no_progress
-from backend.review.views import EditedCaption, EditView, fingerprint_of
+from backend.jobs.scoring.stored_rows import claim_replaced, replaced_text, to_claim
+from backend.review.views import fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
-from backend.verdict_texts import DECISIONS
-from db.decisions import SAMPLINGS
-from db.queries import blind_review, claim_queries, curator_queries, verdict_queries
-from db.queries import detections as word_mark_queries
-from db.queries import opinions as opinion_queries
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
+from db.decisions import DECISIONS, SAMPLINGS
+from db.queries import (
+    blind_review,
+    claim_queries,
+    curator_queries,
+    opinion_queries,
+    pair_queries,
+    suggestion_queries,
+    verdict_queries,
+    word_mark_queries,
+)
 from db.queries.blind_review import hidden_pairs
 from db.queries.claim_queries import ClaimRow
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.pairs import PairRow
-from db.queries.verdict_queries import Decided, Rewrite, VerdictRow
+from db.queries.pair_queries import PairRow
+from db.queries.verdict_queries import Decided, VerdictRow
 from db.texts import is_blank
-
-#: Captions that are edited together, by one process.
-_PAGE = 5000
-#: Time limit for all captions of an edit, without the database's time. A typical expression takes
-#: a few seconds for 100,000 captions.
-MOST_SECONDS = 60.0
-#: Number of changed captions that a report lists.
-_MOST_EXAMPLES = 20
-#: Verdicts under which the text can be edited; with the others there is no text to keep.
-_EDITABLE = (None, "correct", "correction")
-
-
-def edit_captions(
-    store: Store,
-    filter: QueueFilter,
-    edit: BulkEdit,
-    author: str | None = None,
-    progress: Progress = no_progress,
-    seconds: float | None = None,
-) -> EditView:
-    """Preview the edit on the pairs of a queue; with an `author`, apply it in one transaction,
-    which their next undo reverts. Raises SettingsError for an edit that is invalid, and for one
-    that takes more than `seconds` (default: MOST_SECONDS) for all captions together; nothing is
-    written then."""
-    limit, spent = MOST_SECONDS if seconds is None else seconds, 0.0
-    dataset_id = filter.dataset_id
-    looked_at = unchanged = left_alone = refused = 0
-    rewrites: list[Rewrite] = []
-    examples: list[EditedCaption] = []
-    after = None
-    while True:
-        with store.reading() as session:
-            page = queue_queries.page(session, filter, after, _PAGE)
-            secret = hidden_pairs(session, [row.pair_id for row in page.rows])
-            vague = _vague_claims(session, page.rows) if edit.remove_vague else {}
-        rows = [row for row in page.rows if row.decision in _EDITABLE and row.pair_id not in secret]
-        before = [row.corrected_caption or row.caption for row in rows]
-        began = monotonic()
-        plain = [
-            without_all(row.caption, vague.get(row.pair_id, ()), mended(edit.mend, text))
-            for row, text in zip(rows, before, strict=True)
-        ]
-        try:
-            is_plain = (edit.remove_vague or edit.mend) and not edit.changes_text
-            after_edit = plain if is_plain else edited(edit, plain, limit - spent)
-        except TimeoutError:
-            raise _too_slow(store, filter, looked_at, limit) from None
-        spent += monotonic() - began
-        looked_at += len(page.rows)
-        left_alone += len(page.rows) - len(rows)
-        for row, old, new in zip(rows, before, after_edit, strict=True):
-            is_correction = row.decision == "correction" and not row.enriches
-            if new == old:
-                unchanged += 1
-            elif is_blank(new) or (is_correction and new == row.caption):
-                refused += 1
-            else:
-                rewrites.append(Rewrite(row.pair_id, row.verdict_version, new))
-                if len(examples) < _MOST_EXAMPLES:
-                    examples.append(EditedCaption(row.pair_id, row.external_id, old, new))
-        progress(looked_at, 0, "Editing")
-        after = page.next_cursor
-        if after is None:
-            break
-    passed_over = 0
-    if author is not None and rewrites:
-        with store.writing(large=True) as session:
-            done = verdict_queries.rewrite(session, rewrites, author=author)
-        passed_over = len(done.passed_over)
-    return EditView(
-        dataset_id, looked_at, len(rewrites) - passed_over, unchanged, left_alone, refused,
-        passed_over, tuple(examples),
-    )  # fmt: skip
-
-
-def _vague_claims(session: Session, rows: Sequence[QueueRow]) -> dict[int, list[Claim]]:
-    """The claims that describe nothing visible of captions that have several, by pair."""
-    several = claim_queries.of_several(session, {row.pair_id: row.numbers for row in rows})
-    return {
-        pair_id: [to_claim(row) for row in claims if is_vague(row.icc)]
-        for pair_id, claims in several.items()
-    }
-
-
-def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> SettingsError:
-    total = store.read(queue_queries.count, filter)
-    return SettingsError(
-        f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
-        "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
-        "as (a+)+), or narrow the queue with filters and edit it in several steps."
-    )
-
 
 #: Seconds between two parts of a large batch, in which others write: SQLite's writers have no fair
 #: queue.

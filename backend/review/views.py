@@ -18,10 +18,10 @@ from backend.engine.statistics.calibration import CalibrationBin, Threshold
 from backend.engine.statistics.stopping import Remaining
 from backend.engine.trajectories.trajectory import Trajectory
 from db.measures import Measured
-from db.queries.pairs import CaptionRow
-from db.queries.pictures import MemberRow
-from db.queries.plots import Cell
-from db.queries.suggestions import SuggestionRow
+from db.queries.duplicate_queries import MemberRow
+from db.queries.pair_queries import CaptionRow
+from db.queries.plot_queries import Cell
+from db.queries.suggestion_queries import SuggestionRow
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from db.measures import MEASURES, Numbers
 from db.models import Claim, Pair
-from db.queries.rankings import check_probability
+from db.queries.ranking_queries import check_probability
 from db.queries.statements import (
     check_number,
     chunks,

@@ -1,7 +1,5 @@
-"""Datasets, the problems found while importing or scoring them, and settings of the database."""
+"""Datasets, and the problems found while importing or scoring them."""
 
-import secrets
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -12,60 +10,20 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
-from db.models import Base, Dataset, ImportProblem, Pair, Setting, Verdict
+from db.models import Base, Dataset, ImportProblem, Pair, Verdict
 from db.queries.blind_review import pair_columns
-from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.pair_queries import PAIR_FIELDS, PairRow
 from db.queries.statements import (
     check_name,
     check_text,
     columns_of,
     find_record,
-    insert_for,
     read_records,
     record_of,
-    save_rows,
 )
 
 #: In `DatasetRow.models`: the model was made to score pictures of a kind that it does not know.
 UNFAMILIAR = "unfamiliar"
-_IDENTITY = "identity"
-_DEVICE_SECRET = "device_secret"
-
-
-def get_setting(session: Session, key: str, default: Any = None) -> Any:
-    """The value stored under `key`, or `default`."""
-    row = session.execute(select(Setting.value).where(Setting.key == key)).one_or_none()
-    return default if row is None else row.value
-
-
-def set_setting(session: Session, key: str, value: Any) -> None:
-    """Store `value`, which must be JSON-serialisable, under `key`."""
-    save_rows(session, Setting, ("key",), [{"key": key, "value": value}])
-
-
-def identity(session: Session) -> str:
-    """A unique name of this database, created at the first call; needs a `writing()` session.
-
-    Files outside the database that belong to its dataset ids are stored under this name.
-    """
-    return _kept(session, _IDENTITY, uuid.uuid4().hex)
-
-
-def device_secret(session: Session) -> bytes:
-    """The key that signs device cookies, created at the first call; needs a `writing()` session."""
-    return bytes.fromhex(_kept(session, _DEVICE_SECRET, secrets.token_hex(32)))
-
-
-def forget_all(session: Session) -> None:
-    """Delete all settings, so that the database gets a new identity and a new secret."""
-    session.execute(delete(Setting))
-
-
-def _kept(session: Session, key: str, value: str) -> str:
-    """The value stored under `key`; `value` is stored first if there is none."""
-    insert = insert_for(session, Setting)
-    session.execute(insert.values(key=key, value=value).on_conflict_do_nothing())
-    return str(get_setting(session, key))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from db.models import Pair, PairNumber
-from db.queries.pairs import PairCaption
+from db.queries.pair_queries import PairCaption
 from db.queries.statements import check_number, in_dataset, save_rows
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, select
 
 from db.measures import MEASURES
 from db.models import Pair, PairNumber
-from db.queries.rankings import P_ERROR, PROBABILITIES
+from db.queries.ranking_queries import P_ERROR, PROBABILITIES
 
 
 def number_column(name: str) -> ColumnElement[Any]:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from db.measures import filter_names
 from db.models import NearDuplicate, Pair, PairTag, PictureIssue
 from db.queries.blind_review import pair_columns, verdict_seen
-from db.queries.pair_queue import QueueFilter, conditions_of, has_caption
+from db.queries.queue_queries import QueueFilter, conditions_of, has_caption
 
 #: What `values_of` reads: numbers, and words or flags (a note: whether there is one).
 WORDS = (

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.blobs import decode_integers, encode_integers
 from db.models import Pair, Retrieval
-from db.queries.pairs import PairCaption
+from db.queries.pair_queries import PairCaption
 from db.queries.statements import check_number, in_dataset, lock_pairs, save_rows, set_columns
 
 #: Below this mean cosine a picture's neighbours are dissimilar, which makes retrieval easy.

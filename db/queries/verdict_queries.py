@@ -46,7 +46,7 @@ from db.column_types import now
 from db.decisions import DECISIONS, SAMPLINGS, is_wrong, judgement
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import Pair, Suggestion, Verdict
-from db.queries import opinions
+from db.queries import opinion_queries
 from db.queries.blind_review import may_know_pair, pair_columns
 from db.queries.claim_labels import (
     ClaimLabel,
@@ -69,7 +69,7 @@ from db.texts import is_blank
 
 
 @dataclass(frozen=True)
-class Act:
+class VerdictEvent:
     """A verdict, an undo or a redo. `decision` is the one in effect after it (None: undecided).
     `undoes` and `redoes` are the versions that an undo reverts and a redo restores."""
 
@@ -98,7 +98,7 @@ class Act:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictRow(Act):
+class VerdictRow(VerdictEvent):
     """An act as stored."""
 
     id: int
@@ -132,12 +132,12 @@ class Rewrite:
 class _Change:
     """An act, with author and time of the decision in effect after it."""
 
-    act: Act
+    act: VerdictEvent
     decided_by: str | None
     decided_at: datetime | None
 
 
-_COLUMNS = (Verdict.id, *columns_of(Verdict, Act))
+_COLUMNS = (Verdict.id, *columns_of(Verdict, VerdictEvent))
 
 #: Acts of a batch that are written in one transaction: about 0.1 s of processor time.
 AT_ONCE = 500
@@ -190,7 +190,7 @@ def add_verdict(
         version = expected_version + 1
         act = _write(
             session,
-            Act(
+            VerdictEvent(
                 pair_id=pair_id,
                 version=version,
                 decision=decision,
@@ -298,9 +298,9 @@ def _labelled(
     return _Change(act, pair.decided_by, pair.decided_at)
 
 
-def _unchanged(pair: Any, standing: VerdictRow | None, author: str) -> Act:
+def _unchanged(pair: Any, standing: VerdictRow | None, author: str) -> VerdictEvent:
     """An act that leaves the pair as it is; `standing`: the act in effect."""
-    return Act(
+    return VerdictEvent(
         pair_id=pair.id,
         version=pair.verdict_version + 1,
         decision=pair.decision,
@@ -344,7 +344,7 @@ def add_note(
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 
 
-def _before_labels(session: Session, standing: VerdictRow | None, act: Act) -> _Change:
+def _before_labels(session: Session, standing: VerdictRow | None, act: VerdictEvent) -> _Change:
     """The act with the decision that was in effect before the first claim was labelled wrong."""
     before = standing
     while before is not None and has_wrong(before.claim_labels):
@@ -411,7 +411,7 @@ def add_all(
         version, standing, labels = versions[pair_id]
         if version != request.version:
             continue
-        act = Act(
+        act = VerdictEvent(
             pair_id=pair_id,
             version=version + 1,
             decision="correction" if pair_id in edited else request.decision,
@@ -469,7 +469,7 @@ def _write_all(session: Session, changes: Sequence[_Change]) -> None:
         _keep_opinion(session, change.act)
 
 
-def _state_after(act: Act) -> dict[str, Any]:
+def _state_after(act: VerdictEvent) -> dict[str, Any]:
     """The columns of a pair that an act on it sets, but for who decided, and when."""
     return {
         "verdict_version": act.version,
@@ -483,10 +483,10 @@ def _state_after(act: Act) -> dict[str, Any]:
     }
 
 
-def _keep_opinion(session: Session, act: Act, settles: bool = False) -> None:
+def _keep_opinion(session: Session, act: VerdictEvent, settles: bool = False) -> None:
     if not is_rule(act.author) and not is_label_file(act.author):
         # Agreement is measured between people.
-        opinions.keep(session, act.pair_id, act.author, settles)
+        opinion_queries.keep(session, act.pair_id, act.author, settles)
 
 
 def pairs_of_batch(session: Session, pair_ids: Sequence[int], author: str, batch: str) -> set[int]:
@@ -555,7 +555,7 @@ def _rewritten(
         ):
             continue  # the original caption was judged wrong
         decision = pair.decision and ("correct" if was_right and is_plain else "correction")
-        act = Act(
+        act = VerdictEvent(
             pair_id=edit.pair_id,
             version=edit.version + 1,
             decision=decision,
@@ -657,7 +657,7 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, standing, rest_of)
+    return _revert_batch(session, standing, rest_of)
 
 
 def reopen(session: Session, pair_ids: Sequence[int]) -> None:
@@ -670,7 +670,7 @@ def reopen(session: Session, pair_ids: Sequence[int]) -> None:
         )
         changes = []
         for pair_id, version, standing in session.execute(decided).tuples():
-            act = Act(
+            act = VerdictEvent(
                 pair_id=pair_id,
                 version=version + 1,
                 decision=None,
@@ -725,10 +725,10 @@ def redo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, undone, rest_of)
+    return _revert_batch(session, undone, rest_of)
 
 
-def _together(
+def _revert_batch(
     session: Session,
     newest_first: Select[*tuple[Any, ...]],
     rest_of: VerdictRow | None,
@@ -808,7 +808,7 @@ def _reverted(states: dict[tuple[int, int], VerdictRow], act: Any, when: datetim
     else:
         state = states[act.pair_id, act.undoes]
         versions = {"replaces": act.standing_version, "redoes": act.undoes}
-    reverting = Act(
+    reverting = VerdictEvent(
         pair_id=act.pair_id,
         version=act.current_version + 1,
         decision=state.decision if state else None,
@@ -848,7 +848,7 @@ def pair_state(session: Session, pair_id: int) -> PairState:
     return PairState(*pair)
 
 
-def _write(session: Session, act: Act, settles: bool) -> VerdictRow | None:
+def _write(session: Session, act: VerdictEvent, settles: bool) -> VerdictRow | None:
     """`_write_change`, of an act that decides."""
     return _write_change(session, _Change(act, act.author, act.created_at), settles)
 

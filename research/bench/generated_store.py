@@ -21,7 +21,7 @@ from backend.engine.detection.localisation import suspect_words
 from backend.engine.english import word_lists
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.stored_rows import save_scored
+from backend.jobs.scoring.stored_rows import save_scored
 from backend.progress import Progress, no_progress
 from backend.settings import DEMO, load_settings
 from backend.store import Store, open_database
@@ -29,15 +29,15 @@ from db.queries import (
     claim_queries,
     classifier_queries,
     dataset_queries,
-    detections,
-    pairs,
-    runs,
-    signals,
+    detection_queries,
+    pair_queries,
+    run_queries,
+    signal_queries,
 )
 from db.queries.claim_queries import ClaimRow
-from db.queries.detections import DetectionRow
-from db.queries.pairs import NewPair
-from db.queries.trajectories import TrajectoryRow
+from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import NewPair
+from db.queries.trajectory_queries import TrajectoryRow
 
 _BATCH = 5000
 _NOUNS = [noun for nouns in word_lists.NOUNS.values() for noun in nouns]
@@ -56,7 +56,7 @@ def generate(
     images = image_names()
     with store.writing() as session:
         dataset = dataset_queries.create_dataset(session, name, f"generated:{count}", str(DEMO))
-        run = runs.start_run(
+        run = run_queries.start_run(
             session,
             kind="score",
             dataset_id=dataset.id,
@@ -75,15 +75,15 @@ def generate(
     last = done = 0
     for batch in _batches(count, images, seed, claims):
         with store.writing() as session:
-            pairs.add_pairs(session, dataset.id, [generated.pair for generated in batch])
+            pair_queries.add_pairs(session, dataset.id, [generated.pair for generated in batch])
         with store.reading() as session:
-            rows = pairs.pairs_after(session, dataset.id, last, len(batch))
+            rows = pair_queries.pairs_after(session, dataset.id, last, len(batch))
             last = rows[-1].id
         _write(store, run.id, classifier.id, [row.id for row in rows], batch)
         done += len(batch)
         progress(done, count, "Making pairs")
     with store.writing() as session:
-        runs.finish_run(session, run.id)
+        run_queries.finish_run(session, run.id)
     return dataset.id
 
 
@@ -193,9 +193,9 @@ def _write(
     with store.writing() as session:
         save_scored(session, run_id, trajectories, divided)
         claim_queries.save_numbers(session, numbers)
-        detections.save_detections(session, rows)
-        signals.save_suspect_words(session, words)
-        signals.save_icc(session, dict(zip(ids, (each.icc for each in batch), strict=True)))
+        detection_queries.save_detections(session, rows)
+        signal_queries.save_suspect_words(session, words)
+        signal_queries.save_icc(session, dict(zip(ids, (each.icc for each in batch), strict=True)))
 
 
 def main() -> None:

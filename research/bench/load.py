@@ -30,7 +30,7 @@ from backend.errors import TracedError
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import pairs, verdict_queries
+from db.queries import pair_queries, verdict_queries
 from research.bench.generated_store import generate
 
 _PASSWORD = "open sesame, please"
@@ -177,7 +177,7 @@ def _report(
     with workspace.store.reading() as session:
         decided = [
             (row.id, row.decided_by)
-            for row in pairs.iterate_pairs(session, dataset_id)
+            for row in pair_queries.iterate_pairs(session, dataset_id)
             if row.decided_by is not None
         ]
         acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in decided}

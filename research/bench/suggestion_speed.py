@@ -24,7 +24,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.suggest import JUDGED_AHEAD_IF_SMALL, TOGETHER_IF_SMALL
+from backend.jobs.scoring.suggest import JUDGED_AHEAD_IF_SMALL, TOGETHER_IF_SMALL
 from backend.progress import Progress, no_progress
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER
 from research.evaluation.labelled import from_scenes

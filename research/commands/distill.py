@@ -55,8 +55,8 @@ def distill(
     with --vlm OUT/model."""
     with reported(as_json):
         from backend.engine.correction.modes import mode_named
-        from backend.engine.language_models.local import load_local
         from backend.loaded_models import Engine
+        from backend.wings.vision_language.local import load_local
         from research.distillation.distill_corrector import distill
         from research.distillation.fine_tuning import Recipe
 

@@ -21,7 +21,6 @@ from backend.operations.common_options import (
 )
 from backend.progress import Progress
 from backend.settings import MODELS, load_settings
-from backend.wings.specificity.bags_operation import SIZES
 from research.commands.image_roots import ImageRoot
 
 if TYPE_CHECKING:
@@ -254,6 +253,8 @@ def evaluate(
                 )  # fmt: skip
                 tables = several_claims.markdown(report)
             elif what == "specificity":
+                from backend.wings.specificity.bags_operation import SIZES
+
                 report, tables = _specificity(
                     dataset, image_root, scorer, model, folders, pairs, seeds, first_seed,
                     size or SIZES, bags, captioner or (), captions, device, update,

@@ -49,7 +49,7 @@ def _scorer(encoder: str) -> Any:
     what = "The encoder for BERTScore"
     advice = "Give a text encoder, such as microsoft/deberta-xlarge-mnli."
     configuration = hub.load(AutoConfig, encoder, what, advice)
-    with hub.explained(what, encoder, advice):
+    with hub.failures_explained(what, encoder, advice):
         layers = layer_of(encoder, int(configuration.num_hidden_layers))
         return BERTScorer(model_type=encoder, num_layers=layers, lang=None)
 

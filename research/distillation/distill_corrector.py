@@ -18,16 +18,15 @@ from backend.engine.correction.language_model_suggestions import Corrector, prop
 from backend.engine.correction.modes import Mode
 from backend.engine.correction.suggestion import CorrectionContext, words_changed
 from backend.engine.language_models.chat_model import ChatModel
-from backend.engine.language_models.local import LocalVisionLanguageModel
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import PairCorrector
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
+from backend.wings.vision_language.local import LocalVisionLanguageModel
 from db.authors import is_rule
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries.pair_queue import QueueFilter, QueueRow
+from db.queries import pair_queries, queue_queries
+from db.queries.queue_queries import QueueFilter, QueueRow
 from research.distillation.fine_tuning import (
     Example,
     Recipe,

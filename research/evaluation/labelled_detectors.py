@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from backend.engine.detection import classifier
 from backend.engine.detection.classifier import (
-    Chosen,
     Families,
+    ModelChoice,
     Ticker,
     boosted_family,
     cart_family,
@@ -99,7 +99,7 @@ def choose_labelled(
     folds: NDArray[np.int64],
     detector: str = "best",
     tick: Ticker | None = None,
-) -> Chosen:
+) -> ModelChoice:
     """`classifier.choose` for true labels: any lead of s_0 alone is enough.
 
     `detector`: one of LABELLED_DETECTORS. Raises SettingsError for another.

@@ -13,8 +13,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from backend.engine.detection.classifier import (
-    Chosen,
     Classifier,
+    ModelChoice,
     calibrate,
     choose_as_published,
     fold_of,
@@ -312,7 +312,7 @@ def compared(
     half = training_half(features, pairs.wrong, pairs.groups, test, figures.seed)
     wrong = pairs.wrong[test]
 
-    def auc_of(chosen: Chosen, half: Half, features: Matrix) -> float:
+    def auc_of(chosen: ModelChoice, half: Half, features: Matrix) -> float:
         model = chosen.model.fit(half.features, half.labels, half.weights)
         return metrics.auc(wrong, model.log_odds(features[test]))
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from backend.engine.captions import Caption
 from backend.engine.english.articles import article_for
 from backend.engine.phrases.nonce import make_pools
-from backend.engine.phrases.pair_support import ALIGN_SHARE, pool_of, select
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
+from backend.engine.two_stages import ALIGN_SHARE, pool_of, select
 from backend.progress import Progress, no_progress
 from research.evaluation.labelled import DIRECTORIES, SEED
 from research.evaluation.support import attributions, normalisation_of, supports

@@ -24,10 +24,9 @@ from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
-from db.queries import claim_queries
-from db.queries import pairs as pair_queries
+from db.queries import claim_queries, pair_queries
 from db.queries.claim_queries import ClaimRow
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
 from research.evaluation import metrics
 from research.evaluation.labelled import DIRECTORIES
 from research.markdown_tables import cell, cells, table

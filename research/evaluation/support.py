@@ -21,12 +21,12 @@ from backend.engine.captions import Caption
 from backend.engine.english.phrases import KINDS, phrases_of
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import NoncePools, Nonces, make_pools
-from backend.engine.phrases.pair_support import Normalisation, PoolMoments
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
+from backend.wings.phrases.normalisation import Normalisation, PoolMoments
 from research import concreteness
 from research.evaluation.labelled import DIRECTORIES, LabelledPairs, from_scenes
 from research.evaluation.scored import states_of

@@ -27,8 +27,8 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs import scored_demo
-from backend.jobs.classifiers import classifier_in_use
-from backend.jobs.stored_rows import latest_batches
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import latest_batches
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from research.evaluation.demo_report import read_truth

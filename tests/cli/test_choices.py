@@ -11,15 +11,20 @@ from backend.errors import SettingsError
 from backend.settings import load_settings
 from tests.cli.invoking import invoked
 from tests.datasets.folders import dogs, write
+from tests.fixtures.wings import has_wing
 
 ADDRESSES = ("gcs://b/x", "S3://b/x", "s3:/b/x", "s3:b", "file:///x", "ftp://h/x", "memory://x")
 #: Commands that write, and that read, a path in place of "@".
 WRITING = (
-    "export d @", "export d @ --decisions", "backup @", "download pairs.csv @", "bags d --out @",
-    "score d --out @/", "score d --out @.jsonl", "score d --features @.csv", "noise pairs @",
+    "export d @", "backup @", "score d --out @.jsonl", "score d --features @.csv", "noise pairs @",
     "datasets delete d --yes --keep @", "--log-file @ datasets list",
 )  # fmt: skip
-READING = ("import @", "import pairs --image-root @", "datasets relocate d @", "score @ --out r/")
+READING = ("import @", "import pairs --image-root @", "datasets relocate d @")
+OF_WINGS = {
+    "fetch": ("download pairs.csv @",),
+    "specificity": ("bags d --out @",),
+    "shards": ("export d @ --decisions", "score d --out @/", "score @ --out r/"),
+}
 
 
 @pytest.fixture
@@ -34,7 +39,8 @@ def test_an_unknown_scheme_never_becomes_a_folder(folder: Path) -> None:
     environment = {"TRACED_DATA_DIRECTORY": str(folder / "state"), "COLUMNS": "200"}
     assert invoked(environment, "import", "pairs", "--name", "d")[0] == 0
     before = sorted(folder.iterdir())
-    for command in (*WRITING, *READING):
+    of_wings = (command for wing in OF_WINGS if has_wing(wing) for command in OF_WINGS[wing])
+    for command in (*WRITING, *READING, *of_wings):
         for address in ADDRESSES:
             status, _, err = invoked(environment, *command.replace("@", address).split())
             assert (status, address[:2] in err) == (2, True), (command, address, err)

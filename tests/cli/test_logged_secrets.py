@@ -10,14 +10,14 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from backend.cli import log_output
-from backend.jobs.second_opinion import ask, open_server
-from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import open_database
 from backend.workspace import ExportChoice, Workspace
 from research.chat_server import chat_server
 from research.scenes import demo
 from tests.cli.invoking import invoked
+from tests.fixtures.wings import needs
 from traced_ui.server import create_app
 
 #: In every caption and nowhere else.
@@ -106,6 +106,8 @@ def assert_nothing_leaked(log_file: Path, capsys: pytest.CaptureFixture[str]) ->
             assert KEY not in line, line[:2000]
 
 
+@needs("quality")
+@needs("vision_language")
 def test_no_job_logs_a_caption_or_a_credential(
     workspace: Workspace,
     log_file: Path,
@@ -113,6 +115,8 @@ def test_no_job_logs_a_caption_or_a_credential(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    from backend.wings.vision_language.model_check import ask, open_server
+
     (tmp_path / "sources").mkdir()
     jobs = workspace.jobs
 
@@ -203,7 +207,7 @@ def test_no_command_logs_a_caption(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     marked_pairs(tmp_path / "pairs")
     assert invoked(environment, *options, "import", str(tmp_path / "pairs"))[0] == 0
     monkeypatch.setattr(
-        "backend.review.verdicts.edited", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
+        "backend.review.caption_edits.edited", raising(lambda: ValueError(f"'{MARK}' {KEY}"))
     )
     status, _, printed = invoked(environment, *options, "edit", "pairs", "--suffix", "!")
     log_output.set_up()

@@ -12,11 +12,10 @@ import pytest
 from backend.engine.detection.features import NAMES
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifier_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import classifier_queries, pair_queries, suggestion_queries
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import image_folder
+from tests.fixtures.wings import needs
 from tests.jobs.copied_pictures import PAIRS
 from tests.jobs.test_two_stage_selection import COUNT
 from tests.jobs.test_two_stage_selection import score as save_scores
@@ -26,6 +25,8 @@ from traced_ui.notebook import open_dataset
 CAPTIONS = PAIRS + 4
 
 
+@needs("phrases")
+@needs("specificity")
 def test_additional_measures_are_part_of_the_result(
     scored_copies: dict[str, str], tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def numbers(rows: list[dict[str, Any]]) -> list[int]:
     return sorted(int(row["id"]) for row in rows)
 
 
+@needs("phrases")
 def test_a_selection_is_a_view_that_can_be_exported(sample: dict[str, str], tmp_path: Path) -> None:
     status, printed, err = invoked(sample, "select", "pairs", "--dry-run")
     assert status == 0, err
@@ -176,6 +178,7 @@ def test_a_selection_is_a_view_that_can_be_exported(sample: dict[str, str], tmp_
         assert wrong[1] in err or wrong[0] in err
 
 
+@needs("phrases")
 def test_an_export_is_thinned_in_two_stages(sample: dict[str, str], tmp_path: Path) -> None:
     assert numbers(exported(sample, tmp_path / "1", "--align", "0.7")) == list(range(20, 70))
     by_match = ("--align", "0.5", "--keep", "0.3", "--by", "alignment")

@@ -21,8 +21,7 @@ from backend.errors import DatasetError, DatasetFormatError, UnsafePath
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.reports import ImportReport
 from backend.store import Store
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, pair_queries
 from tests.datasets.folders import json_lines, picture, read, tar_bytes, write, zip_bytes
 
 GOOD = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": f"good {n}"} for n in range(2)]

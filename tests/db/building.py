@@ -11,10 +11,17 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from db import Store, upgrade
-from db.queries import dataset_queries, detections, pair_queue, pairs, runs, verdict_queries
-from db.queries.detections import DetectionRow
-from db.queries.pair_queue import QueueFilter
-from db.queries.pairs import NewPair, PairRow
+from db.queries import (
+    dataset_queries,
+    detection_queries,
+    pair_queries,
+    queue_queries,
+    run_queries,
+    verdict_queries,
+)
+from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import NewPair, PairRow
+from db.queries.queue_queries import QueueFilter
 from db.queries.verdict_queries import VerdictRow
 from db.session import make_engine
 
@@ -35,8 +42,8 @@ def add_pairs(store: Store, name: str, rows: Sequence[NewPair]) -> tuple[int, li
     """A dataset of these pairs; its id and the ids of its pairs."""
     with store.writing() as session:
         dataset = dataset_queries.create_dataset(session, name, f"/data/{name}", f"/data/{name}")
-        pairs.add_pairs(session, dataset.id, rows)
-        return dataset.id, [pair.id for pair in pairs.iterate_pairs(session, dataset.id)]
+        pair_queries.add_pairs(session, dataset.id, rows)
+        return dataset.id, [pair.id for pair in pair_queries.iterate_pairs(session, dataset.id)]
 
 
 def decide(
@@ -69,7 +76,7 @@ def redo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | Non
 
 def rows_of(store: Store, ids: Sequence[int]) -> list[PairRow]:
     with store.reading() as session:
-        return [pairs.get_pair(session, pair_id) for pair_id in ids]
+        return [pair_queries.get_pair(session, pair_id) for pair_id in ids]
 
 
 def decisions(store: Store, ids: Sequence[int]) -> list[str | None]:
@@ -81,27 +88,29 @@ def in_queue(store: Store, dataset_id: int, **criteria: Any) -> list[int]:
     fields: dict[str, Any] = {"order": "position", "descending": False} | criteria
     filter = QueueFilter(dataset_id, **fields)
     with store.reading() as session:
-        ids = [row.pair_id for row in pair_queue.page(session, filter, limit=1000).rows]
-        assert pair_queue.count(session, filter) == len(ids)
+        ids = [row.pair_id for row in queue_queries.page(session, filter, limit=1000).rows]
+        assert queue_queries.count(session, filter) == len(ids)
     return ids
 
 
 def decided_pairs(session: Session, dataset_id: int) -> list[PairRow]:
     """The pairs with a verdict, in import order."""
-    return [row for row in pairs.iterate_pairs(session, dataset_id) if row.decision is not None]
+    return [
+        row for row in pair_queries.iterate_pairs(session, dataset_id) if row.decision is not None
+    ]
 
 
 def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float | None]) -> None:
     """Give each pair its p_error, None for unknown."""
     with store.writing() as session:
-        detections.save_detections(
+        detection_queries.save_detections(
             session, [DetectionRow(pair_id, p, ()) for pair_id, p in zip(ids, values, strict=True)]
         )
 
 
 def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
     with store.writing() as session:
-        return runs.start_run(
+        return run_queries.start_run(
             session,
             kind="score",
             dataset_id=dataset_id,

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 from db import Store, open_store
 from db.backup import backup, check
 from db.errors import StoreProblem
-from db.queries import pairs, verdict_queries
+from db.queries import pair_queries, verdict_queries
 from tests.db.building import add_dataset, decide
 
 
@@ -30,7 +30,7 @@ def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> N
         return
     copy = open_store(f"sqlite:///{target}")
     with copy.reading() as session:
-        assert pairs.counts(session, dataset).total == 5
+        assert pair_queries.counts(session, dataset).total == 5
         assert verdict_queries.pair_state(session, ids[2]).decision == "drop"
     copy.close()
     assert [p.name for p in target.parent.iterdir() if "part" in p.name] == []
@@ -68,7 +68,7 @@ def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Pat
         before = len(written)
         copy = open_store(f"sqlite:///{backup(sqlite_store, tmp_path / f'{number}.db')}")
         with copy.reading() as session:
-            held = pairs.counts(session, dataset).reviewed
+            held = pair_queries.counts(session, dataset).reviewed
             acts = session.connection().exec_driver_sql("SELECT count(*) FROM verdicts").scalar()
         copy.close()
         assert held == acts, "a verdict and its pair go together"

@@ -5,7 +5,7 @@ import pytest
 from db import Store
 from db.authors import edit_author
 from db.errors import VersionConflict
-from db.queries import opinions, pairs, plots, verdict_queries
+from db.queries import opinion_queries, pair_queries, plot_queries, verdict_queries
 from db.queries.verdict_queries import Decided, Rewrite
 from tests.db.building import add_dataset, decide, decisions, redo, rows_of, undo
 
@@ -42,10 +42,10 @@ def test_an_edit_is_no_verdict_on_the_picture(store: Store, edited: tuple[int, l
     ]
     assert rows_of(store, ids)[1].note == "sure"
     with store.reading() as session:
-        counted = pairs.counts(session, dataset)
+        counted = pair_queries.counts(session, dataset)
         assert (counted.reviewed, counted.errors_found) == (4, 2)
-        assert {o.author for i in ids for o in opinions.of_pair(session, i)} == {"Ada"}
-        judged = {verdict for *_, verdict in plots.decided(session, dataset)}
+        assert {o.author for i in ids for o in opinion_queries.of_pair(session, i)} == {"Ada"}
+        judged = {verdict for *_, verdict in plot_queries.decided_points(session, dataset)}
         assert judged == {"enriched", "correction", "drop", "unsure"}
         (act,) = verdict_queries.history(session, ids[0])
     assert (act.author, act.decision) == (edit_author("Bo"), None)

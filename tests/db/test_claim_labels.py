@@ -4,12 +4,12 @@ import pytest
 
 from db import Store
 from db.errors import VersionConflict
-from db.queries import claim_queries, dataset_queries, pairs, plots, verdict_queries
+from db.queries import claim_queries, dataset_queries, pair_queries, plot_queries, verdict_queries
 from db.queries.blind_review import set_reader
+from db.queries.change_queries import Revision, revise_pairs
 from db.queries.claim_labels import ClaimLabel, claim_labels, labels_of
 from db.queries.claim_queries import ClaimRow
-from db.queries.pairs import NewPair
-from db.queries.source_changes import Revision, revise_pairs
+from db.queries.pair_queries import NewPair
 from db.queries.verdict_queries import Rewrite, VerdictRow
 from tests.db.building import add_pairs, decide, redo, rows_of, undo
 
@@ -196,7 +196,7 @@ def test_whoever_is_still_to_judge_sees_their_own_labels_alone(store: Store) -> 
     assert labels(store, pair_id, "Cem") == {}
     with store.reading() as session:
         set_reader(session, "Ben")
-        assert pairs.get_pair(session, pair_id).decision is None
+        assert pair_queries.get_pair(session, pair_id).decision is None
         assert claim_labels(session, dataset_id) == {}
     label(store, pair_id, RAIN, False, "Ben")  # and so their opinion is that it is wrong
     assert labels(store, pair_id, "Ben") == {0: True, 7: False, 14: False}
@@ -209,4 +209,4 @@ def test_the_labels_of_a_pair_count_once_in_the_pace(store: Store) -> None:
         label(store, ids[0], claim, False)
     decide(store, ids[1])
     with store.reading() as session:
-        assert [count for _, _, count in plots.pace(session, dataset_id)] == [2]
+        assert [count for _, _, count in plot_queries.pace(session, dataset_id)] == [2]

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from db import Store
-from db.queries import claim_queries, detections, pairs, trajectories
+from db.queries import claim_queries, detection_queries, pair_queries, trajectory_queries
 from db.queries.claim_queries import ClaimCounts, ClaimRow
-from db.queries.detections import DetectionRow
-from db.queries.trajectories import TrajectoryRow
+from db.queries.detection_queries import DetectionRow
+from db.queries.trajectory_queries import TrajectoryRow
 from tests.db.building import add_dataset, start_run
 from tests.db.test_scores import trajectory
 
@@ -28,16 +28,16 @@ def test_a_caption_has_a_trajectory_for_each_claim(store: Store) -> None:
     run_id = start_run(store, dataset_id)
     parts = parts_of(ids[0], (0, 5), (6, 14))
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [*parts, trajectory(ids[1])])
+        trajectory_queries.save_trajectories(session, run_id, [*parts, trajectory(ids[1])])
     with store.reading() as session:
-        stored = trajectories.trajectories_of(session, run_id, ids)
-        pair = pairs.get_pair(session, ids[0])
-        drawn = trajectories.draw_scored(session, run_id, dataset_id, 9)
+        stored = trajectory_queries.trajectories_of(session, run_id, ids)
+        pair = pair_queries.get_pair(session, ids[0])
+        drawn = trajectory_queries.draw_scored(session, run_id, dataset_id, 9)
     assert [(row.start, row.end) for row in stored[ids[0]]] == [(0, 5), (6, 14)]
     assert [row.end for row in stored[ids[1]]] == [None]
     assert drawn == ids
     assert pair.s_0 == min(float(row.scores[0]) for row in parts)
-    assert pair.gain == max(trajectories.gain_of(row) for row in parts)
+    assert pair.gain == max(trajectory_queries.gain_of(row) for row in parts)
     assert pair.words_read == sum(len(row.first_step_scores) for row in parts)
 
 
@@ -45,13 +45,13 @@ def test_a_caption_that_is_divided_otherwise_keeps_no_trajectory_of_before(store
     dataset_id, (pair_id,) = add_dataset(store, 1)
     run_id, other_run = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
     with store.writing() as session:
-        trajectories.save_trajectories(session, other_run, [trajectory(pair_id)])
-        trajectories.save_trajectories(session, run_id, [trajectory(pair_id)])
+        trajectory_queries.save_trajectories(session, other_run, [trajectory(pair_id)])
+        trajectory_queries.save_trajectories(session, run_id, [trajectory(pair_id)])
         for spans in (((0, 5), (6, 14)), ((0, 9), (10, 14))):
-            trajectories.save_trajectories(session, run_id, parts_of(pair_id, *spans))
+            trajectory_queries.save_trajectories(session, run_id, parts_of(pair_id, *spans))
     with store.reading() as session:
-        stored = trajectories.trajectories_of(session, run_id, [pair_id])[pair_id]
-        of_other = trajectories.trajectories_of(session, other_run, [pair_id])[pair_id]
+        stored = trajectory_queries.trajectories_of(session, run_id, [pair_id])[pair_id]
+        of_other = trajectory_queries.trajectories_of(session, other_run, [pair_id])[pair_id]
     assert [(row.start, row.end) for row in stored] == [(0, 9), (10, 14)]
     assert len(of_other) == 1
 
@@ -61,15 +61,15 @@ def test_pairs_are_counted_once_however_many_claims_they_have(store: Store) -> N
     run_id = start_run(store, dataset_id)
     first_steps = [replace(row, whole=False) for row in parts_of(ids[0], (0, 5), (6, 14))]
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [*first_steps, trajectory(ids[1])])
+        trajectory_queries.save_trajectories(session, run_id, [*first_steps, trajectory(ids[1])])
     with store.reading() as session:
-        assert trajectories.count_first_steps(session, run_id) == 1
-        lacking = trajectories.lacking_steps(session, run_id, dataset_id)
+        assert trajectory_queries.count_first_steps(session, run_id) == 1
+        lacking = trajectory_queries.lacking_steps(session, run_id, dataset_id)
         assert [pair for pair, _ in lacking] == ids[:1]
-        assert trajectories.count_unexpected(session, run_id, "one") == 2
-        assert trajectories.unexpected(session, run_id, "one", 0, 9) == ids
-        assert detections.unjudged(session, run_id, 1, 0, 9) == ids
-        assert detections.unjudged(session, run_id, 1, 0, 9, only_whole=True) == ids[1:]
+        assert trajectory_queries.count_unexpected(session, run_id, "one") == 2
+        assert trajectory_queries.unexpected(session, run_id, "one", 0, 9) == ids
+        assert detection_queries.unjudged(session, run_id, 1, 0, 9) == ids
+        assert detection_queries.unjudged(session, run_id, 1, 0, 9, only_whole=True) == ids[1:]
 
 
 def test_claims_keep_their_numbers_while_they_stay_the_same(store: Store) -> None:
@@ -105,6 +105,6 @@ def test_suspects_of_claims_are_stored_with_their_pair(store: Store) -> None:
     run_id = start_run(store, dataset_id)
     row = DetectionRow(pair_id, 0.5, ((0, 5, 1.0), (6, 14, 0.0)), run_id)
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, parts_of(pair_id, (0, 5), (6, 14)))
-        detections.save_detections(session, [row])
-        assert trajectories.is_all_judged(session, run_id)
+        trajectory_queries.save_trajectories(session, run_id, parts_of(pair_id, (0, 5), (6, 14)))
+        detection_queries.save_detections(session, [row])
+        assert trajectory_queries.is_all_judged(session, run_id)

@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from db import Store
 from db.models import Hold
-from db.queries import holds, verdict_queries
+from db.queries import hold_queries, verdict_queries
 from tests.db.building import add_dataset, decide, decisions, undo
 
 
@@ -35,11 +35,11 @@ def test_a_hold_from_the_future_does_not_lock_its_owner_out(store: Store) -> Non
             session.execute(update(Hold).values(expires_at=until))
 
     with store.writing() as session:
-        assert holds.hold(session, pair_id, "Ada")
+        assert hold_queries.hold(session, pair_id, "Ada")
     pass_time(-5)  # the clock was set back since
     with store.writing() as session:
-        assert holds.hold(session, pair_id, "Ada")
-        assert not holds.hold(session, pair_id, "Ben")
+        assert hold_queries.hold(session, pair_id, "Ada")
+        assert not hold_queries.hold(session, pair_id, "Ben")
     pass_time(11 / 60)  # the second hold was timed by the present clock
     with store.writing() as session:
-        assert holds.hold(session, pair_id, "Ben")
+        assert hold_queries.hold(session, pair_id, "Ben")

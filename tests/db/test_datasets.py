@@ -6,17 +6,17 @@ from db.errors import AlreadyExists, MissingRow
 from db.queries import (
     classifier_queries,
     dataset_queries,
-    detections,
+    detection_queries,
     job_queries,
-    pairs,
-    signals,
-    suggestions,
-    trajectories,
+    pair_queries,
+    signal_queries,
+    suggestion_queries,
+    trajectory_queries,
 )
 from db.queries.dataset_queries import ProblemRow
-from db.queries.detections import DetectionRow
-from db.queries.suggestions import NewSuggestion
-from db.queries.trajectories import TrajectoryRow
+from db.queries.detection_queries import DetectionRow
+from db.queries.suggestion_queries import NewSuggestion
+from db.queries.trajectory_queries import TrajectoryRow
 from tests.db.building import add_dataset, decide, start_run, undo
 
 
@@ -54,22 +54,22 @@ def fill(store: Store, name: str) -> int:
     run_id = start_run(store, dataset_id)
     scores = np.array([0.1, 0.2], np.float32)
     with store.writing() as session:
-        trajectories.save_trajectories(
+        trajectory_queries.save_trajectories(
             session, run_id, [TrajectoryRow(i, scores, scores, (0,), scores[:1]) for i in ids]
         )
         classifier = classifier_queries.add_classifier(
             session, dataset_id, name="a", kind="cart", basis="injected", payload=b"x", report={}
         )
         classifier_queries.activate(session, classifier.id)
-        detections.save_detections(
+        detection_queries.save_detections(
             session, [DetectionRow(i, 0.5, ((0, 5, 1.0),), run_id, classifier.id) for i in ids]
         )
-        signals.save_icc(session, dict.fromkeys(ids, 0.5))
-        suggestions.save_suggestions(
+        signal_queries.save_icc(session, dict.fromkeys(ids, 0.5))
+        suggestion_queries.save_suggestions(
             session,
             [NewSuggestion(i, "trajectory", "better", 0.1, 0.2, run_id=run_id) for i in ids],
         )
-        suggestion = suggestions.list_suggestions(session, ids[0])[0]
+        suggestion = suggestion_queries.list_suggestions(session, ids[0])[0]
         dataset_queries.add_problems(
             session, dataset_id, [ProblemRow("a.csv", 3, "image", "unreadable")]
         )
@@ -86,13 +86,13 @@ def test_deleting_a_dataset_removes_its_rows_and_no_others(store: Store) -> None
         dataset_queries.delete_dataset(session, doomed)
     with store.reading() as session:
         assert [dataset.id for dataset in dataset_queries.list_datasets(session)] == [kept]
-        assert pairs.counts(session, doomed).total == 0
-        counts = pairs.counts(session, kept)
+        assert pair_queries.counts(session, doomed).total == 0
+        counts = pair_queries.counts(session, kept)
         assert (counts.total, counts.scored, counts.reviewed) == (5, 5, 1)
-        for pair in pairs.iterate_pairs(session, kept):
-            assert trajectories.get_trajectories(session, pair.id)
-            assert detections.get_detection(session, pair.id) is not None
-            assert len(suggestions.list_suggestions(session, pair.id)) == 1
+        for pair in pair_queries.iterate_pairs(session, kept):
+            assert trajectory_queries.get_trajectories(session, pair.id)
+            assert detection_queries.get_detection(session, pair.id) is not None
+            assert len(suggestion_queries.list_suggestions(session, pair.id)) == 1
         assert dataset_queries.count_problems(session, kept) == 1
         assert classifier_queries.active(session, kept) is not None
 
@@ -127,7 +127,7 @@ def test_problems_are_listed_in_order_and_page_by_page(store: Store) -> None:
 def test_scoring_anew_forgets_what_it_noted_and_not_what_the_import_left_out(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 1)
     with store.writing() as session:
-        (pair,) = pairs.pairs_of(session, ids)
+        (pair,) = pair_queries.pairs_of(session, ids)
         files = ("left-out.png", pair.image_path)
         noted = [ProblemRow(name, None, "image", "no") for name in files]
         dataset_queries.add_problems(session, dataset_id, noted)

@@ -2,8 +2,8 @@
 
 from db import Store
 from db.decisions import ENRICHED, is_wrong
-from db.queries import opinions, pairs, plots, suggestions
-from db.queries.suggestions import NewSuggestion
+from db.queries import opinion_queries, pair_queries, plot_queries, suggestion_queries
+from db.queries.suggestion_queries import NewSuggestion
 from tests.db.building import add_dataset, decide, redo, rows_of, set_probabilities, undo
 
 
@@ -11,9 +11,12 @@ def errors(store: Store, dataset: int) -> set[int]:
     """The number of errors, in which all statistics agree."""
     with store.reading() as session:
         return {
-            pairs.counts(session, dataset).errors_found,
-            plots.reached(session, dataset).errors_found,
-            sum(is_wrong(decision) for _, _, _, decision in plots.decided(session, dataset)),
+            pair_queries.counts(session, dataset).errors_found,
+            plot_queries.review_progress(session, dataset).errors_found,
+            sum(
+                is_wrong(decision)
+                for _, _, _, decision in plot_queries.decided_points(session, dataset)
+            ),
         }
 
 
@@ -23,19 +26,19 @@ def test_an_accepted_correction_is_an_error_and_an_enrichment_is_not(store: Stor
     with store.writing() as session:
         new = [NewSuggestion(pair, kind, "a text", 0.1, 0.2, kind=kind)
                for kind in ("boost", "correction")]  # fmt: skip
-        suggestions.save_suggestions(session, new)
-        (boost,) = suggestions.list_suggestions(session, pair, kind="boost")
-        (correction,) = suggestions.list_suggestions(session, pair)
+        suggestion_queries.save_suggestions(session, new)
+        (boost,) = suggestion_queries.list_suggestions(session, pair, kind="boost")
+        (correction,) = suggestion_queries.list_suggestions(session, pair)
 
     def judgements() -> list[str | None]:
         with store.reading() as session:
-            of_people = [opinion.judgement for opinion in opinions.of_pair(session, pair)]
+            of_people = [opinion.judgement for opinion in opinion_queries.of_pair(session, pair)]
         return [rows_of(store, [pair])[0].judgement, *of_people]
 
     assert decide(store, pair, "correction", caption="a text", suggestion_id=boost.id).enriches
     assert (errors(store, dataset), judgements()) == ({0}, [ENRICHED, ENRICHED])
     with store.reading() as session:
-        assert pairs.counts(session, dataset).by_decision == {ENRICHED: 1}
+        assert pair_queries.counts(session, dataset).by_decision == {ENRICHED: 1}
     decide(store, pair, "correction", caption="a text", suggestion_id=correction.id)
     assert judgements() == ["correction", "correction"]
     undo(store, dataset)  # the enrichment is the verdict again
@@ -43,7 +46,7 @@ def test_an_accepted_correction_is_an_error_and_an_enrichment_is_not(store: Stor
     redo(store, dataset)
     assert judgements() == ["correction", "correction"]
     with store.reading() as session:
-        assert pairs.counts(session, dataset).errors_found == 1
+        assert pair_queries.counts(session, dataset).errors_found == 1
     decide(store, other, "correction", caption="typed")
     with store.reading() as session:
-        assert pairs.counts(session, dataset).errors_found == 2
+        assert pair_queries.counts(session, dataset).errors_found == 2

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from db import Store
-from db.queries import trajectories
-from db.queries.trajectories import ExpectationRow, digest, pack, unpack
+from db.queries import trajectory_queries
+from db.queries.trajectory_queries import ExpectationRow, digest, pack, unpack
 from tests.db.building import add_dataset, start_run
 from tests.db.test_scores import trajectory
 
@@ -37,25 +37,29 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
-        trajectories.save_expectations(session, run_id, {(ids[0], 0): row(4), (ids[1], 0): row(2)})
-        trajectories.save_expectations(session, run_id, {})
+        trajectory_queries.save_trajectories(session, run_id, [trajectory(i) for i in ids])
+        trajectory_queries.save_expectations(
+            session, run_id, {(ids[0], 0): row(4), (ids[1], 0): row(2)}
+        )
+        trajectory_queries.save_expectations(session, run_id, {})
     with store.reading() as session:
-        stored = trajectories.trajectories_of(session, run_id, ids)
+        stored = trajectory_queries.trajectories_of(session, run_id, ids)
         assert same(stored[ids[0]][0].expectation, row(4))
         assert stored[ids[2]][0].expectation is None
-        (stored_alone,) = trajectories.get_trajectories(session, ids[1])
+        (stored_alone,) = trajectory_queries.get_trajectories(session, ids[1])
         assert same(stored_alone.expectation, row(2))
-        assert trajectories.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
-        assert trajectories.unexpected(session, run_id, "another", 0, 2) == ids[:2]
-        assert trajectories.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
-        counted = [trajectories.count_unexpected(session, run_id, by) for by in ("one", "another")]
+        assert trajectory_queries.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
+        assert trajectory_queries.unexpected(session, run_id, "another", 0, 2) == ids[:2]
+        assert trajectory_queries.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
+        counted = [
+            trajectory_queries.count_unexpected(session, run_id, by) for by in ("one", "another")
+        ]
         assert counted == [1, len(ids)]
     with store.writing() as session:  # rewriting a trajectory keeps its expectation
-        trajectories.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
-        trajectories.save_expectations(session, run_id, {(ids[1], 0): row(3, "another")})
+        trajectory_queries.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
+        trajectory_queries.save_expectations(session, run_id, {(ids[1], 0): row(3, "another")})
     with store.reading() as session:
-        stored = trajectories.trajectories_of(session, run_id, ids)
+        stored = trajectory_queries.trajectories_of(session, run_id, ids)
         assert same(stored[ids[0]][0].expectation, row(4))
         assert same(stored[ids[1]][0].expectation, row(3, "another"))
 
@@ -65,12 +69,12 @@ def test_noisy_copies_have_expectations(store: Store) -> None:
     run_id = start_run(store, dataset_id)
     texts = ["a copy", "another copy"]
     with store.writing() as session:
-        trajectories.save_copies(session, run_id, texts, [trajectory(pair_id)] * 2)
-        trajectories.save_copy_expectations(
+        trajectory_queries.save_copies(session, run_id, texts, [trajectory(pair_id)] * 2)
+        trajectory_queries.save_copy_expectations(
             session, run_id, {(pair_id, digest(texts[1])): row(2, alternatives=False)}
         )
     with store.reading() as session:
-        copies = trajectories.copies_of(session, run_id, [(pair_id, text) for text in texts])
+        copies = trajectory_queries.copies_of(session, run_id, [(pair_id, text) for text in texts])
     assert copies[pair_id, texts[0]].expectation is None
     assert same(copies[pair_id, texts[1]].expectation, row(2, alternatives=False))
 
@@ -79,9 +83,11 @@ def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
+        trajectory_queries.save_trajectories(session, run_id, [trajectory(i) for i in ids])
     bad = ExpectationRow(np.array([np.nan], np.float32), np.zeros(1, np.float32), (), "one")
     with store.writing() as session, pytest.raises(ValueError, match="not finite"):
-        trajectories.save_expectations(session, run_id, {(ids[0], 0): row(4), (ids[1], 0): bad})
+        trajectory_queries.save_expectations(
+            session, run_id, {(ids[0], 0): row(4), (ids[1], 0): bad}
+        )
     with store.reading() as session:
-        assert trajectories.unexpected(session, run_id, "one", 0, 9) == ids
+        assert trajectory_queries.unexpected(session, run_id, "one", 0, 9) == ids

@@ -6,8 +6,8 @@ from threading import Barrier
 import pytest
 
 from db import Store
-from db.queries import holds, pair_queue
-from db.queries.pair_queue import QueueFilter
+from db.queries import hold_queries, queue_queries
+from db.queries.queue_queries import QueueFilter
 from research.bench.load import bench_load
 from tests.db.building import add_dataset
 
@@ -33,14 +33,14 @@ def test_concurrent_curators_get_different_pairs(store: Store) -> None:
         filter = QueueFilter(dataset_id, "unreviewed", order="random", reader=curator)
         ready.wait()
         with store.writing() as session:
-            return holds.take_first(session, filter, curator)
+            return hold_queries.take_first(session, filter, curator)
 
     with ThreadPoolExecutor(len(curators)) as pool:
         taken = list(pool.map(take, curators))
     assert len(set(taken)) == len(curators)
     assert set(taken) <= set(ids)
     with store.reading() as session:
-        head = pair_queue.page(
+        head = queue_queries.page(
             session, QueueFilter(dataset_id, "unreviewed", order="random"), None, 12
         )
     assert set(taken) == {row.pair_id for row in head.rows}, "nobody was handed a later pair"
@@ -50,8 +50,8 @@ def test_a_curator_who_asks_again_keeps_the_pair(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 3)
     filter = QueueFilter(dataset_id, "unreviewed", reader="Ada")
     with store.writing() as session:
-        first = holds.take_first(session, filter, "Ada")
+        first = hold_queries.take_first(session, filter, "Ada")
     with store.writing() as session:
-        assert holds.take_first(session, filter, "Ada") == first
+        assert hold_queries.take_first(session, filter, "Ada") == first
         other = QueueFilter(dataset_id, "unreviewed", reader="Ben")
-        assert holds.take_first(session, other, "Ben") not in (None, first)
+        assert hold_queries.take_first(session, other, "Ben") not in (None, first)

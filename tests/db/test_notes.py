@@ -4,7 +4,7 @@ import pytest
 
 from db import Store
 from db.errors import MissingRow, UnstorableText, VersionConflict
-from db.queries import dataset_queries, opinions, verdict_queries
+from db.queries import dataset_queries, opinion_queries, verdict_queries
 from db.queries.verdict_queries import VerdictRow
 from tests.db.building import add_dataset, decide, in_queue, redo, rows_of, undo
 
@@ -29,7 +29,7 @@ def test_a_note_follows_its_verdict_through_undo_and_redo(store: Store) -> None:
     every = [HOSTILE, "second thought", HOSTILE, "", HOSTILE]
     with store.reading() as session:
         assert [act.note for act in verdict_queries.history(session, pair_id)] == every
-        assert [act["note"] for act in opinions.iterate_acts(session, dataset)] == every
+        assert [act["note"] for act in opinion_queries.iterate_acts(session, dataset)] == every
 
 
 def test_one_undo_removes_the_note_of_many_verdicts(store: Store) -> None:
@@ -58,7 +58,7 @@ def test_a_note_alone_decides_nothing(store: Store) -> None:
     assert in_queue(store, dataset, review="unreviewed") == [pair_id, other]
     assert in_queue(store, dataset, noted=True) == [pair_id]
     with store.reading() as session:
-        assert opinions.of_pair(session, pair_id) == []
+        assert opinion_queries.of_pair(session, pair_id) == []
     decide(store, pair_id, "correct", note="decided")
     with pytest.raises(VersionConflict):
         add(2)
@@ -68,7 +68,7 @@ def test_a_note_alone_decides_nothing(store: Store) -> None:
     redo(store, dataset, "Ada")
     assert notes(store, pair_id) == [HOSTILE]
     with store.reading() as session:
-        assert opinions.of_pair(session, pair_id) == []
+        assert opinion_queries.of_pair(session, pair_id) == []
 
 
 def test_notes_can_be_searched(store: Store) -> None:

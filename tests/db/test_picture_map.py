@@ -5,9 +5,9 @@ import random
 import pytest
 
 from db import Store
-from db.queries import pair_queue, plots
-from db.queries.pair_queue import QueueFilter
-from db.queries.plots import Corners, PlaceRow
+from db.queries import map_queries, queue_queries
+from db.queries.map_queries import Corners, PlaceRow
+from db.queries.queue_queries import QueueFilter
 from tests.db.building import add_dataset, set_probabilities
 
 #: A star with dents, a triangle, a bow tie and a box whose sides run along the axes.
@@ -39,10 +39,10 @@ def placed(store: Store) -> tuple[int, list[PlaceRow]]:
     other, others = add_dataset(store, 5, "other")
     rows = [PlaceRow(pair_id, rng.random(), rng.random()) for pair_id in ids[:60]]
     with store.writing() as session:
-        plots.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
-        plots.replace_places(session, made, rows)
+        map_queries.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
+        map_queries.replace_places(session, made, rows)
         beside = [PlaceRow(pair_id, 0.5, 0.4) for pair_id in others]
-        plots.replace_places(session, other, beside)
+        map_queries.replace_places(session, other, beside)
     set_probabilities(store, ids, [n / 61 for n in range(61)])
     return made, rows
 
@@ -56,12 +56,12 @@ def test_a_region_contains_the_same_pairs_as_a_plain_loop(
     assert 3 < len(wanted) < 50
     filter = QueueFilter(made, region=corners)
     with store.reading() as session:
-        listed = [row.pair_id for row in pair_queue.page(session, filter, limit=100).rows]
-        assert pair_queue.count(session, filter) == len(wanted)
+        listed = [row.pair_id for row in queue_queries.page(session, filter, limit=100).rows]
+        assert queue_queries.count(session, filter) == len(wanted)
     assert set(listed) == wanted
     assert listed == sorted(listed, reverse=True)  # by probability, like every queue
 
 
 def test_a_line_is_not_a_region() -> None:
     with pytest.raises(ValueError, match="no inside"):
-        plots.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))
+        map_queries.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))

@@ -3,21 +3,21 @@
 import pytest
 
 from db import Store
-from db.queries import plots
-from db.queries.pairs import random_key
+from db.queries import plot_queries
+from db.queries.pair_queries import random_key
 from tests.db.building import add_dataset, decide, redo, set_probabilities, undo
 
 
-def reached(store: Store, dataset_id: int) -> plots.Reached:
+def reached(store: Store, dataset_id: int) -> plot_queries.Reached:
     with store.reading() as session:
-        return plots.reached(session, dataset_id)
+        return plot_queries.review_progress(session, dataset_id)
 
 
 def test_the_reached_point_and_the_random_sample_follow_the_decisions(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 20)
     set_probabilities(store, ids, [i / 20 for i in range(19)] + [None])
     order = sorted(range(20), key=lambda i: random_key(dataset_id, f"photo-{i}"))
-    assert reached(store, dataset_id) == plots.Reached(0.9, 20, 0, 0, 0)
+    assert reached(store, dataset_id) == plot_queries.Reached(0.9, 20, 0, 0, 0)
     for i in (18, 17, 16):  # the top of the queue
         decide(store, ids[i], "drop")
     now = reached(store, dataset_id)
@@ -56,7 +56,7 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
 
     def pace() -> dict[str, int]:
         with store.reading() as session:
-            paces = plots.pace(session, dataset_id)
+            paces = plot_queries.pace(session, dataset_id)
         assert all(len(day) == 10 and day[4] == "-" for _, day, _ in paces)
         return {author: verdicts for author, _, verdicts in paces}
 
@@ -64,7 +64,7 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     redo(store, dataset_id)
     assert pace() == {"Ada": 3, "Ben": 1}
     with store.reading() as session:
-        judged = [decision for *_, decision in plots.decided(session, dataset_id)]
+        judged = [decision for *_, decision in plot_queries.decided_points(session, dataset_id)]
     assert sorted(judged) == ["correct", "correct", "correct", "drop"]
     undo(store, dataset_id)
     assert pace() == {"Ada": 2, "Ben": 1}
@@ -74,14 +74,14 @@ def test_no_point_remains_when_everything_is_decided(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     for i in ids:
         decide(store, i, "correct")
-    assert reached(store, dataset_id) == plots.Reached(None, 3, 0, 3, 0)
+    assert reached(store, dataset_id) == plot_queries.Reached(None, 3, 0, 3, 0)
 
 
 def test_chances_are_counted_by_split_and_tenth(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 5)
     set_probabilities(store, ids, [0.0, 0.1, 0.15, 1.0, None])
     with store.reading() as session:
-        rows = plots.chances(session, dataset_id)
+        rows = plot_queries.chances(session, dataset_id)
     assert [(row.tenth, row.pairs) for row in rows] == [(0, 1), (1, 2), (9, 1)]
     assert rows[1].expected == pytest.approx(0.25)
     assert rows[1].variance == pytest.approx(0.09 + 0.1275)

@@ -15,19 +15,19 @@ from db.measures import MEASURES, Measure, filter_names
 from db.queries import (
     dataset_queries,
     measure_queries,
-    pair_queue,
-    pair_tags,
-    pairs,
-    phrase_scores,
-    rankings,
-    signals,
+    pair_queries,
+    phrase_queries,
+    queue_queries,
+    ranking_queries,
+    signal_queries,
     specificity_queries,
-    trajectories,
+    tag_queries,
+    trajectory_queries,
 )
-from db.queries.pair_queue import Cursor, Group, QueueFilter, QueueRow, Range
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import Cursor, Group, QueueFilter, QueueRow, Range
 from db.queries.specificity_queries import RetrievalRow
-from db.queries.trajectories import TrajectoryRow
+from db.queries.trajectory_queries import TrajectoryRow
 from tests.db.building import (
     add_dataset,
     add_pairs,
@@ -67,11 +67,19 @@ def reviewed_pairs(store: Store) -> int:
     choose = random.Random(5)
     captions, splits = ["A red DOG runs", "a cat", "50% off_", "ein Hund"], ["train", "test", None]
     dataset, ids = add_pairs(
-        store, "photos",
-        [pairs.NewPair(f"photo-{i}", f"{i}.jpg", choose.choice(captions), choose.choice(splits),
-                       extra={"width": WIDTHS[i % 7]} if i % 7 else {})
-         for i in range(SIZE)],
-    )  # fmt: skip
+        store,
+        "photos",
+        [
+            pair_queries.NewPair(
+                f"photo-{i}",
+                f"{i}.jpg",
+                choose.choice(captions),
+                choose.choice(splits),
+                extra={"width": WIDTHS[i % 7]} if i % 7 else {},
+            )
+            for i in range(SIZE)
+        ],
+    )
     run_id = start_run(store, dataset)
 
     def some(share: float = 0.7) -> list[int]:
@@ -87,11 +95,11 @@ def reviewed_pairs(store: Store) -> int:
 
     set_probabilities(store, ids, [choose.choice([None, 0.25, 0.5, 0.5, 0.75, 1.0]) for _ in ids])
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, [scored(i) for i in some(0.8)])
-        signals.save_icc(session, {i: choose.choice([0.1, 0.4, 0.9]) for i in some()})
-        signals.save_disagreement(session, {i: choose.choice([0.1, 0.5]) for i in some()})
+        trajectory_queries.save_trajectories(session, run_id, [scored(i) for i in some(0.8)])
+        signal_queries.save_icc(session, {i: choose.choice([0.1, 0.4, 0.9]) for i in some()})
+        signal_queries.save_disagreement(session, {i: choose.choice([0.1, 0.5]) for i in some()})
         lows = {i: choose.choice([-1.5, 0.0, 0.5]) for i in some()}
-        phrase_scores.save_support(session, {i: (low, low - 1) for i, low in lows.items()})
+        phrase_queries.save_support(session, {i: (low, low - 1) for i, low in lows.items()})
         retrievals = [
             RetrievalRow(i, run_id, choose.choice([-2.0, -0.5]), 2, 21, 0.7, (ids[0],))
             for i in some()
@@ -103,8 +111,8 @@ def reviewed_pairs(store: Store) -> int:
         note = choose.choice(["", "blurred", "see above"])
         decide(store, i, choose.choice(["correct", "drop", "unsure"]), note=note)
     with store.writing() as session:
-        pair_tags.add(session, ids[::3], "night", "Ada")
-        pair_tags.add(session, ids[::4], "blurred", "Ada")
+        tag_queries.add(session, ids[::3], "night", "Ada")
+        tag_queries.add(session, ids[::4], "blurred", "Ada")
     _, others = add_dataset(store, 10, "others")
     set_probabilities(store, others, [0.5] * 10)
     return dataset
@@ -112,7 +120,7 @@ def reviewed_pairs(store: Store) -> int:
 
 def all_pairs(store: Store, dataset_id: int) -> list[PairRow]:
     with store.reading() as session:
-        return list(pairs.iterate_pairs(session, dataset_id))
+        return list(pair_queries.iterate_pairs(session, dataset_id))
 
 
 def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
@@ -121,7 +129,7 @@ def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
     cursor: Cursor | None = None
     while True:
         with store.reading() as session:
-            page = pair_queue.page(session, filter, cursor, limit)
+            page = queue_queries.page(session, filter, cursor, limit)
         rows += page.rows
         assert len(page.rows) <= limit
         if page.next_cursor is None:
@@ -133,7 +141,7 @@ def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
 def sort_values(store: Store, rows: list[QueueRow], order: str) -> list[Any]:
     ids = [row.pair_id for row in rows]
     with store.reading() as session:
-        tags, extras = pair_tags.of_pairs(session, ids), pairs.extras_of(session, ids)
+        tags, extras = tag_queries.of_pairs(session, ids), pair_queries.extras_of(session, ids)
 
     def value(row: QueueRow) -> Any:
         match order:
@@ -195,10 +203,10 @@ def test_next_and_previous_agree_with_the_pages(module_store: Store, dataset_id:
         filter = QueueFilter(dataset_id, review="unreviewed", order=order, descending=descending)
         ids = [row.pair_id for row in walk(module_store, filter, 1000)]
         with module_store.reading() as session:
-            assert pair_queue.first_pair(session, filter) == ids[0]
-            assert [pair_queue.next_pair(session, filter, i) for i in ids] == [*ids[1:], None]
+            assert queue_queries.first_pair(session, filter) == ids[0]
+            assert [queue_queries.next_pair(session, filter, i) for i in ids] == [*ids[1:], None]
             before = [None, *ids[:-1]]
-            previous = [pair_queue.previous_pair(session, filter, i) for i in ids[::3]]
+            previous = [queue_queries.previous_pair(session, filter, i) for i in ids[::3]]
             assert previous == before[::3]
 
 
@@ -246,7 +254,9 @@ def test_a_filter_returns_exactly_the_matching_pairs(module_store: Store, datase
             walked = [row.pair_id for row in walk(module_store, query, 20)]
             assert sorted(walked) == expected, criteria
         with module_store.reading() as session:
-            assert pair_queue.count(session, QueueFilter(dataset_id, **criteria)) == len(expected)
+            assert queue_queries.count(session, QueueFilter(dataset_id, **criteria)) == len(
+                expected
+            )
 
 
 def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> None:
@@ -256,7 +266,7 @@ def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> 
     cursor: Cursor | None = None
     while True:
         with store.reading() as session:
-            page = pair_queue.page(session, filter, cursor, 4)
+            page = queue_queries.page(session, filter, cursor, 4)
         seen += [row.pair_id for row in page.rows]
         # The curator decides all but the first of the page, so that its last row, which the
         # cursor names, is no longer in the queue.
@@ -273,20 +283,20 @@ def test_the_next_pair_follows_one_that_was_just_decided(store: Store) -> None:
     ids = [row.pair_id for row in walk(store, filter, 1000)]
     decide(store, ids[3])
     with store.reading() as session:
-        assert pair_queue.next_pair(session, filter, ids[3]) == ids[4]
-        assert pair_queue.previous_pair(session, filter, ids[3]) == ids[2]
-        assert pair_queue.next_pair(session, filter, ids[2]) == ids[4]
+        assert queue_queries.next_pair(session, filter, ids[3]) == ids[4]
+        assert queue_queries.previous_pair(session, filter, ids[3]) == ids[2]
+        assert queue_queries.next_pair(session, filter, ids[2]) == ids[4]
 
 
 def test_an_empty_queue_has_an_empty_page(store: Store) -> None:
     (dataset_id, _), (_, (elsewhere,)) = add_dataset(store, 0), add_dataset(store, 1, "elsewhere")
     filter = QueueFilter(dataset_id)
     with store.reading() as session:
-        assert pair_queue.page(session, filter) == pair_queue.QueuePage((), None)
-        assert pair_queue.first_pair(session, filter) is None
-        assert pair_queue.count(session, filter) == 0
+        assert queue_queries.page(session, filter) == queue_queries.QueuePage((), None)
+        assert queue_queries.first_pair(session, filter) is None
+        assert queue_queries.count(session, filter) == 0
         with pytest.raises(MissingRow):
-            pair_queue.next_pair(session, filter, elsewhere)
+            queue_queries.next_pair(session, filter, elsewhere)
 
 
 def test_an_invalid_filter_is_refused(store: Store) -> None:
@@ -332,7 +342,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
     for column in ("", "_odd"):
         for after in (None, Cursor(0.5, 7), Cursor(None, 7)):
             with watching(sqlite_store) as statements, sqlite_store.reading() as session:
-                pair_queue.page(session, filter, after)
+                queue_queries.page(session, filter, after)
             steps = plans(sqlite_store, statements)
             assert all(step.startswith("SEARCH pairs USING INDEX") for step in steps), steps
             assert not any("B-TREE" in step for step in steps), steps
@@ -340,18 +350,18 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
                 suffix = column if index in BY_RANKING else ""
                 assert f"INDEX ix_pairs_{index}{suffix} " in steps[0]
         with sqlite_store.writing() as session:
-            rankings.use_next(session, dataset_id)
+            ranking_queries.use_next(session, dataset_id)
         with sqlite_store.reading() as session:
             # The first page after a change of rankings may assume the one before it.
-            pair_queue.page(session, filter)
+            queue_queries.page(session, filter)
 
 
 def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     rows = [
-        pairs.NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
+        pair_queries.NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
         for i in range(3)
     ]
-    dataset, ids = add_pairs(store, "web", [*rows, pairs.NewPair("other", "o.jpg", "a cat")])
+    dataset, ids = add_pairs(store, "web", [*rows, pair_queries.NewPair("other", "o.jpg", "a cat")])
     assert in_queue(store, dataset, extra=("licence", "by")) == ids[:3]
     assert in_queue(store, dataset, extra=("stars", "1")) == ids[1:2]
     assert in_queue(store, dataset, extra=("nothing", "1")) == []
@@ -363,7 +373,7 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
 
 def test_pictures_without_an_accepted_caption_can_be_filtered(store: Store) -> None:
     texts = {"written": "a cat", "empty": "", "described": "", "removed": ""}
-    rows = [pairs.NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
+    rows = [pair_queries.NewPair(name, f"{name}.jpg", text) for name, text in texts.items()]
     dataset, (human, empty, later, gone) = add_pairs(store, "drawn", rows)
     decide(store, later, "correction", caption="A dog.")
     decide(store, gone)
@@ -375,10 +385,10 @@ def test_what_a_group_excludes_is_not_read(sqlite_store: Store) -> None:
     high = QueueFilter(1, ranges=(Range("p_error", 0.5),))
     filter = QueueFilter(1, where=Group("all", (QueueFilter(1), Group("none", (high,)))))
     with watching(sqlite_store) as statements, sqlite_store.reading() as session:
-        pair_queue.page(session, filter)
-        pair_queue.page(session, filter, Cursor(0.4, 7))
-        pair_queue.count(session, filter)
-        pairs.totals(session, 1)
+        queue_queries.page(session, filter)
+        queue_queries.page(session, filter, Cursor(0.4, 7))
+        queue_queries.count(session, filter)
+        pair_queries.totals(session, 1)
     *pages, count, totals = plans(sqlite_store, statements)
     assert any("p_error_even<?" in page for page in pages)
     whole = [page for page in pages if "p_error_even>?" in page and "p_error_even<?" not in page]
@@ -390,7 +400,7 @@ def test_what_a_group_excludes_is_not_read(sqlite_store: Store) -> None:
 def test_pictures_without_a_caption_are_read_from_their_index(sqlite_store: Store) -> None:
     filter = QueueFilter(1, captioned=False)
     with watching(sqlite_store) as statements, sqlite_store.reading() as session:
-        pair_queue.count(session, filter)
+        queue_queries.count(session, filter)
     assert "ix_pairs_caption" in plans(sqlite_store, statements)[0]
 
 
@@ -407,7 +417,7 @@ SEARCHES = [
 
 
 def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store) -> None:
-    rows = [pairs.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
+    rows = [pair_queries.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
     dataset, ids = add_pairs(store, "texts", rows)
     for text in SEARCHES:
         wanted = text.strip().lower()
@@ -425,5 +435,5 @@ def test_the_search_index_follows_the_pairs(sqlite_store: Store) -> None:
             "INSERT INTO pair_captions (pair_captions, rank) VALUES ('integrity-check', 1)"
         )
     with sqlite_store.reading() as session:
-        assert pair_queue.count(session, QueueFilter(dataset, text="photo")) == 0
-        assert pair_queue.count(session, QueueFilter(other, text="photo")) == 2
+        assert queue_queries.count(session, QueueFilter(dataset, text="photo")) == 0
+        assert queue_queries.count(session, QueueFilter(other, text="photo")) == 2

@@ -1,10 +1,18 @@
 """Two columns for the probability of error: one is in use, the next ranking goes to the other."""
 
 from db import Store
-from db.queries import pair_queue, pairs, pictures, plots, rankings, signals
-from db.queries.pair_queue import QueueFilter, Range
-from db.queries.pictures import DuplicateRow
-from db.queries.plots import PlaceRow
+from db.queries import (
+    duplicate_queries,
+    map_queries,
+    pair_queries,
+    plot_queries,
+    queue_queries,
+    ranking_queries,
+    signal_queries,
+)
+from db.queries.duplicate_queries import DuplicateRow
+from db.queries.map_queries import PlaceRow
+from db.queries.queue_queries import QueueFilter, Range
 from tests.db.building import add_dataset, decide, set_probabilities
 
 VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
@@ -23,20 +31,20 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
     shown: list[object] = []
     with store.reading() as session:
         for chosen in filters:
-            page = pair_queue.page(session, chosen, None, 3)
-            shown += [page, pair_queue.page(session, chosen, page.next_cursor, 9)]
-            shown.append(pair_queue.count(session, chosen))
-            shown.append(pair_queue.next_pair(session, chosen, page.rows[0].pair_id))
-        listed = list(pairs.iterate_pairs(session, dataset_id))
+            page = queue_queries.page(session, chosen, None, 3)
+            shown += [page, queue_queries.page(session, chosen, page.next_cursor, 9)]
+            shown.append(queue_queries.count(session, chosen))
+            shown.append(queue_queries.next_pair(session, chosen, page.rows[0].pair_id))
+        listed = list(pair_queries.iterate_pairs(session, dataset_id))
         shown += [
             listed,
-            pairs.most_likely_wrong(session, dataset_id, 0.3, 3),
-            plots.grid(session, dataset_id, 4),
-            plots.sample(session, dataset_id, 9),
-            list(plots.decided(session, dataset_id)),
-            plots.reached(session, dataset_id),
-            list(plots.points(session, dataset_id)),
-            pictures.members(session, [listed[0].id]),
+            pair_queries.most_likely_wrong(session, dataset_id, 0.3, 3),
+            plot_queries.grid(session, dataset_id, 4),
+            plot_queries.sample(session, dataset_id, 9),
+            list(plot_queries.decided_points(session, dataset_id)),
+            plot_queries.review_progress(session, dataset_id),
+            list(map_queries.points(session, dataset_id)),
+            duplicate_queries.members(session, [listed[0].id]),
         ]
     return shown
 
@@ -46,37 +54,40 @@ def test_results_do_not_depend_on_the_column_in_use(store: Store) -> None:
     add_dataset(store, 2, "another")
     set_probabilities(store, ids, VALUES)
     with store.writing() as session:
-        signals.save_icc(session, dict.fromkeys(ids, 0.5))
-        plots.replace_places(session, dataset_id, [PlaceRow(i, 0.5, 0.5) for i in ids])
-        pictures.replace_groups(
+        signal_queries.save_icc(session, dict.fromkeys(ids, 0.5))
+        map_queries.replace_places(session, dataset_id, [PlaceRow(i, 0.5, 0.5) for i in ids])
+        duplicate_queries.replace_groups(
             session, dataset_id, [DuplicateRow(i, ids[0], 1.0) for i in ids[:3]]
         )
     decide(store, ids[3])
     before = everything_shown(store, dataset_id)
     with store.writing() as session:
-        rankings.begin(session, dataset_id)
-        rankings.write_next(session, dataset_id, dict.fromkeys(ids, 0.3))
+        ranking_queries.begin(session, dataset_id)
+        ranking_queries.write_next(session, dataset_id, dict.fromkeys(ids, 0.3))
     assert everything_shown(store, dataset_id) == before, "not in use yet"
     with store.writing() as session:
-        rankings.write_next(session, dataset_id, dict(zip(ids, VALUES, strict=True)))
-        rankings.use_next(session, dataset_id)
+        ranking_queries.write_next(session, dataset_id, dict(zip(ids, VALUES, strict=True)))
+        ranking_queries.use_next(session, dataset_id)
     assert everything_shown(store, dataset_id) == before
     set_probabilities(store, ids[:1], [0.0])
     with store.reading() as session:
-        assert pairs.get_pair(session, ids[0]).p_error == 0.0
-        assert dict(rankings.iterate_next(session, dataset_id))[ids[0]] == 0.9
+        assert pair_queries.get_pair(session, ids[0]).p_error == 0.0
+        assert dict(ranking_queries.iterate_next(session, dataset_id))[ids[0]] == 0.9
 
 
 def test_a_later_claim_replaces_the_earlier(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 1)
     other, _ = add_dataset(store, 1, "another")
     with store.writing() as session:
-        first, elsewhere = rankings.begin(session, dataset_id), rankings.begin(session, other)
-        assert rankings.is_current(session, dataset_id, first)
-        second = rankings.begin(session, dataset_id)
+        first, elsewhere = (
+            ranking_queries.begin(session, dataset_id),
+            ranking_queries.begin(session, other),
+        )
+        assert ranking_queries.is_current(session, dataset_id, first)
+        second = ranking_queries.begin(session, dataset_id)
     with store.writing() as session:
-        assert not rankings.is_current(session, dataset_id, first)
-        assert rankings.is_current(session, dataset_id, second)
-        rankings.use_next(session, dataset_id)
-        assert not rankings.is_current(session, dataset_id, second), "used once"
-        assert rankings.is_current(session, other, elsewhere)
+        assert not ranking_queries.is_current(session, dataset_id, first)
+        assert ranking_queries.is_current(session, dataset_id, second)
+        ranking_queries.use_next(session, dataset_id)
+        assert not ranking_queries.is_current(session, dataset_id, second), "used once"
+        assert ranking_queries.is_current(session, other, elsewhere)

@@ -16,12 +16,13 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import detect, retrain
-from backend.jobs.classifiers import classifier_in_use
-from backend.jobs.stored_rows import scored_batches
+from backend.jobs import retrain
+from backend.jobs.scoring import detect
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs, runs
+from db.queries import pair_queries, run_queries
 from research.scenes import demo
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
@@ -107,13 +108,13 @@ def workspace(
 
 def pair_ids(workspace: Workspace) -> list[int]:
     with workspace.store.reading() as session:
-        return [pair.id for pair in pairs.iterate_pairs(session, 1)]
+        return [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
 
 
 def check_shown(workspace: Workspace, scored: int) -> None:
     """Check that every pair has the probability given by the classifier in use."""
     with workspace.store.reading() as session:
-        run = runs.latest_run(session, 1, "score")
+        run = run_queries.latest_run(session, 1, "score")
     classifier = classifier_in_use(workspace.store, 1)
     assert run is not None
     assert classifier is not None
@@ -246,6 +247,6 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
     assert len(names) == len(set(names)) == 4
     check_shown(workspace, FIRST)
     with workspace.store.reading() as session:
-        counted = pairs.counts(session, 1).reviewed
-        listed = [pair.decision for pair in pairs.iterate_pairs(session, 1)]
+        counted = pair_queries.counts(session, 1).reviewed
+        listed = [pair.decision for pair in pair_queries.iterate_pairs(session, 1)]
     assert counted == sum(decision is not None for decision in listed)

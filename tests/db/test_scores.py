@@ -9,11 +9,19 @@ import pytest
 
 from db import Store, open_store
 from db.errors import MissingRow
-from db.queries import detections, pairs, rankings, runs, signals, suggestions, trajectories
-from db.queries.detections import DetectionRow
-from db.queries.pairs import NewPair
-from db.queries.suggestions import NewSuggestion
-from db.queries.trajectories import TrajectoryRow
+from db.queries import (
+    detection_queries,
+    pair_queries,
+    ranking_queries,
+    run_queries,
+    signal_queries,
+    suggestion_queries,
+    trajectory_queries,
+)
+from db.queries.detection_queries import DetectionRow
+from db.queries.pair_queries import NewPair
+from db.queries.suggestion_queries import NewSuggestion
+from db.queries.trajectory_queries import TrajectoryRow
 from tests.db.building import add_dataset, add_pairs, rows_of, set_probabilities, start_run
 
 
@@ -39,7 +47,7 @@ def only(rows: list[TrajectoryRow]) -> TrajectoryRow:
 
 def save(store: Store, run_id: int, *rows: TrajectoryRow) -> None:
     with store.writing() as session:
-        trajectories.save_trajectories(session, run_id, rows)
+        trajectory_queries.save_trajectories(session, run_id, rows)
 
 
 def same(first: TrajectoryRow, other: TrajectoryRow) -> bool:
@@ -67,10 +75,10 @@ def test_a_trajectory_round_trips_exactly(store: Store) -> None:
     ]  # fmt: skip
     save(store, run_id, *saved)
     with store.reading() as session:
-        stored = trajectories.trajectories_of(session, run_id, ids)
+        stored = trajectory_queries.trajectories_of(session, run_id, ids)
         for original, pair in zip(saved, rows_of(store, ids), strict=True):
             assert same(only(stored[pair.id]), original)
-            assert same(only(trajectories.get_trajectories(session, pair.id)), original)
+            assert same(only(trajectory_queries.get_trajectories(session, pair.id)), original)
             assert pair.s_0 == float(original.scores[0])
             assert pair.gain == pytest.approx(float(original.scores.max() - original.scores[0]))
             assert pair.words_read == len(original.first_step_scores)
@@ -85,10 +93,10 @@ def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> No
     for run, row in ((first_run, first), (second_run, second), (first_run, again)):
         save(store, run, row)
     with store.reading() as session:
-        assert same(only(trajectories.get_trajectories(session, pair_id, first_run)), again)
-        assert same(only(trajectories.get_trajectories(session, pair_id)), second)
-        assert trajectories.get_trajectories(session, pair_id, 999) == []
-        assert len(trajectories.trajectories_of(session, first_run, [pair_id])) == 1
+        assert same(only(trajectory_queries.get_trajectories(session, pair_id, first_run)), again)
+        assert same(only(trajectory_queries.get_trajectories(session, pair_id)), second)
+        assert trajectory_queries.get_trajectories(session, pair_id, 999) == []
+        assert len(trajectory_queries.trajectories_of(session, first_run, [pair_id])) == 1
 
 
 def test_scores_that_are_not_finite_are_refused(store: Store) -> None:
@@ -99,7 +107,7 @@ def test_scores_that_are_not_finite_are_refused(store: Store) -> None:
         with pytest.raises(ValueError, match="not finite"):
             save(store, run_id, trajectory(ids[0]), bad)
     with store.reading() as session:
-        assert trajectories.get_trajectories(session, ids[0]) == []
+        assert trajectory_queries.get_trajectories(session, ids[0]) == []
 
 
 def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Store) -> None:
@@ -114,23 +122,23 @@ def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Sto
         "revision": "2", "explorer": "gcd", "parameters": {"batch": 9},
     }  # fmt: skip
     with store.reading() as session:
-        run = runs.find_run(session, **wanted)
+        run = run_queries.find_run(session, **wanted)
         assert run is not None
         assert (run.id, run.status, run.finished_at) == (run_id, "running", None)
         for name, other in others.items():
-            assert runs.find_run(session, **(wanted | {name: other})) is None, name
-        assert runs.find_run(session, **wanted, code_version="9.9") == run
+            assert run_queries.find_run(session, **(wanted | {name: other})) is None, name
+        assert run_queries.find_run(session, **wanted, code_version="9.9") == run
     with store.writing() as session:
-        assert runs.finish_run(session, run_id).finished_at is not None
+        assert run_queries.finish_run(session, run_id).finished_at is not None
     newer = start_run(store, dataset_id)
     with store.reading() as session:
-        latest = runs.latest_run(session, dataset_id, "score")
+        latest = run_queries.latest_run(session, dataset_id, "score")
         assert latest is not None
         assert latest.id == newer
-        assert runs.latest_run(session, dataset_id, "train") is None
-        assert runs.latest_runs(session, dataset_id, ("score", "train")) == {"score": latest}
+        assert run_queries.latest_run(session, dataset_id, "train") is None
+        assert run_queries.latest_runs(session, dataset_id, ("score", "train")) == {"score": latest}
         with pytest.raises(MissingRow):
-            runs.get_run(session, 999)
+            run_queries.get_run(session, 999)
 
 
 def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
@@ -139,23 +147,23 @@ def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
         ids[0], 0.75, ((0, 5, 1.0), (6, 12, 0.0)), start_run(store, dataset_id)
     )
     with store.writing() as session:
-        detections.save_detections(session, [detection, DetectionRow(ids[1], None, ())])
-        assert detections.get_detection(session, ids[0]) == detection
-        assert [pairs.get_pair(session, i).p_error for i in ids] == [0.75, None]
+        detection_queries.save_detections(session, [detection, DetectionRow(ids[1], None, ())])
+        assert detection_queries.get_detection(session, ids[0]) == detection
+        assert [pair_queries.get_pair(session, i).p_error for i in ids] == [0.75, None]
         later = DetectionRow(ids[0], 0.25, ())
-        detections.save_detections(session, [later])
-        assert detections.get_detection(session, ids[0]) == later
-        rankings.write_next(session, dataset_id, {ids[0]: 0.5})
-        assert pairs.get_pair(session, ids[0]).p_error == 0.25
-        rankings.use_next(session, dataset_id)
-        assert pairs.get_pair(session, ids[0]).p_error == 0.5
+        detection_queries.save_detections(session, [later])
+        assert detection_queries.get_detection(session, ids[0]) == later
+        ranking_queries.write_next(session, dataset_id, {ids[0]: 0.5})
+        assert pair_queries.get_pair(session, ids[0]).p_error == 0.25
+        ranking_queries.use_next(session, dataset_id)
+        assert pair_queries.get_pair(session, ids[0]).p_error == 0.5
         for wrong in (1.1, -0.1, float("nan")):
             with pytest.raises(ValueError, match=r"\[0, 1\]"):
-                detections.save_detections(session, [DetectionRow(ids[0], wrong, ())])
+                detection_queries.save_detections(session, [DetectionRow(ids[0], wrong, ())])
             with pytest.raises(ValueError, match=r"\[0, 1\]"):
-                rankings.write_next(session, dataset_id, {ids[0]: wrong})
-        detections.save_detections(session, [])
-        assert detections.get_detection(session, 999) is None
+                ranking_queries.write_next(session, dataset_id, {ids[0]: wrong})
+        detection_queries.save_detections(session, [])
+        assert detection_queries.get_detection(session, 999) is None
 
 
 def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) -> None:
@@ -171,8 +179,8 @@ def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) 
     suspects = tuple((5 * i, 5 * i + 4, 0.5) for i in range(words))
     with store.writing() as session:
         judged = [DetectionRow(i, i / (2 * max(ids)), suspects, run_id) for i in ids]
-        detections.save_detections(session, judged)
-        signals.save_icc(session, {i: i / max(ids) for i in ids})
+        detection_queries.save_detections(session, judged)
+        signal_queries.save_icc(session, {i: i / max(ids) for i in ids})
     store.close()
     assert (tmp_path / "size.db").stat().st_size / size < 2500
 
@@ -184,7 +192,8 @@ def test_training_pairs_are_sampled_by_picture(store: Store) -> None:
     save(store, run_id, *(trajectory(i) for i in ids[:57]))
     with store.reading() as session:
         drawn, every, part = (
-            trajectories.draw_scored(session, run_id, dataset_id, most) for most in (20, 100, 2)
+            trajectory_queries.draw_scored(session, run_id, dataset_id, most)
+            for most in (20, 100, 2)
         )
     assert every == ids[:57]
     assert drawn == sorted(drawn)
@@ -201,24 +210,24 @@ def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store
     save(store, run_id, *first, trajectory(ids[2], 1))
     set_probabilities(store, ids, [0.2, 0.4, 0.6])
     with store.reading() as session:
-        stored = trajectories.trajectories_of(session, run_id, ids)
+        stored = trajectory_queries.trajectories_of(session, run_id, ids)
         assert [only(stored[pair_id]).whole for pair_id in ids] == [False, False, True]
-        assert trajectories.count_first_steps(session, run_id) == 2
+        assert trajectory_queries.count_first_steps(session, run_id) == 2
 
         def lacking(**which: Any) -> list[int]:
-            listed = trajectories.lacking_steps(session, run_id, dataset_id, **which)
+            listed = trajectory_queries.lacking_steps(session, run_id, dataset_id, **which)
             return [pair_id for pair_id, _ in listed]
 
         assert lacking() == ids[:2]
         assert lacking(top=2) == lacking(above=0.4) == lacking(among=ids[1:]) == ids[1:2]
-        unjudged = detections.unjudged(session, run_id, 7, 0, 9, only_whole=True)
+        unjudged = detection_queries.unjudged(session, run_id, 7, 0, 9, only_whole=True)
         assert unjudged == ids[2:]
     whole = trajectory(ids[0], 5)
     save(store, run_id, whole)
     # A job that still has only the first step does not overwrite the later ones.
     save(store, run_id, first[0])
     with store.reading() as session:
-        assert same(only(trajectories.get_trajectories(session, ids[0])), whole)
+        assert same(only(trajectory_queries.get_trajectories(session, ids[0])), whole)
 
 
 def test_a_copys_first_step_is_replaced_only_by_its_whole_trajectory(store: Store) -> None:
@@ -227,9 +236,9 @@ def test_a_copys_first_step_is_replaced_only_by_its_whole_trajectory(store: Stor
     whole, other = trajectory(pair_id, 5), trajectory(pair_id, 5, seed=1)
     for row in (replace(trajectory(pair_id, 1), whole=False), whole, other):
         with store.writing() as session:
-            trajectories.save_copies(session, run_id, ["A dog"], [row])
+            trajectory_queries.save_copies(session, run_id, ["A dog"], [row])
     with store.reading() as session:
-        (stored,) = trajectories.copies_of(session, run_id, [(pair_id, "A dog")]).values()
+        (stored,) = trajectory_queries.copies_of(session, run_id, [(pair_id, "A dog")]).values()
     assert same(stored, whole)
 
 
@@ -240,8 +249,8 @@ def test_pairs_without_a_trajectory_of_the_run_are_counted(store: Store) -> None
     save(store, first, *(trajectory(i) for i in ids[:2]))
     with store.reading() as session:
         for run_id, left in ((first, 1), (second, 3), (0, 3)):
-            assert pairs.count_unscored(session, dataset_id, run_id) == left
-            assert len(list(pairs.unscored_by_image(session, dataset_id, run_id))) == left
+            assert pair_queries.count_unscored(session, dataset_id, run_id) == left
+            assert len(list(pair_queries.unscored_by_image(session, dataset_id, run_id))) == left
 
 
 def test_suggestions_are_sorted_best_first_and_keep_their_ids(store: Store) -> None:
@@ -253,15 +262,15 @@ def test_suggestions_are_sorted_best_first_and_keep_their_ids(store: Store) -> N
         NewSuggestion(pair_id, "trajectory", long, 0.1, 0.2),
     ]
     with store.writing() as session:
-        suggestions.save_suggestions(session, new)
-        offered = suggestions.list_suggestions(session, pair_id)
+        suggestion_queries.save_suggestions(session, new)
+        offered = suggestion_queries.list_suggestions(session, pair_id)
         assert [(s.proposer, s.caption) for s in offered] == [
             ("infill", "a dog"), ("trajectory", "a dog"), ("trajectory", long),
         ]  # fmt: skip
-        suggestions.save_suggestions(session, [replace(new[0], s_after=0.9)])
-        suggestions.save_suggestions(session, [])
-        best, *others = suggestions.list_suggestions(session, pair_id)
+        suggestion_queries.save_suggestions(session, [replace(new[0], s_after=0.9)])
+        suggestion_queries.save_suggestions(session, [])
+        best, *others = suggestion_queries.list_suggestions(session, pair_id)
         assert (best.id, best.s_after) == (offered[1].id, 0.9)
         assert len(others) == 2
         with pytest.raises(ValueError, match="finite"):
-            suggestions.save_suggestions(session, [replace(new[1], s_after=float("nan"))])
+            suggestion_queries.save_suggestions(session, [replace(new[1], s_after=float("nan"))])

@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 
 from db import Store, open_store
 from db.errors import MissingRow, StoreProblem
-from db.queries import dataset_queries, pairs
-from db.session import explained
+from db.queries import dataset_queries, pair_queries
+from db.session import connection_errors_explained
 from tests.db.building import add_dataset
 from tests.fixtures.sizes import Sizes
 
@@ -35,12 +35,14 @@ def test_a_reading_session_cannot_write(store: Store) -> None:
 def test_a_reading_session_sees_one_snapshot(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 3)
     with store.reading() as reader:
-        assert pairs.counts(reader, dataset_id).total == 3
+        assert pair_queries.counts(reader, dataset_id).total == 3
         with store.writing() as writer:
-            pairs.add_pairs(writer, dataset_id, [pairs.NewPair("late", "late.jpg", "late")])
-        assert pairs.counts(reader, dataset_id).total == 3
+            pair_queries.add_pairs(
+                writer, dataset_id, [pair_queries.NewPair("late", "late.jpg", "late")]
+            )
+        assert pair_queries.counts(reader, dataset_id).total == 3
     with store.reading() as reader:
-        assert pairs.counts(reader, dataset_id).total == 4
+        assert pair_queries.counts(reader, dataset_id).total == 4
 
 
 def test_an_exception_rolls_the_transaction_back(store: Store) -> None:
@@ -57,7 +59,7 @@ def test_an_exception_rolls_the_transaction_back(store: Store) -> None:
 
 def test_foreign_keys_are_enforced(store: Store) -> None:
     with pytest.raises(MissingRow, match="was deleted"), store.writing() as session:
-        pairs.add_pairs(session, 12345, [pairs.NewPair("a", "a.jpg", "a")])
+        pair_queries.add_pairs(session, 12345, [pair_queries.NewPair("a", "a.jpg", "a")])
 
 
 def test_a_database_locked_by_another_program_is_reported(
@@ -107,13 +109,13 @@ def test_a_full_disk_is_reported_and_no_committed_row_is_lost(sqlite_store: Stor
         with sqlite_store.writing() as session:
             pages = session.execute(text("PRAGMA page_count")).scalar_one()
             session.execute(text(f"PRAGMA max_page_count = {pages + 2}"))
-            rows = [pairs.NewPair(f"n{i}", f"{i}.jpg", "long " * 100) for i in range(500)]
-            pairs.add_pairs(session, dataset_id, rows)
+            rows = [pair_queries.NewPair(f"n{i}", f"{i}.jpg", "long " * 100) for i in range(500)]
+            pair_queries.add_pairs(session, dataset_id, rows)
 
     with pytest.raises(StoreProblem, match="disk is full"):
         add_too_much()
     with sqlite_store.reading() as session:
-        assert pairs.counts(session, dataset_id).total == 50
+        assert pair_queries.counts(session, dataset_id).total == 50
 
 
 def test_a_url_that_cannot_work_is_refused_without_its_password() -> None:
@@ -152,7 +154,7 @@ def test_a_missing_folder_is_not_reported_as_read_only(tmp_path: Path) -> None:
     error = exc.OperationalError("", None, sqlite3.OperationalError("unable to open database file"))
     with (
         pytest.raises(StoreProblem, match="its folder does not exist"),
-        explained(f"sqlite:///{tmp_path}/gone/traced.db"),
+        connection_errors_explained(f"sqlite:///{tmp_path}/gone/traced.db"),
     ):
         raise error
 

@@ -1,9 +1,9 @@
 """The captions of one picture, and the order in which they follow each other."""
 
 from db import Store
-from db.queries import blind_review, dataset_queries, pair_queue
-from db.queries.pair_queue import QueueFilter
-from db.queries.pairs import NewPair, captions_of_picture
+from db.queries import blind_review, dataset_queries, queue_queries
+from db.queries.pair_queries import NewPair, captions_of_picture
+from db.queries.queue_queries import QueueFilter
 from tests.db.building import add_pairs, decide
 
 #: Longer than what the index holds of an address.
@@ -30,8 +30,8 @@ def test_the_captions_of_a_picture_in_import_order(store: Store) -> None:
             ("text 0", None), ("text 3", "drop"),
         ]  # fmt: skip
         queue = QueueFilter(dataset, order="picture", descending=False)
-        page = pair_queue.page(session, queue, limit=3)
-        rest = pair_queue.page(session, queue, page.next_cursor, 9)
+        page = queue_queries.page(session, queue, limit=3)
+        rest = queue_queries.page(session, queue, page.next_cursor, 9)
     together = [row.image_path for row in (*page.rows, *rest.rows)]
     assert together == sorted(addresses)
 

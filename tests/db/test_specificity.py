@@ -5,8 +5,8 @@ import math
 import pytest
 
 from db import Store
-from db.queries import dataset_queries, pairs, specificity_queries
-from db.queries.pairs import NewPair
+from db.queries import dataset_queries, pair_queries, specificity_queries
+from db.queries.pair_queries import NewPair
 from db.queries.specificity_queries import RetrievalRow
 from tests.db.building import add_dataset, add_pairs, start_run
 
@@ -32,8 +32,8 @@ def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> No
         specificity_queries.keep_only(session, dataset, second)
     with store.reading() as session:
         assert specificity_queries.get_retrieval(session, ids[1]) is None
-        assert pairs.get_pair(session, ids[1]).numbers["specificity"] is None
-        assert pairs.get_pair(session, ids[0]).numbers["specificity"] == -2.0
+        assert pair_queries.get_pair(session, ids[1]).numbers["specificity"] is None
+        assert pair_queries.get_pair(session, ids[0]).numbers["specificity"] == -2.0
         assert specificity_queries.get_retrieval(session, others[0]) is not None
     with store.writing() as session:
         dataset_queries.delete_dataset(session, other)

@@ -13,17 +13,19 @@ from db.queries import (
     blind_review,
     curator_queries,
     dataset_queries,
-    holds,
-    opinions,
-    pair_queue,
+    hold_queries,
+    opinion_queries,
+    queue_queries,
 )
-from db.queries.pair_queue import QueueFilter
+from db.queries.queue_queries import QueueFilter
 from tests.db.building import add_dataset, decide, in_queue, redo, undo
 
 
 def opinions_of(store: Store, pair: int) -> dict[str, str]:
     with store.reading() as session:
-        return {opinion.author: opinion.decision for opinion in opinions.of_pair(session, pair)}
+        return {
+            opinion.author: opinion.decision for opinion in opinion_queries.of_pair(session, pair)
+        }
 
 
 def test_an_account_is_added_changed_and_closed(store: Store) -> None:
@@ -59,21 +61,21 @@ def test_a_login_holds_until_it_expires_or_the_account_changes(store: Store) -> 
 def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     with store.writing() as session:
-        assert holds.hold(session, ids[0], "Ada")
-        assert holds.hold(session, ids[0], "Ada"), "one's own claim is renewed"
-        assert not holds.hold(session, ids[0], "Ben")
+        assert hold_queries.hold(session, ids[0], "Ada")
+        assert hold_queries.hold(session, ids[0], "Ada"), "one's own claim is renewed"
+        assert not hold_queries.hold(session, ids[0], "Ben")
     handed = QueueFilter(dataset, order="position", descending=False, reader="Ben")
     with store.reading() as session:
-        assert pair_queue.first_pair(session, handed) == ids[1]
-        assert pair_queue.first_pair(session, QueueFilter(dataset, reader="Ada")) == ids[0]
+        assert queue_queries.first_pair(session, handed) == ids[1]
+        assert queue_queries.first_pair(session, QueueFilter(dataset, reader="Ada")) == ids[0]
     with store.writing() as session:
         session.execute(update(Hold).values(expires_at=now() - timedelta(seconds=1)))
     with store.writing() as session:
-        assert holds.hold(session, ids[0], "Ben")
-        holds.release(session, [ids[0]], "Ada")
-        assert not holds.hold(session, ids[0], "Ada"), "only one's own claim is given back"
-        holds.release(session, [ids[0]], "Ben")
-        assert holds.hold(session, ids[0], "Ada")
+        assert hold_queries.hold(session, ids[0], "Ben")
+        hold_queries.release(session, [ids[0]], "Ada")
+        assert not hold_queries.hold(session, ids[0], "Ada"), "only one's own claim is given back"
+        hold_queries.release(session, [ids[0]], "Ben")
+        assert hold_queries.hold(session, ids[0], "Ada")
 
 
 def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:
@@ -102,7 +104,7 @@ def test_pairs_in_the_overlap_wait_for_the_given_number_of_people(store: Store) 
         filter = QueueFilter(dataset, "unreviewed", reader=reader)
         with store.reading() as session:
             blind_review.set_reader(session, reader)
-            return {row.pair_id for row in pair_queue.page(session, filter, None, 100).rows}
+            return {row.pair_id for row in queue_queries.page(session, filter, None, 100).rows}
 
     assert waiting("Ben", 0.0) == set()
     assert waiting("Ada", 1.0) == set(), "nobody is asked twice"
@@ -123,8 +125,8 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
     decide(store, ids[0], "drop", "Ben")
     decide(store, ids[1], "correct", "Ben")
     with store.reading() as session:
-        assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
-        (dispute,) = opinions.disputed(session, dataset)
+        assert [len(opinion) for opinion in opinion_queries.shared(session, dataset)] == [2, 2]
+        (dispute,) = opinion_queries.disputed(session, dataset)
         assert dispute.pair_id == ids[1]
         assert {(o.author, o.decision) for o in dispute.opinions} == {
             ("Ada", "drop"), ("Ben", "correct"),
@@ -132,8 +134,8 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
     assert in_queue(store, dataset, review="disputed") == [ids[1]]
     decide(store, ids[1], "correct", "Eve", settles=True)
     with store.reading() as session:
-        assert opinions.count_disputed(session, dataset) == 0
-        assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
+        assert opinion_queries.count_disputed(session, dataset) == 0
+        assert [len(opinion) for opinion in opinion_queries.shared(session, dataset)] == [2, 2]
     assert in_queue(store, dataset, review="disputed") == []
 
 
@@ -141,12 +143,12 @@ def test_search_results_keep_their_order_across_pages(store: Store) -> None:
     dataset, ids = add_dataset(store, 6)
     filter = QueueFilter(dataset, among=(ids[4], ids[1], ids[3]))
     with store.reading() as session:
-        first = pair_queue.page(session, filter, None, 2)
+        first = queue_queries.page(session, filter, None, 2)
         assert [row.pair_id for row in first.rows] == [ids[4], ids[1]]
         assert first.next_cursor is not None
-        rest = pair_queue.page(session, filter, first.next_cursor, 2)
+        rest = queue_queries.page(session, filter, first.next_cursor, 2)
         assert [row.pair_id for row in rest.rows] == [ids[3]]
-        assert pair_queue.count(session, filter) == 3
-        assert pair_queue.next_pair(session, filter, ids[4]) == ids[1]
-        assert pair_queue.previous_pair(session, filter, ids[3]) == ids[1]
-        assert pair_queue.page(session, QueueFilter(dataset, among=())).rows == ()
+        assert queue_queries.count(session, filter) == 3
+        assert queue_queries.next_pair(session, filter, ids[4]) == ids[1]
+        assert queue_queries.previous_pair(session, filter, ids[3]) == ids[1]
+        assert queue_queries.page(session, QueueFilter(dataset, among=())).rows == ()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from db import Store
 from db.errors import VersionConflict
-from db.queries import pairs, verdict_queries
+from db.queries import pair_queries, verdict_queries
 from tests.db.building import add_dataset, decide, decided_pairs
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
@@ -21,14 +21,14 @@ def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
     with store.reading() as session:
         for pair_id in ids:
             acts = verdict_queries.history(session, pair_id)
-            pair = pairs.get_pair(session, pair_id)
+            pair = pair_queries.get_pair(session, pair_id)
             assert [act.version for act in acts] == list(range(1, len(acts) + 1))
             assert pair.verdict_version == len(acts)
             if acts:
                 assert pair.decision == acts[-1].decision
             total += len(acts)
         decided = len(decided_pairs(session, dataset_id))
-        assert pairs.counts(session, dataset_id).reviewed == decided
+        assert pair_queries.counts(session, dataset_id).reviewed == decided
     return total
 
 
@@ -71,7 +71,7 @@ def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:
         done = 0
         for step in range(24):
             with store.writing() as session:
-                pair = pairs.get_pair(session, ids[step % len(ids)])
+                pair = pair_queries.get_pair(session, ids[step % len(ids)])
                 try:
                     if step % 4 == 2:
                         done += verdict_queries.undo_last(session, dataset_id, author) is not None

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from db import Store
 from db.decisions import DECISIONS
 from db.errors import MissingRow, UnstorableText, VersionConflict
-from db.queries import suggestions, verdict_queries
-from db.queries.suggestions import NewSuggestion
+from db.queries import suggestion_queries, verdict_queries
+from db.queries.suggestion_queries import NewSuggestion
 from db.queries.verdict_queries import Rewrite, VerdictRow
 from tests.db.building import add_dataset, decide, decisions, redo, rows_of, undo
 from tests.db.reference_verdicts import ReferenceVerdicts
@@ -117,8 +117,10 @@ def test_an_invalid_verdict_is_refused(store: Store) -> None:
 def test_a_suggestion_must_belong_to_the_pair(store: Store) -> None:
     _, (first, second) = add_dataset(store, 2)
     with store.writing() as session:
-        suggestions.save_suggestions(session, [NewSuggestion(first, "infill", "better", 0, 1)])
-        (suggestion,) = suggestions.list_suggestions(session, first)
+        suggestion_queries.save_suggestions(
+            session, [NewSuggestion(first, "infill", "better", 0, 1)]
+        )
+        (suggestion,) = suggestion_queries.list_suggestions(session, first)
     with pytest.raises(MissingRow, match="has no suggestion"):
         decide(store, second, "correction", "Ada", "better", suggestion_id=suggestion.id)
     act = decide(store, first, "correction", "Ada", "better", suggestion_id=suggestion.id)

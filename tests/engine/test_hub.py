@@ -21,12 +21,12 @@ from backend.engine import hub
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.correction.captioner_loading import load_captioner
 from backend.engine.embeddings import embedded_model
-from backend.engine.language_models.local import load_local
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.sentence_model import SentenceModel
 from backend.errors import ModelMismatch, ModelUnavailable, OutOfMemory
 from backend.loaded_models import Engine
 from backend.settings import load_settings
+from backend.wings.vision_language.local import load_local
 from research.noise.consistency import load_consistency_model
 from research.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import (

@@ -29,14 +29,19 @@ from backend.datasets.fetching import Limits
 from backend.engine import hub_cache
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import model_download
-from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
-from backend.jobs.stored_rows import scored_batches
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
-from backend.wings.fetch import download_images
 from backend.workspace import Workspace
 from db import open_store
-from db.queries import classifier_queries, pairs, runs, trajectories, verdict_queries
+from db.queries import (
+    classifier_queries,
+    pair_queries,
+    run_queries,
+    trajectory_queries,
+    verdict_queries,
+)
 from research.scenes import demo
 from tests.db.building import decided_pairs, write_oldest
 from tests.faults.stored_scores import stored
@@ -123,7 +128,7 @@ class Importing(Scenario):
         opened = workspace(folder)
         dataset = opened.find("photos")
         with opened.store.reading() as session:
-            stored = [pair.external_id for pair in pairs.iterate_pairs(session, dataset)]
+            stored = [pair.external_id for pair in pair_queries.iterate_pairs(session, dataset)]
         assert stored == [f"row-{i}" for i in range(ROWS) if i not in GONE]
         assert [problem.row for problem in opened.problems(dataset)] == [i + 1 for i in GONE]
         opened.store.close()
@@ -145,7 +150,7 @@ class Scoring(Scenario):
         opened.store.close()
 
     def work(self, folder: Path) -> None:
-        import backend.jobs.trajectory_stages as scoring
+        import backend.jobs.scoring.trajectory_stages as scoring
 
         scoring.BATCH = 2  # so that a kill finds more than one moment between commits
         opened = workspace(folder)
@@ -163,9 +168,10 @@ class Scoring(Scenario):
         dataset = opened.find("pairs")
         with opened.store.reading() as session:
             result = [
-                (pair.s_0, pair.p_error, pair.icc) for pair in pairs.iterate_pairs(session, dataset)
+                (pair.s_0, pair.p_error, pair.icc)
+                for pair in pair_queries.iterate_pairs(session, dataset)
             ]
-            assert runs.latest_run(session, dataset, "score") is not None
+            assert run_queries.latest_run(session, dataset, "score") is not None
             assert len(classifier_queries.list_classifiers(session, dataset)) == 1
         opened.store.close()
         self._wanted = self._wanted or result  # every later end must equal the first
@@ -193,7 +199,7 @@ class Deciding(Scenario):
         opened = workspace(folder)
         dataset = opened.find("photos")
         with opened.store.reading() as session:
-            ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)][:20]
+            ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)][:20]
         with (folder / "confirmed").open("a", encoding="ascii", buffering=1) as confirmed:
             for pair_id in ids:
                 if opened.review.open_pair(pair_id).decision is None:
@@ -209,7 +215,7 @@ class Deciding(Scenario):
             dataset = opened.find("photos")
             kept = [str(row.id) for row in decided_pairs(session, dataset)]
             assert all(len(verdict_queries.history(session, int(pair))) == 1 for pair in kept)
-            assert pairs.counts(session, dataset).reviewed == len(kept)
+            assert pair_queries.counts(session, dataset).reviewed == len(kept)
         opened.store.close()
         # There may be one more: committed, but killed before it could be recorded.
         assert kept[: len(confirmed)] == confirmed
@@ -232,7 +238,7 @@ class Retraining(Scenario):
         dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
         opened.jobs.score(dataset, suggestions=False)
         with opened.store.reading() as session:
-            ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+            ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
         for number, pair_id in enumerate(ids[:16]):
             opened.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
         opened.store.close()
@@ -252,7 +258,7 @@ class Retraining(Scenario):
                 for classifier in classifier_queries.list_classifiers(session, dataset)
                 if classifier.active
             ]
-            run = runs.latest_run(session, dataset, "score")
+            run = run_queries.latest_run(session, dataset, "score")
         assert len(active) == 1
         assert run is not None
         if active[0].basis == "verdicts":
@@ -384,9 +390,9 @@ class Migrating(Scenario):
         store = open_store(f"sqlite:///{folder}/state/traced.db")
         assert store.upgraded_from is None
         with store.reading() as session:
-            decisions = [pair.decision for pair in pairs.iterate_pairs(session, 1)][:6]
-            ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
-            assert len(trajectories.trajectories_of(session, 1, ids)) == 7
+            decisions = [pair.decision for pair in pair_queries.iterate_pairs(session, 1)][:6]
+            ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+            assert len(trajectory_queries.trajectories_of(session, 1, ids)) == 7
         assert decisions == ["drop", "correction", "drop", "abstract", "unsure", None]
         store.close()
 
@@ -451,6 +457,8 @@ class DownloadingImages(Scenario):
         (folder / "table.csv").write_text("\n".join(["url,caption", *lines]), encoding="ascii")
 
     def work(self, folder: Path) -> None:
+        from backend.wings.fetch import download_images
+
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:  # the name that http.server calls
                 row = int(self.path[1:])

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.errors import NotFound, TracedError
-from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.review.charts import progress_of
 from backend.settings import MODELS, load_settings
 from backend.workspace import ExportChoice, QueueFilter, Workspace

@@ -19,7 +19,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store
 from db.errors import StoreProblem
-from db.queries import classifier_queries, pairs, runs, verdict_queries
+from db.queries import classifier_queries, pair_queries, run_queries, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.db.building import write_oldest
@@ -59,7 +59,7 @@ def add_classifier(workspace: Workspace, weight: float) -> int:
     labels = (features[:, S_0.columns[0]] < 0).astype(np.int64)
     model = S_0.fit(features, labels, np.ones(len(labels)))
     with workspace.store.writing() as session:
-        run = runs.latest_run(session, 1, "score")
+        run = run_queries.latest_run(session, 1, "score")
         assert run is not None
         row = classifier_queries.add_classifier(
             session, 1, name=f"Weight {weight}", kind=model.kind, basis="verdicts",
@@ -74,7 +74,7 @@ def ranking(workspace: Workspace) -> tuple[int, list[float | None]]:
     with workspace.store.reading() as session:
         active = classifier_queries.active(session, 1)
         assert active is not None
-        return active.id, [pair.p_error for pair in pairs.iterate_pairs(session, 1)]
+        return active.id, [pair.p_error for pair in pair_queries.iterate_pairs(session, 1)]
 
 
 def opened(state: Path) -> Workspace:
@@ -104,7 +104,7 @@ def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
     workspace = opened(disk / "state")
     dataset = workspace.jobs.import_dataset(tmp_path / "pairs").dataset_id
     with workspace.store.reading() as session:
-        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
     ballast = fill(disk)
     confirmed = []
     message = ""
@@ -181,7 +181,7 @@ def test_a_read_only_disk_is_reported(disk: Path, tmp_path: Path) -> None:
     workspace = opened(disk / "state")
     dataset = workspace.jobs.import_dataset(tmp_path / "pairs").dataset_id
     with workspace.store.reading() as session:
-        (pair, *_) = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+        (pair, *_) = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
     workspace.store.close()
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     with pytest.raises(StoreError) as refused:
@@ -206,7 +206,7 @@ def test_a_migration_on_a_full_disk_changes_nothing_and_works_with_room(disk: Pa
     store = open_store(f"sqlite:///{path}")
     assert store.upgraded_from is not None
     with store.reading() as session:
-        rows = list(pairs.iterate_pairs(session, 1))
+        rows = list(pair_queries.iterate_pairs(session, 1))
         acts = sum(len(verdict_queries.history(session, row.id)) for row in rows)
     assert acts == 10
     store.close()

@@ -14,13 +14,13 @@ import pytest
 import torch
 
 from backend.errors import OutOfMemory, TracedError, WorkerEnded, explain
-from backend.jobs import score_dataset
-from backend.jobs.trajectory_stages import TrajectoryStage
-from backend.jobs.workers import Devices, Opened, Workers
+from backend.jobs.scoring import score_dataset
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.workers import Devices, Opened, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries.pairs import PairCaption
+from db.queries.pair_queries import PairCaption
 from research.scenes import demo
 from tests.faults.stored_scores import stored
 from tests.fixtures.sizes import Sizes

@@ -11,11 +11,11 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from backend.errors import StoreError
-from backend.jobs.trajectory_stages import TrajectoryStage
+from backend.jobs.scoring.trajectory_stages import TrajectoryStage
 from backend.settings import MODELS, load_settings
 from backend.store import Store, open_database
 from backend.workspace import Workspace
-from db.queries import trajectories, verdict_queries
+from db.queries import trajectory_queries, verdict_queries
 from research.bench.generated_store import generate
 from research.scenes import demo
 from tests.db.building import decided_pairs
@@ -171,7 +171,7 @@ def test_a_scoring_job_outlives_a_restart(
     workspace = Workspace(load_settings(settings, {}))
     workspace.jobs.import_dataset(tmp_path / "pairs")
     sizes(BATCH=2, _TRY_EVERY=0.1)
-    save = trajectories.save_trajectories
+    save = trajectory_queries.save_trajectories
     kept: dict[int, bytes] = {}
     stopped = threading.Event()
 
@@ -193,7 +193,7 @@ def test_a_scoring_job_outlives_a_restart(
             if when == "between batches":
                 server.start()
 
-    monkeypatch.setattr(trajectories, "save_trajectories", saved)
+    monkeypatch.setattr(trajectory_queries, "save_trajectories", saved)
     save_whole = TrajectoryStage.save
     if when != "before a commit":
         monkeypatch.setattr(TrajectoryStage, "save", saved_whole)

@@ -46,8 +46,7 @@ from backend.errors import ImageError
 from backend.jobs.reports import ExportChoice
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, pair_queries
 from db.texts import is_blank
 from tests.datasets.export_loaders import Loaded, loaded_by
 from tests.fixtures.postgresql import find_binaries, temporary_server

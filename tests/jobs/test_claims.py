@@ -10,27 +10,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import export_scores, retrain, second_opinion
-from backend.jobs.classifiers import classifier_in_use
+from backend.jobs import export_scores, retrain
 from backend.jobs.reports import ExportChoice
-from backend.jobs.stored_rows import latest_batches, scored_pairs
+from backend.jobs.scoring.classifiers import classifier_in_use
+from backend.jobs.scoring.stored_rows import latest_batches, scored_pairs
 from backend.workspace import Workspace
 from db.decisions import AT_RANDOM
 from db.queries import (
     claim_labels,
     claim_queries,
     classifier_queries,
-    detections,
-    pairs,
-    runs,
-    signals,
-    suggestions,
+    detection_queries,
+    pair_queries,
+    run_queries,
+    signal_queries,
+    suggestion_queries,
     verdict_queries,
 )
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
 from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
+from tests.fixtures.wings import needs
 from tests.jobs.opening import OpenWorkspace
 
 COUNT, VAGUE = 14, "What a wonderful time to be alive!"
@@ -59,7 +60,7 @@ def drawn(tmp_path: Path) -> list[LongCaption]:
 
 def of(workspace: Workspace, dataset: int) -> list[PairRow]:
     with workspace.store.reading() as session:
-        return list(pairs.iterate_pairs(session, dataset))
+        return list(pair_queries.iterate_pairs(session, dataset))
 
 
 def test_claims_are_scored_and_judged_with_their_caption(
@@ -71,9 +72,9 @@ def test_claims_are_scored_and_judged_with_their_caption(
     rows = of(workspace, dataset)
     with workspace.store.reading() as session:
         claims = claim_queries.claims_of(session, [row.id for row in rows])
-        judged = detections.detections_of(session, [row.id for row in rows])
+        judged = detection_queries.detections_of(session, [row.id for row in rows])
         counts = claim_queries.count_claims(session, dataset)
-        offered = {row.id: suggestions.list_suggestions(session, row.id) for row in rows}
+        offered = {row.id: suggestion_queries.list_suggestions(session, row.id) for row in rows}
     assert (counts.several, counts.vague) == (COUNT, COUNT)
     for row, caption in zip(rows, drawn, strict=True):
         *sentences, vague, again = claims[row.id]
@@ -119,9 +120,12 @@ def test_another_division_is_scored_anew_and_remembered(
     assert open_workspace().jobs.score(dataset, suggestions=False).scored == 0
 
 
+@needs("vision_language")
 def test_a_second_opinion_is_asked_for_each_claim(
     workspace: Workspace, drawn: list[LongCaption], tmp_path: Path
 ) -> None:
+    from backend.wings.vision_language import model_check
+
     dataset = workspace.find_or_import(str(tmp_path / "long"))
     workspace.jobs.score(dataset, suggestions=False)
     texts = {c.text[k.start : k.end]: k.is_wrong for c in drawn for k in c.claims if not k.subject}
@@ -131,9 +135,9 @@ def test_a_second_opinion_is_asked_for_each_claim(
         return 200, {"No": 0.8, "Yes": 0.2} if texts.get(text) else {"Yes": 0.9, "No": 0.1}
 
     with chat_server(respond) as served:
-        server = second_opinion.open_server(served.url, None)
-        plan = second_opinion.plan(workspace.store, dataset, server, 1.0)
-        report = second_opinion.ask(workspace.store, dataset, server, 1.0)
+        server = model_check.open_server(served.url, None)
+        plan = model_check.plan(workspace.store, dataset, server, 1.0)
+        report = model_check.ask(workspace.store, dataset, server, 1.0)
         texts_sent = {
             str(body["messages"][-1]["content"][1]["text"]).splitlines()[-1]
             for body in served.requests
@@ -145,7 +149,7 @@ def test_a_second_opinion_is_asked_for_each_claim(
     assert plan.fewest > COUNT
     rows = of(workspace, dataset)
     with workspace.store.reading() as session:
-        opinions = signals.latest_opinions(session, [row.id for row in rows])
+        opinions = signal_queries.latest_opinions(session, [row.id for row in rows])
     for row, caption, is_wrong in zip(rows, drawn, wrong, strict=True):
         assert ((row.numbers["second_opinion"] or 0) < 0) == is_wrong
         places = [(k.start, k.end) for k in caption.claims if k.is_wrong]
@@ -184,7 +188,7 @@ def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
     dataset = workspace.find_or_import(str(tmp_path / "long"))
     workspace.jobs.score(dataset, suggestions=False)
     (row, *_) = of(workspace, dataset)
-    run = workspace.store.read(runs.latest_run, dataset, "score")
+    run = workspace.store.read(run_queries.latest_run, dataset, "score")
     assert run is not None
     (_, (caption,)) = scored_pairs(workspace.store, run, [row.id])
     calmest = min((caption.claims[i] for i in caption.deciding), key=lambda c: c.p_error or 0)

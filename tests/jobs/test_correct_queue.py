@@ -19,8 +19,8 @@ from backend.jobs.reports import CorrectionReport
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair
-from db.queries import pairs as pair_queries
-from db.queries.suggestions import SuggestionRow
+from db.queries import pair_queries
+from db.queries.suggestion_queries import SuggestionRow
 from research.chat_server import chat_server
 from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.fixtures.interrupting import Hanging

@@ -8,8 +8,8 @@ import pytest
 
 from backend.jobs import export_scores
 from backend.store import Store, open_database
-from db.queries import detections
-from db.queries.detections import DetectionRow
+from db.queries import detection_queries
+from db.queries.detection_queries import DetectionRow
 from tests.db.building import add_dataset, watching
 
 
@@ -18,7 +18,7 @@ def filled(folder: Path, size: int) -> tuple[Store, int]:
     store = open_database(f"sqlite:///{folder}/traced.db")
     dataset_id, ids = add_dataset(store.opened, size)
     with store.writing() as session:
-        detections.save_detections(
+        detection_queries.save_detections(
             session,
             [
                 DetectionRow(pair_id, 0.25, ((0, 5, 1.0), (6, 6 + number % 3, 0.2)))

@@ -7,7 +7,7 @@ import pytest
 from backend.engine.claims.claim import Claim
 from backend.jobs.export_dataset import decide_export
 from backend.jobs.reports import ExportChoice
-from backend.jobs.stored_claims import KnownClaim
+from backend.jobs.scoring.stored_claims import KnownClaim
 
 CAPTION = "A dog runs. It is red. A cat sleeps."
 SPANS = ((0, 11), (12, 22), (23, 36))

@@ -23,8 +23,7 @@ from backend.errors import (
     StoreError,
 )
 from backend.workspace import Workspace
-from db.queries import dataset_queries, job_queries
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, job_queries, pair_queries
 from tests.cli.invoking import as_json
 from tests.datasets.folders import encoded, image_folder, picture, write
 from tests.datasets.test_forms import gzipped_tar

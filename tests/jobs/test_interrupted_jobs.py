@@ -12,7 +12,7 @@ from backend.jobs.reports import ExportChoice
 from backend.operations.workspace_jobs import MOST_ATTEMPTS
 from backend.workspace import Workspace
 from db.models import Job
-from db.queries import job_queries as queries
+from db.queries import job_queries
 from tests.datasets.folders import malformed
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
@@ -32,8 +32,10 @@ def interrupted(
 ) -> int:
     """A job as a program that was killed leaves it. `arguments`: as JSON."""
     with workspace.store.writing() as session:
-        job = queries.create_job(session, kind, dataset, arguments=arguments, attempts=attempts).id
-        queries.update_job(session, job, status="running", done=2, total=9)
+        job = job_queries.create_job(
+            session, kind, dataset, arguments=arguments, attempts=attempts
+        ).id
+        job_queries.update_job(session, job, status="running", done=2, total=9)
         session.execute(update(Job).where(Job.id == job).values(owner=ENDED))
     return job
 

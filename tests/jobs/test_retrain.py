@@ -12,13 +12,11 @@ from backend.engine.detection.localisation import WordWeights
 from backend.engine.detection.word_weights import LearntWords, MarkedWords
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
-from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.reports import ExportChoice
+from backend.jobs.scoring.classifiers import classifier_in_use, stored_classifier
 from db.models import Classifier as ClassifierRecord
-from db.queries import classifier_queries, dataset_queries
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.suggestions import NewSuggestion
+from db.queries import classifier_queries, dataset_queries, pair_queries, suggestion_queries
+from db.queries.suggestion_queries import NewSuggestion
 from tests.cli.invoking import as_json, invoked
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import score_copies

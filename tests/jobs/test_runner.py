@@ -10,7 +10,7 @@ from backend.errors import NotFound, SettingsError, TracedError
 from backend.jobs.runner import MOST_AT_ONCE, JobRunner
 from backend.progress import Progress
 from backend.workspace import Workspace
-from db.queries import job_queries as queries
+from db.queries import job_queries
 
 PATIENCE = 200
 MODELS = frozenset({"models"})
@@ -153,9 +153,9 @@ def test_a_mistyped_path_is_refused_before_anything_is_queued(
 
 def test_recent_jobs_include_the_newest_and_all_unfinished_ones(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
-        ids = [queries.create_job(session, "export").id for _ in range(6)]
+        ids = [job_queries.create_job(session, "export").id for _ in range(6)]
         for job in ids[1:]:
-            queries.update_job(session, job, status="done")
+            job_queries.update_job(session, job, status="done")
 
     def recent(limit: int) -> list[int]:
         return [job.id for job in workspace.jobs.recent(limit)]

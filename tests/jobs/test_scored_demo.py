@@ -14,14 +14,12 @@ from backend.engine.captions import Caption
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.trajectories.driver import run_trajectories
 from backend.jobs import scored_demo
-from backend.jobs.score_dataset import run_key
-from backend.jobs.stored_rows import exploring_of
+from backend.jobs.scoring.score_dataset import run_key
+from backend.jobs.scoring.stored_rows import exploring_of
 from backend.review.queue_form import START, from_fields
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
+from db.queries import pair_queries, run_queries, trajectory_queries
 from research.evaluation.demo_report import read_truth
 from traced_ui import review_page
 

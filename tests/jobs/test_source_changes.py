@@ -20,15 +20,15 @@ from backend.jobs.reports import ExportChoice, ImportReport
 from backend.workspace import Workspace
 from db.models import Detection, Pair, PictureIssue, Trajectory, WordMark
 from db.queries import (
-    pair_queue,
-    plots,
+    pair_queries,
+    plot_queries,
+    queue_queries,
     specificity_queries,
-    suggestions,
+    suggestion_queries,
     verdict_queries,
 )
-from db.queries import pairs as pair_queries
-from db.queries.pair_queue import QueueFilter
-from db.queries.pairs import PairRow
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import QueueFilter
 from tests.datasets.folders import image_folder, picture
 from tests.db.building import decided_pairs
 from tests.jobs.opening import OpenWorkspace, opened
@@ -120,7 +120,7 @@ def test_pairs_that_are_gone_are_hidden_until_they_come_back(
 
     def state() -> tuple[int, int, int]:
         with workspace.store.reading() as session:
-            shown = pair_queue.count(session, QueueFilter(dataset))
+            shown = queue_queries.count(session, QueueFilter(dataset))
             total = pair_queries.review_counts(session, dataset).total
         return shown, total, len(list(remaining(workspace.store, dataset, ExportChoice())))
 
@@ -207,15 +207,15 @@ def test_a_suggestion_about_a_replaced_picture_goes(workspace: Workspace, tmp_pa
     first = workspace.jobs.import_dataset(source)
     dog = pairs(workspace, first)["a.png"].id
     with workspace.store.writing() as session:
-        suggestions.save_suggestions(
-            session, [suggestions.NewSuggestion(dog, "rules", "A wolf.", 0.1, 0.2)]
+        suggestion_queries.save_suggestions(
+            session, [suggestion_queries.NewSuggestion(dog, "rules", "A wolf.", 0.1, 0.2)]
         )
-        (suggestion,) = suggestions.list_suggestions(session, dog)
+        (suggestion,) = suggestion_queries.list_suggestions(session, dog)
     workspace.review.decide(dog, 0, "correction", "A wolf.", suggestion.id)
     picture(source / "a.png", (33, 10))
     workspace.jobs.import_dataset(source, update="take")
     with workspace.store.reading() as session:
-        assert suggestions.list_suggestions(session, dog) == []
+        assert suggestion_queries.list_suggestions(session, dog) == []
     assert "A wolf." in [act.corrected_caption for act in workspace.review.open_pair(dog).history]
 
 
@@ -258,7 +258,7 @@ def test_hidden_pairs_take_part_in_nothing(workspace: Workspace, tmp_path: Path)
                 "captions_after": dict(pair_queries.captions_after(session, dataset, 0, 9)),
                 "verdicts": (row.id for row in decided_pairs(session, dataset)),
                 "pictures": (i for i, _ in specificity_queries.pictures(session, dataset, 9)),
-                "decided": [cow.id] * len(list(plots.decided(session, dataset))),
+                "decided": [cow.id] * len(list(plot_queries.decided_points(session, dataset))),
             }
             return {name: cow.id in list(values) for name, values in ids.items()}
 

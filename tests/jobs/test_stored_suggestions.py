@@ -4,8 +4,8 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from backend.engine.correction.suggestion import Suggestion
-from backend.jobs.stored_rows import in_order, is_offer, to_save
-from db.queries.suggestions import SuggestionRow
+from backend.jobs.scoring.stored_rows import in_order, is_offer, to_save
+from db.queries.suggestion_queries import SuggestionRow
 
 
 def stored(suggestion: Suggestion, number: int) -> SuggestionRow:

@@ -10,20 +10,19 @@ from sqlalchemy import update
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
+from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import from_fields
-from backend.review.verdicts import edit_captions
 from backend.workspace import QueueFilter, Workspace
 from db.models import Pair, Run
-from db.queries import pairs as pair_queries
-from db.queries import phrase_scores as phrase_queries
-from db.queries import runs as run_queries
-from db.queries import trajectories as trajectory_queries
-from db.queries.rankings import p_error_of
-from db.queries.trajectories import TrajectoryRow
+from db.queries import pair_queries, phrase_queries, run_queries, trajectory_queries
+from db.queries.ranking_queries import p_error_of
+from db.queries.trajectory_queries import TrajectoryRow
 from tests.cli.invoking import as_json
 from tests.datasets.folders import image_folder
+from tests.fixtures.wings import needs
 from tests.jobs.opening import OpenWorkspace, opened
 
+pytestmark = needs("phrases")  # most select by its support
 COUNT = 100
 
 

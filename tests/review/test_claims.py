@@ -8,14 +8,14 @@ from PIL import Image
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import PairChanged, SettingsError, VerdictConflict
+from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import from_text
-from backend.review.verdicts import edit_captions
 from backend.workspace import Workspace
-from db.queries import claim_queries, suggestions, trajectories
+from db.queries import claim_queries, suggestion_queries, trajectory_queries
 from db.queries.claim_queries import ClaimRow
-from db.queries.pairs import NewPair
+from db.queries.pair_queries import NewPair
 from db.queries.statements import set_columns
-from db.queries.suggestions import NewSuggestion
+from db.queries.suggestion_queries import NewSuggestion
 from tests.db.building import add_pairs, start_run
 from tests.db.test_claims import parts_of
 from tests.traced_ui.conftest import workspace_in
@@ -43,7 +43,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         claims = {pair: [ClaimRow(pair, *span, "sentence") for span in ICC] for pair in ids[:2]}
         claim_queries.save_claims(session, claims)
         for pair in ids[:2]:
-            trajectories.save_trajectories(session, run, parts_of(pair, *ICC))
+            trajectory_queries.save_trajectories(session, run, parts_of(pair, *ICC))
             claim_queries.save_numbers(
                 session,
                 {(pair, span[0]): {"icc": icc, "p_error": 0.9 if span == CAT else 0.2}
@@ -117,7 +117,7 @@ def test_a_suggestion_replaces_its_claim_and_leaves_other_corrections(workspace:
         1, "guided infill", proposed, 0.1, 0.6, 0.9, 0.1, None, 0.9, {"claim": list(CAT)}
     )
     with workspace.store.writing() as session:
-        suggestions.save_suggestions(session, [row])
+        suggestion_queries.save_suggestions(session, [row])
     (shown,) = workspace.review.open_pair(1).suggestions
     assert workspace.review.open_pair(1, DOG[0]).suggestions == (), "they are of another claim"
     workspace.review.remove_claim(1, 0, WONDER)

@@ -7,8 +7,8 @@ import pytest
 
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
+from backend.review.caption_edits import edit_captions
 from backend.review.queue_form import from_text
-from backend.review.verdicts import edit_captions
 from backend.workspace import Workspace
 from tests.datasets.folders import dogs
 from tests.db.building import Statements, plans, watching

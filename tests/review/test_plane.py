@@ -9,11 +9,11 @@ from backend.review.charts import plane_of
 from backend.review.queue_form import cleaned, from_fields
 from backend.store import Store
 from db.queries import (
-    pair_queue,
-    phrase_scores,
-    signals,
+    phrase_queries,
+    queue_queries,
+    signal_queries,
     specificity_queries,
-    suggestions,
+    suggestion_queries,
     verdict_queries,
 )
 from db.queries.specificity_queries import RetrievalRow
@@ -32,8 +32,8 @@ def enriched(store: db.Store) -> tuple[Store, int]:
     set_probabilities(store, ids, [0.1] * PAIRS)
     shares = [(n + 1) / (PAIRS + 1) for n in range(PAIRS)]
     with store.writing() as session:
-        signals.save_icc(session, dict.fromkeys(ids, 0.9))
-        phrase_scores.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
+        signal_queries.save_icc(session, dict.fromkeys(ids, 0.9))
+        phrase_queries.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
         specificity_queries.save_retrievals(
             session,
             [
@@ -41,16 +41,20 @@ def enriched(store: db.Store) -> tuple[Store, int]:
                 for i, share in zip(ids, shares, strict=True)
             ],
         )
-        suggestions.save_suggestions(
+        suggestion_queries.save_suggestions(
             session,
             [
-                suggestions.NewSuggestion(i, "a", "richer", 0.1, 0.2, run_id=run, kind="boost")
+                suggestion_queries.NewSuggestion(
+                    i, "a", "richer", 0.1, 0.2, run_id=run, kind="boost"
+                )
                 for i in ids[: PAIRS // 2]
             ],
         )
     for place, pair in enumerate(ids[:-1]):
         with store.writing() as session:
-            boost = [row.id for row in suggestions.list_suggestions(session, pair, kind="boost")]
+            boost = [
+                row.id for row in suggestion_queries.list_suggestions(session, pair, kind="boost")
+            ]
             decision = "correction" if boost else "correct"
             richer = "richer" if boost else None
             verdict_queries.add_verdict(
@@ -77,7 +81,7 @@ def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     fields = cleaned({"order": "specificity", "specificity_to": f"{lowest.at:.4f}"})
     assert f"specificity_to={lowest.at:.4f}" in html
     with store.reading() as session:
-        assert pair_queue.count(session, from_fields(dataset, fields)) == lowest.waiting
+        assert queue_queries.count(session, from_fields(dataset, fields)) == lowest.waiting
 
 
 def test_the_plane_can_be_coloured_by_measured_values(enriched: tuple[Store, int]) -> None:

@@ -13,9 +13,9 @@ from backend.errors import SettingsError
 from backend.review.queue_form import as_query, cleaned, from_fields, from_text, groups_of
 from backend.review.queue_groups import Condition, Node, add, parse, text_of
 from db import Store
-from db.queries import pair_queue, pair_tags
-from db.queries.pair_queue import Group
-from db.queries.pairs import PairRow, iterate_pairs
+from db.queries import queue_queries, tag_queries
+from db.queries.pair_queries import PairRow, iterate_pairs
+from db.queries.queue_queries import Group
 from tests.db.test_queue import reviewed_pairs
 
 CONDITIONS = st.builds(
@@ -123,7 +123,7 @@ def test_groups_select_what_a_plain_evaluation_selects(store: Store) -> None:
     with store.writing() as session:
         rows = {row.id: row for row in iterate_pairs(session, dataset)}
         tagged = set(list(rows)[::3])
-        pair_tags.add(session, sorted(tagged), "todo", "Ada")
+        tag_queries.add(session, sorted(tagged), "todo", "Ada")
 
     def is_met(row: PairRow, part: Condition) -> bool:
         ((key, value),) = part.fields.items()
@@ -156,8 +156,8 @@ def test_groups_select_what_a_plain_evaluation_selects(store: Store) -> None:
         node = some(3)
         filter = from_fields(dataset, {"review": "all", "where": text_of(node)})
         with store.reading() as session:
-            listed = pair_queue.page(session, filter, None, 100).rows
-            assert pair_queue.count(session, filter) == len(listed)
+            listed = queue_queries.page(session, filter, None, 100).rows
+            assert queue_queries.count(session, filter) == len(listed)
         expected = {
             id for id, row in rows.items() if holds(node, lambda part, row=row: is_met(row, part))
         }

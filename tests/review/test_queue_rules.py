@@ -17,9 +17,16 @@ from backend.settings import load_settings
 from backend.store import Store
 from db.authors import queue_author
 from db.models import Pair
-from db.queries import dataset_queries, holds, opinions, pairs, plots, verdict_queries
-from db.queries.pair_queue import QueueFilter
-from db.queries.pairs import PairRow
+from db.queries import (
+    dataset_queries,
+    hold_queries,
+    opinion_queries,
+    pair_queries,
+    plot_queries,
+    verdict_queries,
+)
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import QueueFilter
 from tests.db.building import add_dataset, watching
 from tests.db.test_verdict_concurrency import check_consistent
 from tests.fixtures.interrupting import stop_at
@@ -42,7 +49,7 @@ def decide_all(store: Store, dataset: int, decision: str, **more: Any) -> RuleRe
 
 def rows(store: Store, ids: list[int]) -> list[PairRow]:
     with store.reading() as session:
-        return [pairs.get_pair(session, pair_id) for pair_id in ids]
+        return [pair_queries.get_pair(session, pair_id) for pair_id in ids]
 
 
 def verdicts(store: Store) -> Verdicts:
@@ -58,8 +65,8 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
     dataset, ids = add_dataset(store, 14)
     decide(opened, ids[0], 0, "correct")
     with opened.writing() as session:
-        holds.hold_each(session, ids[1:3], "Ben")
-        holds.hold_each(session, ids[3:4], "Ada")
+        hold_queries.hold_each(session, ids[1:3], "Ben")
+        hold_queries.hold_each(session, ids[3:4], "Ada")
     plan = queue_rules.preview(opened, QueueFilter(dataset), "Ada", False)
     assert (plan.number, plan.claimed, plan.decided) == (11, 2, 1)
     assert {row.pair_id for row in plan.sample} == set(ids[3:])
@@ -70,8 +77,10 @@ def test_a_rule_decides_what_is_free_and_is_no_person(opened: Store, store: db.S
     assert {row.decided_by for row in after[3:]} == {queue_author("Ada")}
     assert {row.note for row in after[3:]} == {"rule: text=photo"}
     with opened.reading() as session:
-        assert {o.author for i in ids for o in opinions.of_pair(session, i)} == {"Ben"}
-        assert len(list(plots.decided(session, dataset))) == 1, "nothing to learn from"
+        assert {o.author for i in ids for o in opinion_queries.of_pair(session, i)} == {"Ben"}
+        assert len(list(plot_queries.decided_points(session, dataset))) == 1, (
+            "nothing to learn from"
+        )
 
 
 def test_what_is_listed_is_drawn_at_random_and_decided_too(opened: Store, store: db.Store) -> None:
@@ -99,7 +108,7 @@ def test_one_undo_takes_all_back_but_what_others_changed(opened: Store, store: d
     now = {row.id: row.decision for row in rows(opened, ids) if row.decision}
     assert now == {ids[4]: "correct", ids[20]: "correct"}
     with opened.reading() as session:
-        assert {o.author for o in opinions.of_pair(session, ids[20])} == {"Ada"}
+        assert {o.author for o in opinion_queries.of_pair(session, ids[20])} == {"Ada"}
     redone = verdicts(opened).redo(dataset, "Ada")
     assert redone is not None
     assert redone.together == 22

@@ -9,9 +9,9 @@ from backend.review.queue_form import from_fields
 from backend.review.queue_values import QueueValues, histogram, read_values
 from db import Store
 from db.measures import filter_names
-from db.queries import pair_tags
-from db.queries.pair_queue import QueueFilter
-from db.queries.pairs import iterate_pairs
+from db.queries import tag_queries
+from db.queries.pair_queries import iterate_pairs
+from db.queries.queue_queries import QueueFilter
 from tests.db.building import watching
 from tests.db.test_queue import reviewed_pairs
 from tests.fixtures.sizes import Sizes
@@ -27,7 +27,7 @@ def test_counts_equal_a_plain_count(store: Store, where: str) -> None:
     dataset = reviewed_pairs(store)
     with store.writing() as session:
         ids = [row.id for row in iterate_pairs(session, dataset)]
-        pair_tags.add(session, ids[::3], "todo", "Ada")
+        tag_queries.add(session, ids[::3], "todo", "Ada")
         signals_rows = list(iterate_pairs(session, dataset))
     filter = from_fields(dataset, {"review": "all", "where": where})
     selection = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.jobs.vectors import VectorFile
+from backend.jobs.scoring.vectors import VectorFile
 from backend.review.search import Nearest
 from tests.fixtures.sizes import Sizes
 

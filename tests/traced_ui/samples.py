@@ -51,9 +51,9 @@ from backend.review.views import (
     VerdictView,
 )  # fmt: skip
 from backend.workspace import ClassifierRow, ReviewCounts
-from db.queries.opinions import DisputedPair, OpinionRow
-from db.queries.pairs import CaptionRow
-from db.queries.pictures import MemberRow
+from db.queries.duplicate_queries import MemberRow
+from db.queries.opinion_queries import DisputedPair, OpinionRow
+from db.queries.pair_queries import CaptionRow
 from traced_ui import (
     dataset_settings,
     header,
@@ -365,7 +365,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/stage.html": lambda text: review_page.stage(
         pair(text, suggestions=(suggestion(text), suggestion(text, s_after=0.1)))
     ),
-    "review/facts.html": lambda text: review_page.beside(pair(text, guidelines="")),
+    "review/facts.html": lambda text: review_page.side_panel(pair(text, guidelines="")),
     "review/finish.html": lambda text: review_page.finish(
         DatasetSummary(1, text, text, text, 9, 9, 5, 3, {text: 1, "drop": 3}),
         ErrorsLeft(0.1, 0, None, 4, 60.0),
@@ -389,7 +389,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "review/returned_pairs.html",
         returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],
     ),
-    "review/beside.html": lambda text: review_page.beside(pair(text, guidelines="")),
+    "review/beside.html": lambda text: review_page.side_panel(pair(text, guidelines="")),
     "review/checked.html": lambda text: review_page.checked(
         pair(text), CaptionCheck(text, 0.5, 0.4, 0.3, suspects(text))
     ),

@@ -18,9 +18,9 @@ import pytest
 
 from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
-from db.queries import pictures, plots, runs
-from db.queries.pictures import DuplicateRow
-from db.queries.plots import PlaceRow
+from db.queries import duplicate_queries, map_queries, run_queries
+from db.queries.duplicate_queries import DuplicateRow
+from db.queries.map_queries import PlaceRow
 from research.bench.generated_store import generate
 from tests.traced_ui.serving import serving
 
@@ -70,13 +70,13 @@ def world(folder: Path, acts: Sequence[tuple[str, str | None, str]]) -> Workspac
     generate(workspace.store, 12)
     with workspace.store.writing() as session:
         for kind, parameters in (("duplicates", {"threshold": 0.9}), ("map", {})):
-            run = runs.start_run(
+            run = run_queries.start_run(
                 session, kind=kind, dataset_id=1, scorer_kind="", model="", revision="",
                 explorer="", parameters=parameters, code_version="0",
             )  # fmt: skip
-            runs.finish_run(session, run.id)
-        pictures.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
-        plots.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
+            run_queries.finish_run(session, run.id)
+        duplicate_queries.replace_groups(session, 1, [DuplicateRow(n, 1, 1.0) for n in (1, 2, 3)])
+        map_queries.replace_places(session, 1, [PlaceRow(n, n / 20, 0.5) for n in range(1, 13)])
     for name, role in (("Ada", "curator"), ("Ben", "curator"), ("Eve", "adjudicator")):
         workspace.accounts.add(name, PASSWORD, role)
     workspace.accounts.set_overlap(1, 1.0, 2)

@@ -12,7 +12,7 @@ from backend.review.views import SuggestionView
 from backend.workspace import Workspace
 from db.column_types import now
 from db.models import Hold, Pair
-from db.queries.rankings import p_error_of
+from db.queries.ranking_queries import p_error_of
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.pages import Page, decisions
 from traced_ui.board import DEPTH, FILES, TEAM_DEPTH, VERSION

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from app import app
 from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
-from backend.review.verdicts import edit_captions
+from backend.review.caption_edits import edit_captions
 from backend.verdict_texts import ENRICHMENT, TEXTS
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.pages import Page

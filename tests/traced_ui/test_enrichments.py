@@ -4,10 +4,10 @@ import pytest
 
 from backend.review.pair import view_of
 from backend.workspace import Workspace
-from db.queries import runs as run_queries
-from db.queries import suggestions as suggestion_queries
+from db.queries import run_queries, suggestion_queries
 from db.queries.specificity_queries import RetrievalRow, save_retrievals
-from db.queries.suggestions import NewSuggestion
+from db.queries.suggestion_queries import NewSuggestion
+from tests.fixtures.wings import needs
 from tests.traced_ui.pages import Page
 from traced_ui.api import Caller, decide, open_pair
 from traced_ui.support import specificity_line
@@ -101,6 +101,7 @@ def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Page) -> None:
     assert page.view(order[0]).decision is None
 
 
+@needs("specificity")
 def test_a_button_is_shown_only_while_enrichment_is_possible(page: Page) -> None:
     workspace, first = page.workspace, page.pair
     assert 'data-action="richer"' not in str(

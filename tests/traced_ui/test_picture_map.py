@@ -11,9 +11,8 @@ import pytest
 from backend.review.views import MapView
 from backend.verdict_texts import UNDECIDED
 from backend.workspace import Workspace
-from db.queries import detections, runs, signals
-from db.queries import plots as picture_map_queries
-from db.queries.detections import DetectionRow
+from db.queries import detection_queries, map_queries, run_queries, signal_queries
+from db.queries.detection_queries import DetectionRow
 from traced_ui import picture_map
 from traced_ui.figures import C_COLOUR, S_COLOUR
 from traced_ui.page_dataset import PageDataset
@@ -92,16 +91,16 @@ def mapped(workspace: Workspace) -> Workspace:
     """Three pairs of the workspace's dataset have places: the first has p and ICC and is dropped,
     the second has p alone, the third neither."""
     with workspace.store.writing() as session:
-        run = runs.start_run(
+        run = run_queries.start_run(
             session, kind="map", dataset_id=1, scorer_kind="s", model="m", revision="r",
             explorer="", parameters={}, code_version="1",
         )  # fmt: skip
-        places = [picture_map_queries.PlaceRow(n, n / 10, n / 20) for n in (1, 2, 3)]
-        picture_map_queries.replace_places(session, 1, places)
-        runs.finish_run(session, run.id)
-        signals.save_icc(session, {1: 0.25})
+        places = [map_queries.PlaceRow(n, n / 10, n / 20) for n in (1, 2, 3)]
+        map_queries.replace_places(session, 1, places)
+        run_queries.finish_run(session, run.id)
+        signal_queries.save_icc(session, {1: 0.25})
         rows = [DetectionRow(1, 0.75, ()), DetectionRow(2, 0.5, ())]
-        detections.save_detections(session, rows)
+        detection_queries.save_detections(session, rows)
     workspace.review.decide(1, 0, "drop")
     return workspace
 

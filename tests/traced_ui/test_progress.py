@@ -9,7 +9,7 @@ from backend.engine.statistics.calibration import CalibrationBin
 from backend.engine.statistics.stopping import remaining_errors
 from backend.review.charts import expected_errors
 from backend.review.views import ErrorsLeft, ProgressView, Retraining
-from db.queries.plots import Chances
+from db.queries.plot_queries import Chances
 from traced_ui.progress import (
     FEWEST_DAYS,
     calibration_figure,

@@ -12,8 +12,7 @@ from backend.review.charts import progress_of
 from backend.review.queue import LEAST_MIXED, MIXED_EVERY
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.queries import pairs as pair_queries
-from db.queries import verdict_queries
+from db.queries import pair_queries, verdict_queries
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page

@@ -10,14 +10,12 @@ from backend.errors import SettingsError
 from backend.review.queue_form import START
 from backend.review.views import fingerprint_of
 from backend.workspace import QueueFilter, Workspace
-from db.queries import job_queries, suggestions, verdict_queries
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries.suggestions import NewSuggestion
+from db.queries import job_queries, pair_queries, run_queries, suggestion_queries, verdict_queries
+from db.queries.suggestion_queries import NewSuggestion
 from tests.traced_ui.pages import Page, decisions
 from traced_ui import keyboard, review_page
 from traced_ui.board import FILES
-from traced_ui.review_actions import ACTIONS, name_of
+from traced_ui.page_actions import ACTIONS, name_of
 
 
 def test_a_pair_that_another_page_decided_is_not_overwritten(workspace: Workspace) -> None:
@@ -290,8 +288,8 @@ def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace)
     with workspace.store.writing() as session:
         first, second = list(pair_queries.iterate_pairs(session, 1))[:2]
         boost = NewSuggestion(first.id, "m", "a boost", 0.1, 0.2, kind="boost")
-        suggestions.save_suggestions(session, [boost])
-        (row,) = suggestions.list_suggestions(session, first.id, kind="boost")
+        suggestion_queries.save_suggestions(session, [boost])
+        (row,) = suggestion_queries.list_suggestions(session, first.id, kind="boost")
         verdict_queries.add_verdict(
             session, first.id, 0, "correction", "a boost", row.id, author="Ada"
         )
@@ -304,7 +302,7 @@ def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace)
         for shown in (
             review_page.grid([rows[pair.id]]),
             review_page.question(view, "correct"),
-            review_page.beside(view),
+            review_page.side_panel(view),
         ):
             assert label in shown
             assert other not in shown

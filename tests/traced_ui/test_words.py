@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from backend.measures import MEASURES
-from backend.verdict_texts import DECISIONS, ENRICHED, TEXTS, word_of
+from backend.verdict_texts import TEXTS, word_of
+from db.decisions import DECISIONS, ENRICHED
 from tests.traced_ui.samples import DRAWN
 from traced_ui.keyboard import KEYS
 from traced_ui.review_page import DECISIONS as BUTTONS

@@ -1,6 +1,5 @@
 """Loads captioners, by hub name or directory: `BlipForConditionalGeneration` (the embedded model
-and `Salesforce/blip-image-captioning-base`), vision-language models, `vqa:NAME_OR_DIR`, and the
-families of wings and other packages."""
+and `Salesforce/blip-image-captioning-base`), and the families of wings and other packages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +9,9 @@ import torch
 from backend import plugins
 from backend.engine import hub
 from backend.engine.correction.captioner import Captioner
-from backend.engine.correction.chat_captioner import load_chat_captioner
 from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.checkpoints import weights_digest
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.vqa.name import PREFIX as VQA
 from backend.errors import ModelMismatch
 
 _ADVICE = "Name a directory or hub name such as Salesforce/blip-image-captioning-base."
@@ -45,8 +42,6 @@ def load_captioner(model: str, device: str = "cpu", scorer: Scorer | None = None
 
     advice = _ADVICE
     what = "The captioner"
-    if model.startswith(VQA):
-        return load_chat_captioner(model, device, scorer)
     for family in families():
         if family.named(model):
             return family.load(model, device, scorer)

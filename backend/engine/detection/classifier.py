@@ -150,7 +150,7 @@ class Classifier:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ModelChoice:
     """The selected model, unfitted, with its out-of-fold log-odds and the AUC of every family."""
 
     model: Model
@@ -176,7 +176,7 @@ def choose(
     detector: str = "best",
     families: Families | None = None,
     margin: float | None = None,
-) -> Chosen:
+) -> ModelChoice:
     """The candidate with the highest out-of-fold AUC, subject to the margins described above.
 
     `detector`: one of DETECTORS. `families`: candidates instead of the detector's. `margin`: the
@@ -208,7 +208,7 @@ def choose_as_published(
     folds: NDArray[np.int64],
     columns: tuple[int, ...],
     tick: Ticker | None = None,
-) -> Chosen:
+) -> ModelChoice:
     """TRACED's grid search over XGBoost and CART on the given columns, which its ablations vary.
 
     The AUCs, including that of s_0 alone, are means over three stratified folds. `folds`, which do
@@ -242,7 +242,7 @@ def choose_as_published(
             if variant != S_0 and auc > best_auc:
                 best, best_auc = variant, auc
     out_of_fold = _out_of_fold(best, features, labels, weights, folds)
-    return Chosen(best, out_of_fold, best_auc, auc_of)
+    return ModelChoice(best, out_of_fold, best_auc, auc_of)
 
 
 def _out_of_fold(
@@ -295,9 +295,9 @@ def _too_few() -> TrainingError:
 class CandidateResults:
     """The best of s_0 alone, of the nine signs, and of all others; None if not tried."""
 
-    alone: Chosen
-    signs: Chosen | None
-    best: Chosen | None
+    alone: ModelChoice
+    signs: ModelChoice | None
+    best: ModelChoice | None
 
 
 def _standard_error(auc: float, count: int) -> float:
@@ -320,9 +320,9 @@ def _tried(
             raise _too_few()
     if not has_captioner_evidence(features, labels):
         features = without_expectation(features)
-    best: Chosen | None = None
-    alone: Chosen | None = None
-    signs: Chosen | None = None
+    best: ModelChoice | None = None
+    alone: ModelChoice | None = None
+    signs: ModelChoice | None = None
     auc_of: dict[str, float] = {}
     tried: Families = [(S_0, [S_0]), *families]
     for number, (template, variants) in enumerate(tried):
@@ -339,7 +339,7 @@ def _tried(
                 out[rows] = _log_odds(models[f], variant, features[rows])
             auc = float(roc_auc_score(labels, out))
             auc_of[variant.kind] = max(auc, auc_of.get(variant.kind, 0.0))
-            candidate = Chosen(variant, out, auc, auc_of)
+            candidate = ModelChoice(variant, out, auc, auc_of)
             if variant == S_0:
                 alone = candidate
             elif isinstance(variant, NineSigns):
@@ -418,7 +418,7 @@ def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibratio
     return Calibration(max(0.0, float(platt.coef_[0, 0])), float(platt.intercept_[0]))
 
 
-def report_of(choice: Chosen) -> dict[str, Any]:
+def report_of(choice: ModelChoice) -> dict[str, Any]:
     """Report entries on model selection: the selected family, its AUC, and those of all others."""
     return {
         "detector": choice.model.kind,

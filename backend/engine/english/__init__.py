@@ -6,5 +6,5 @@ articles               a or an, by sound
 phrases                a caption's phrases and their grammar
 counting, negations    numbers and negations, each with what it governs
 caption_facts          what captions state: objects, attributes, relations
-shortening, phrase_removal, phrase_swaps   captions without, or with other, words and phrases
+shortening             captions without some of their words
 """

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,11 @@ class ChatModel(ABC):
     @abstractmethod
     def _answer(self, question: Question) -> Answer:
         """Ask the model itself."""
+
+
+@dataclass(frozen=True)
+class LocalModels:
+    """Loads a model into this process: `load(name, device, quantisation, cache, spending)`. Raises
+    ModelUnavailable."""
+
+    load: Callable[[str, str, Any, Path, Spending], ChatModel]

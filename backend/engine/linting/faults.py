@@ -58,24 +58,26 @@ def _sentences_again(text: str) -> list[tuple[int, int]]:
     return places
 
 
+def _words_again(text: str) -> list[re.Match[str]]:
+    """Where a word stands three times or more that is no exclamation."""
+    matches = _WORDS_AGAIN.finditer(text)
+    return [match for match in matches if match.group(1).casefold() not in _EXCLAMATIONS]
+
+
 def _loops(text: str) -> bool:
     words = text.casefold().split()
     twos = list(pairwise(words))
     if len(set(twos)) == len(twos):  # no two words come again: the usual case, and much faster
         return False
-    match = _WORDS_AGAIN.search(text)
-    if match is not None and match.group(1).casefold() not in _EXCLAMATIONS:
-        return True
-    return _PHRASE_AGAIN.search(text) is not None or bool(_sentences_again(text))
+    return bool(_words_again(text) or _PHRASE_AGAIN.search(text) or _sentences_again(text))
 
 
 def _without_loops(text: str) -> str:
     for start, end in reversed(_sentences_again(text)):
         text = text[:start] + text[end:]
     text = _PHRASE_AGAIN.sub(lambda match: match.group(1) or match.group(2), text)
-    text = _WORDS_AGAIN.sub(
-        lambda m: m.group() if m.group(1).casefold() in _EXCLAMATIONS else m.group(1), text
-    )
+    for match in reversed(_words_again(text)):
+        text = text[: match.start()] + match.group(1) + text[match.end() :]
     return text.strip()
 
 
@@ -122,14 +124,16 @@ def _is_invisible(text: str, index: int) -> bool:
     )
 
 
-def _has_invisible(text: str) -> bool:
+def _invisible_in(text: str) -> list[int]:
+    """The places of characters that show nothing."""
     if text.isascii() and text.isprintable():
-        return False
-    return any(_is_invisible(text, index) for index in range(len(text)))
+        return []
+    return [index for index in range(len(text)) if _is_invisible(text, index)]
 
 
 def _without_invisible(text: str) -> str:
-    return "".join(c for index, c in enumerate(text) if not _is_invisible(text, index))
+    places = set(_invisible_in(text))
+    return "".join(c for index, c in enumerate(text) if index not in places)
 
 
 def _is_mojibake(text: str) -> bool:
@@ -213,7 +217,8 @@ RULES: dict[str, Rule] = {
         )),
         Rule("characters", "characters of a text that was read in another encoding",
              _is_mojibake, _decoded_again),
-        Rule("invisible", "characters that show nothing", _has_invisible, _without_invisible),
+        Rule("invisible", "characters that show nothing",
+             lambda text: bool(_invisible_in(text)), _without_invisible),
         Rule("markup", "tags or entities of HTML",
              lambda text: bool(_TAG.search(text) or _ENTITY.search(text)), _without_markup),
         Rule("camera", "words of a camera or of a file instead of a caption", _searches(

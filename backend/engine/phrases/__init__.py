@@ -8,6 +8,4 @@ spans        the phrases of a caption: objects, attributes, relations
 lexicon      which strings are words, so that nonces can avoid them
 nonce        nonsense words that match in tokens and in form
 attribution  the attribution of many pairs' phrases, in calls that mix pairs
-support      normalisation over a pool, and a pair's score
-selection    two-stage selection on arrays: which pairs are kept, and the thresholds
 """

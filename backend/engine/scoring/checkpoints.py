@@ -93,6 +93,8 @@ class Family:
     model_types: tuple[str, ...] = ()
     #: The kind that embeds images and captions in one space; None if there is none.
     embedding: str | None = None
+    #: Whether its weights may be quantised.
+    is_quantisable: bool = False
 
 
 def load_weights(model: str, model_class: Any, optional: tuple[str, ...] = ()) -> Any:

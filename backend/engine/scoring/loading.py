@@ -17,7 +17,6 @@ from backend.engine.scoring import blip, clip, open_clip_model, siglip
 from backend.engine.scoring.checkpoints import ADVICE, Family, Request
 from backend.engine.scoring.dual_encoder import DualEncoder, EmbeddingScore
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.vqa import vqa_checkpoints
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 
 PRECISIONS = ("float32", "bfloat16", *QUANTISATIONS)
@@ -26,7 +25,6 @@ FAMILIES: tuple[Family, ...] = (
     blip.FAMILY,
     siglip.FAMILY,
     open_clip_model.FAMILY,
-    vqa_checkpoints.FAMILY,
     *plugins.load("scorers", Family),
 )
 #: Scores computed from the embeddings of any family that has them.
@@ -105,7 +103,7 @@ def load_scorer(
     where = choose_device(device)
     request = Request(model, kind, where, choose_precision(where, precision))
     family = _family_of(model)
-    if request.precision in QUANTISATIONS and family.kinds != ("vqa",):
+    if request.precision in QUANTISATIONS and not family.is_quantisable:
         raise SettingsError(
             f"The precision {request.precision} is for vision-language models (vqa:NAME_OR_DIR); "
             f"'{model}' is none. Use float32 or bfloat16."

@@ -224,7 +224,7 @@ def load_open_clip(request: Request) -> OpenClipScorer:
 
     model, _, device, precision = request
     try:
-        with hub.explained("The model", model.rpartition("@")[2], ADVICE):
+        with hub.failures_explained("The model", model.rpartition("@")[2], ADVICE):
             files = files_of(model)
             loaded, _, preprocess = open_clip.create_model_and_transforms(
                 files.architecture, device="cpu", **files.options

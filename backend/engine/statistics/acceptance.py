@@ -18,12 +18,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-#: Clearly fewer errors than asked about, as parts of that number, with their weights. Chosen so
-#: that the sample is at most 1.2 times one of fixed size that gives the right answer in four of
-#: five cases, for a limit of 2 % and shares of 0 to 10 %.
-_FEWER = {0.0: 0.4, 0.3: 0.25, 0.55: 0.35}
-#: … and clearly more.
-_MORE = {1.5: 0.4, 2.5: 0.4, 5.0: 0.2}
+
+@dataclass(frozen=True)
+class _Direction:
+    """Numbers of errors that are clearly more, or fewer, than the one asked about: as parts of it,
+    with their weights. Chosen so that the sample is at most 1.2 times one of fixed size that gives
+    the right answer in four of five cases, for a limit of 2 % and shares of 0 to 10 %."""
+
+    is_more: bool
+    weight_of: dict[float, float]
+
+    def numbers(self, errors: int, pairs: int) -> list[tuple[float, float]]:
+        """(number of errors, weight); one more than none is the nearest alternative to none."""
+        if self.is_more:
+            numbers = (min(max(part * errors, errors + 1.0), pairs) for part in self.weight_of)
+        else:
+            numbers = (min(part * errors, errors - 1.0) for part in self.weight_of)
+        return [pair for pair in zip(numbers, self.weight_of.values(), strict=True) if pair[0] >= 0]
+
+
+_FEWER = _Direction(False, {0.0: 0.4, 0.3: 0.25, 0.55: 0.35})
+_MORE = _Direction(True, {1.5: 0.4, 2.5: 0.4, 5.0: 0.2})
 
 Outcome = Literal["passed", "failed", "undecided"]
 
@@ -55,20 +70,13 @@ class Sample:
         """Whether it is clear that more than `errors` pairs are wrong."""
         return self._rejects(errors, _MORE, alpha)
 
-    def _rejects(self, errors: int, others: dict[float, float], alpha: float) -> bool:
+    def _rejects(self, errors: int, direction: _Direction, alpha: float) -> bool:
         under_null = self.log_likelihood(errors)
         if under_null == -math.inf:
-            return (self.wrong > errors) == (others is _MORE)
-        # One more than none is the nearest alternative to none.
-        numbers = [
-            (weight, min(max(part * errors, errors + 1.0), self.pairs) if part > 1
-             else min(part * errors, errors - 1.0))
-            for part, weight in others.items()
-        ]  # fmt: skip
+            return (self.wrong > errors) == direction.is_more
         terms = [
             math.log(weight) + self.log_likelihood(number) - under_null
-            for weight, number in numbers
-            if number >= 0
+            for number, weight in direction.numbers(errors, self.pairs)
         ]
         most = max(terms, default=-math.inf)
         if most == -math.inf:

@@ -191,7 +191,7 @@ def load_clipcap(name: str | Path, device: str = "cpu") -> ClipCap:
     folder = _folder_of(name)
     if folder is None or not is_clipcap(folder):
         raise ModelMismatch(f"'{name}' is not a ClipCap captioner. {advice}")
-    with hub.explained(what, str(folder), advice):
+    with hub.failures_explained(what, str(folder), advice):
         settings = _configuration(folder)
         vision = vision_of(AutoConfig.for_model(**settings["clip"]))
         configuration = AutoConfig.for_model(**settings["language_model"])

@@ -17,14 +17,13 @@ from PIL import Image
 
 from backend.engine import memory
 from backend.errors import missing_extra
-from backend.jobs.image_batches import open_ahead
+from backend.jobs.scoring.image_batches import open_ahead
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.wings.quality import queries
 from backend.wings.quality.queries import SignalsRow
 from backend.wings.quality.report import PictureQualityReport
-from db.queries import dataset_queries
-from db.queries import pairs as pair_queries
+from db.queries import dataset_queries, pair_queries
 
 #: Pairs whose pictures are measured and committed together.
 BATCH = 64

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.models import Pair, PictureIssue, PictureSignals
 from db.queries.blind_review import pair_columns
-from db.queries.pairs import PAIR_FIELDS, PairRow
+from db.queries.pair_queries import PAIR_FIELDS, PairRow
 from db.queries.statements import (
     check_number,
     columns_of,

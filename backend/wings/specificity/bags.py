@@ -33,7 +33,7 @@ from backend.wings.specificity.picture_bags import (
     write_bags,
 )
 from backend.wings.specificity.reports import BagsReport
-from db.queries import pairs as pair_queries
+from db.queries import pair_queries
 
 TEMPLATES = Path(__file__).with_name("templates")
 _SIDE = 160

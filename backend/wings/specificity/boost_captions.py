@@ -15,24 +15,21 @@ from backend.engine.language_models.chat_model import ChatModel
 from backend.engine.language_models.endpoint import ChatEndpoint
 from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.jobs.correct_queue import PairCorrector, dry_run_question, pages, tokens_each
-from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import DryRunQuestion
-from backend.jobs.stored_rows import to_save
+from backend.jobs.scoring.stored_rows import to_save
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.verdict_texts import RIGHT_NOW
 from backend.wings.specificity import boosting
 from backend.wings.specificity.boosting import Boost, Booster, Guarded
 from backend.wings.specificity.measuring import Judge
+from backend.wings.specificity.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
-from db.queries import pair_queue as queue_queries
-from db.queries import pairs as pair_queries
-from db.queries import specificity_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.pair_queue import QueueFilter, QueueRow
-from db.queries.pairs import PairRow
-from db.queries.suggestions import Attempt
+from db.decisions import RIGHT_NOW
+from db.queries import pair_queries, queue_queries, specificity_queries, suggestion_queries
+from db.queries.pair_queries import PairRow
+from db.queries.queue_queries import QueueFilter, QueueRow
+from db.queries.suggestion_queries import Attempt
 
 #: Verdicts after which nothing is added to a caption.
 _NOT_ENRICHED = ("drop", "wrong")

@@ -93,7 +93,7 @@ def enrich(
     context: "Context", dataset_id: int, options: EnrichOptions, progress: Progress
 ) -> BoostReport:
     from backend.wings.specificity import boost_captions, boosting
-    from db.queries.pair_queue import QueueFilter
+    from db.queries.queue_queries import QueueFilter
 
     engine = context.engines.of_dataset(dataset_id)
     queue = QueueFilter(dataset_id, among=(options.pair_id,))

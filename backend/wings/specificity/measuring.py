@@ -19,19 +19,17 @@ from backend.engine import memory
 from backend.engine.duplicate_groups import NEAR_DUPLICATE, unit
 from backend.engine.scoring.protocol import logit_scale_of
 from backend.errors import SettingsError
-from backend.jobs.dataset_models import scored_by_this_model
-from backend.jobs.vectors import StoredVectors, stored_images
+from backend.jobs.scoring.dataset_models import scored_by_this_model
+from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
 from backend.wings.specificity.reports import SpecificityReport
 from backend.wings.specificity.retrieval import NEIGHBOURS, USUAL_SCALE, retrieve
-from db.queries import pairs as pair_queries
-from db.queries import runs as run_queries
-from db.queries import specificity_queries as queries
-from db.queries.pairs import PairCaption
-from db.queries.runs import RunRow
+from db.queries import pair_queries, run_queries, specificity_queries
+from db.queries.pair_queries import PairCaption
+from db.queries.run_queries import RunRow
 from db.queries.specificity_queries import RetrievalRow
 
 KIND = "specificity"
@@ -59,23 +57,34 @@ def measure_specificity(
     run = _run(judge)
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
-        measured_count = queries.summary(session, run.id)[0]
+        measured_count = specificity_queries.summary(session, run.id)[0]
     for batch in store.batches(
-        lambda session, after: queries.unmeasured(session, dataset_id, run.id, after, BATCH),
+        lambda session, after: specificity_queries.unmeasured(
+            session, dataset_id, run.id, after, BATCH
+        ),
         attrgetter("pair_id"),
     ):
         rows = judge.measured(batch, run.id)
-        store.write(queries.save_retrievals, rows)
+        store.write(specificity_queries.save_retrievals, rows)
         memory.release()
         measured_count += len(batch)
         progress(min(measured_count, total), total, "Specificity")
     store.write(run_queries.finish_run, run.id)
     with store.reading() as session:
-        measured, retrieved, likeness, most = queries.summary(session, run.id)
+        measured, retrieved, likeness, most = specificity_queries.summary(session, run.id)
     return SpecificityReport(
-        dataset_id, run.id, total, measured, retrieved, most, likeness,
-        likeness is not None and likeness < queries.EASY, judge.pool_size, judge.pictures, judge.by,
-    )  # fmt: skip
+        dataset_id,
+        run.id,
+        total,
+        measured,
+        retrieved,
+        most,
+        likeness,
+        likeness is not None and likeness < specificity_queries.EASY,
+        judge.pool_size,
+        judge.pictures,
+        judge.by,
+    )
 
 
 def picture_vectors(store: Store, engine: Engine, dataset_id: int) -> StoredVectors:
@@ -120,7 +129,7 @@ def _run(judge: "Judge") -> RunRow:
                 "by": judge.by,
             },
         )
-        queries.keep_only(session, judge.dataset_id, run.id)
+        specificity_queries.keep_only(session, judge.dataset_id, run.id)
     return run
 
 
@@ -144,7 +153,7 @@ class Judge:
         info = engine.scorer.info
         self.by = info.auxiliary or info.kind
         with store.reading() as session:
-            self.pictures = queries.count_pictures(session, dataset_id)
+            self.pictures = specificity_queries.count_pictures(session, dataset_id)
 
     @property
     def pool_size(self) -> int:
@@ -152,7 +161,7 @@ class Judge:
 
     @cached_property
     def _pool(self) -> _Pool:
-        sampled = self.store.read(queries.pictures, self.dataset_id, self._most)
+        sampled = self.store.read(specificity_queries.pictures, self.dataset_id, self._most)
         has_vector = self._vectors.has([pair for pair, _ in sampled])
         sampled = [caption for caption, is_kept in zip(sampled, has_vector, strict=True) if is_kept]
         pairs = np.array([pair for pair, _ in sampled], np.int64)

@@ -32,6 +32,5 @@ SPECIFICITY = Operation(
     run,
     activity="Measuring the specificity of captions in",
     button="Measure how specific its captions are",
-    after_score="Also measure how specific each caption is: does it find its own "
-    "picture among similar ones? Opens no image.",
+    after_score=True,
 )

@@ -3,7 +3,6 @@
 import pytest
 
 from backend.engine.english.articles import article_for, repair_articles
-from backend.engine.english.phrase_removal import without_phrase
 from backend.engine.english.shortening import tidy
 
 #: By how the words are pronounced in a dictionary (American English).
@@ -58,6 +57,3 @@ def test_suggestions_leave_the_users_articles() -> None:
     assert tidy(text.replace("man stands", "man"), text).endswith(
         "a urinal and an historic sign in a old bathroom."
     )
-    struck = without_phrase("A dog beside a urinal in a old bathroom with a red mat.", 47, 50)
-    assert struck == "A dog beside a urinal in a old bathroom with a mat."
-    assert without_phrase("A dog on an orange bench.", 12, 18) == "A dog on a bench."

@@ -6,7 +6,6 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
 from backend.engine.english.caption_facts import counted_in, facts_in, new_phrases
-from backend.wings.specificity.boosting import Boost, guard
 
 
 @pytest.mark.parametrize(
@@ -67,22 +66,6 @@ def test_numbers_that_differ_from_peoples_captions_are_conflicts(
     proposal: str, people: list[str], differing: list[str]
 ) -> None:
     assert [conflict.word for conflict in conflicts(proposal, people)] == differing
-
-
-def test_the_guard_refuses_or_removes_moved_numbers() -> None:
-    people = ["A cat on a bench.", "Two dogs."]
-    blend = Boost("blend", "Two cats on a bench and a dog.", tuple(people))
-    assert guard(blend, people, lambda *_: [], None).refused == (
-        "gives a count that no person gave: 'Two cats'"
-    )
-    # The caption to enrich mentions one cat, so that nothing can be offered.
-    holistic = Boost("holistic", "Two cats on a bench and two dogs.", tuple(people))
-    refused = guard(holistic, people, lambda *_: [], None)
-    assert refused.refused == "leaves out part of the caption: 'cat'"
-    # If only another person mentions the things, they are removed with their number.
-    people = ["Two dogs on a bench.", "A cat."]
-    holistic = Boost("holistic", "Two dogs on a bench and two cats in a park.", tuple(people))
-    assert guard(holistic, people, lambda *_: [], None).caption == "Two dogs on a bench in a park."
 
 
 def test_a_number_written_of_another_thing_counts_as_new() -> None:

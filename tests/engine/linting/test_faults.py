@@ -13,7 +13,7 @@ FAULTY = {
         "a cat and a dog and a cat and a dog and a cat and a dog",
         "A man rides a horse. The sky is blue. A man rides a horse.",
         "snow snow snow snow",
-        "a table with a table with a table with",
+        "a table with a table with a table with", "ha ha ha and the the the dog",
     ],
     "refusal": [
         "I'm sorry, but I can't assist with that request.",

@@ -11,13 +11,13 @@ import pytest
 
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models.endpoint import ChatEndpoint
-from backend.engine.language_models.local import load_local
 from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import Rule
 from backend.settings import MODELS, load_settings
+from backend.wings.vision_language.local import load_local
 from backend.workspace import QueueFilter, Workspace
-from db.queries import suggestions as suggestion_queries
-from db.queries.suggestions import NewSuggestion
+from db.queries import suggestion_queries
+from db.queries.suggestion_queries import NewSuggestion
 from research.chat_server import chat_server
 from research.distillation.distill_corrector import FEWEST, distill
 from research.distillation.fine_tuning import Recipe

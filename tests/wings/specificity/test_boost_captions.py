@@ -19,9 +19,8 @@ from backend.wings.specificity.measuring import KIND
 from backend.wings.specificity.reports import BoostDryRun, BoostReport
 from backend.workspace import QueueFilter, Workspace
 from db.models import CorrectionAttempt, Pair, Run
-from db.queries import pairs as pair_queries
-from db.queries import suggestions as suggestion_queries
-from db.queries.rankings import p_error_of
+from db.queries import pair_queries, suggestion_queries
+from db.queries.ranking_queries import p_error_of
 from research.chat_server import Served, chat_server
 from research.scenes.labelled_bags import scene_bags
 from research.scenes.renderer import render

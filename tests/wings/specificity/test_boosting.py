@@ -8,9 +8,7 @@ import pytest
 from PIL import Image
 
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
-from backend.engine.correction.doubting import Doubt
 from backend.engine.english.caption_facts import facts_in, left_out, new_phrases
-from backend.engine.english.phrase_removal import leading_phrases, without_phrase
 from backend.engine.english.phrases import Phrase
 from backend.engine.language_models.chat_model import Answer, AnswerCache, ChatModel, Question
 from backend.engine.language_models.spending import Spending
@@ -23,6 +21,8 @@ from backend.wings.specificity.boosting import (
     keeps,
     make,
 )
+from backend.wings.specificity.doubting import Doubt
+from backend.wings.specificity.phrase_removal import leading_phrases, without_phrase
 
 
 class Scripted(ChatModel):

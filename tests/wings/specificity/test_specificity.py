@@ -19,7 +19,7 @@ from backend.settings import EMBEDDED_SCORER
 from backend.wings.specificity import measuring as job
 from backend.wings.specificity.retrieval import NEIGHBOURS
 from backend.workspace import QueueFilter, Workspace
-from db.queries import specificity_queries as queries
+from db.queries import specificity_queries
 from tests.checkpoints import drawn_folder
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
@@ -47,9 +47,9 @@ def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
     return open_workspace(copy_of=scored, **VECTORS)
 
 
-def rows_of(workspace: Workspace) -> dict[int, queries.RetrievalRow]:
+def rows_of(workspace: Workspace) -> dict[int, specificity_queries.RetrievalRow]:
     with workspace.store.reading() as session:
-        stored = [queries.get_retrieval(session, pair) for pair in range(1, PAIRS + 4)]
+        stored = [specificity_queries.get_retrieval(session, pair) for pair in range(1, PAIRS + 4)]
     return {row.pair_id: row for row in stored if row is not None}
 
 
@@ -89,7 +89,7 @@ def test_a_stopped_measurement_resumes_with_the_same_result(
     sizes(BATCH=10)
     whole = workspace.jobs.run("specificity", 1)
     expected = rows_of(workspace)
-    workspace.store.write(queries.keep_only, 1, -1)
+    workspace.store.write(specificity_queries.keep_only, 1, -1)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("specificity", 1, stop_at(20))
     assert len(rows_of(workspace)) == 20

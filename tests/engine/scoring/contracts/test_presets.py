@@ -16,6 +16,7 @@ from tests.engine.scoring.contracts import checkpoints
 from tests.fixtures.hub_server import Hub, PublishedModel, hub_server, use_hub
 from tests.fixtures.sizes import Sizes
 from tests.fixtures.small_cold_start import small_cold_start
+from tests.fixtures.wings import needs
 
 __all__ = ["small_cold_start"]  # used by every test
 
@@ -28,7 +29,13 @@ LAYOUTS: dict[str, Callable[[Path], Path]] = {
     "Salesforce/blip-image-captioning-base": checkpoints.blip_captioner,
     "Qwen/Qwen2.5-VL-7B-Instruct": families.qwen2_5_vl,
 }
-DOWNLOADED = [preset.name for preset in PRESETS if not preset.is_embedded]
+DOWNLOADED = [
+    pytest.param(preset.name, marks=needs("vision_language"))
+    if preset.checkpoints[0].repository.startswith("Qwen/")
+    else preset.name
+    for preset in PRESETS
+    if not preset.is_embedded
+]
 UNPINNED = "0123456789abcdef0123456789abcdef01234567"
 
 

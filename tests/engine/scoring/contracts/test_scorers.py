@@ -15,10 +15,10 @@ import torch
 from PIL import Image
 
 import backend.engine.torchvision_compat  # noqa: F401  (before transformers' image processors)
+from backend import plugins
 from backend.engine.captions import Caption
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
-from backend.engine.scoring.vqa.caption_question import SHIPPED
 from backend.engine.trajectories.exploring import EditedText
 from tests.checkpoints import (
     drawn_pairs,
@@ -29,6 +29,7 @@ from tests.checkpoints import (
 from tests.engine.language_models import families
 from tests.engine.scoring.contracts import checkpoints
 from tests.engine.scoring.contracts.captions import CAPTIONS
+from tests.fixtures.wings import needs
 
 #: The scores of captions for one picture, shape [captions], by a model's own library.
 PlainCall = Callable[[str, Image.Image, Sequence[str]], torch.Tensor]
@@ -125,7 +126,12 @@ def by_vqa(model: str, image: Image.Image, captions: Sequence[str]) -> torch.Ten
     yes, no = ([i for i, text in words.items() if text == word] for word in ("yes", "no"))
     scores = []
     for caption in captions:
-        text = SHIPPED.read_text("utf-8").strip().replace("{caption}", " ".join(caption.split()))
+        text = (
+            (plugins.WINGS / "vision_language" / "prompt.txt")
+            .read_text("utf-8")
+            .strip()
+            .replace("{caption}", " ".join(caption.split()))
+        )
         content = [{"type": "image", "image": image}, {"type": "text", "text": text}]
         inputs = processor.apply_chat_template(
             [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=True,
@@ -231,7 +237,14 @@ class Contract:
     plain: PlainCall
 
 
-@pytest.fixture(scope="module", params=PUBLISHED)
+#: A family of a wing only where that is.
+NAMES = [
+    pytest.param(name, marks=needs("vision_language")) if name.startswith("vqa") else name
+    for name in PUBLISHED
+]
+
+
+@pytest.fixture(scope="module", params=NAMES)
 def contract(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Contract:
     published = PUBLISHED[request.param]
     model = str(published.make(tmp_path_factory.mktemp("published")))

@@ -1,0 +1,253 @@
+"""Which models belong to a dataset: those that it was last scored with.
+
+A model given on the command line applies to that command, and becomes the dataset's own once the
+dataset has been scored with it. Models from environment and configuration files are for datasets
+that have none yet.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.engine.claims.division import Division, parse_division
+from backend.engine.detection.types import FIRST_STEP_DETECTORS
+from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
+from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
+from backend.errors import NotScored, StoreError
+from backend.jobs.scoring.stored_rows import exploring_of
+from backend.loaded_models import Engine
+from backend.settings import Settings
+from backend.store import Store, is_missing, open_database
+from db.queries import dataset_queries, pair_queries, run_queries, setting_queries
+from db.queries.run_queries import RunRow
+
+#: Settings that a dataset remembers. The first group depends on the model: another model has its
+#: own.
+_OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
+_OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
+                 "seed", "lazy")  # fmt: skip
+REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories", "claims")
+#: Whether pictures of a kind that the model does not know are scored as well.
+ANYWAY = "anyway"
+_DEFAULT = "default_model"
+#: How captions were divided before there were claims.
+_EARLIER: Division = "whole"
+
+
+class DatasetEngines:
+    """The engine of each dataset; the session's engine for datasets without a model of their
+    own."""
+
+    def __init__(self, store: Store, session_engine: Engine) -> None:
+        self._store, self.of_session = store, session_engine
+
+    def of_dataset(self, dataset_id: int, model: str | None = None) -> Engine:
+        """`model`: a model to use instead, in the form accepted by `--model`."""
+        if model:
+            return self.of_dataset_or_session(None, model)
+        settings = settings_for(self._store, self.of_session.settings, dataset_id)
+        return self.of_session.with_settings(settings)
+
+    def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
+        """Like `of_dataset`; the session's engine if `dataset_id` is None."""
+        if model:
+            return self.of_session.with_settings(self.of_session.settings.chosen(model))
+        return self.of_session if dataset_id is None else self.of_dataset(dataset_id)
+
+    def of_pair(self, pair_id: int) -> Engine:
+        """Raises NotFound."""
+        dataset_id = self._store.read(pair_queries.get_pair, pair_id).dataset_id
+        return self.of_dataset(dataset_id)
+
+
+def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
+    """The session's settings with the dataset's own models. Raises NotFound."""
+    with store.reading() as session:
+        models = dict(dataset_queries.get_dataset(session, dataset_id).models)
+        models = models or _of_last_run(session, dataset_id)
+    if not models and "model" not in settings.origins:  # the default may have changed
+        plain = settings if "captioner" in settings.origins else replace(settings, captioner=None)
+        settings = with_default(store, plain)
+    return with_models(settings, models)
+
+
+def with_models(settings: Settings, models: Mapping[str, Any]) -> Settings:
+    """Options take precedence over what the dataset remembers; another model brings its own
+    captioner, precision and kind of score."""
+    from_options = {key for key, origin in settings.origins.items() if origin == "option"}
+    if "model" in from_options and model_name(settings.model) != models.get("model"):
+        from_options |= set(_OF_THE_MODEL)
+    if "explorer" in from_options:
+        from_options.add("lazy")  # other explorers have no use for it
+    values = {key: models[key] for key in REMEMBERED if key in models and key not in from_options}
+    model = values.pop("model", None)
+    if model is None:
+        return settings.chosen(settings.model, **values)
+    others: dict[str, Any] = dict.fromkeys({"kind", "captioner", "precision"} - from_options)
+    others |= values
+    return replace(settings.chosen(model), **others)
+
+
+def models_by_dataset(store: Store) -> dict[str, str]:
+    """The model that each dataset is scored with, by the dataset's name, oldest dataset first."""
+    with store.reading() as session:
+        remembered = {
+            row.name: row.models or _of_last_run(session, row.id)
+            for row in dataset_queries.list_datasets(session)
+        }
+    return {name: str(models["model"]) for name, models in remembered.items() if "model" in models}
+
+
+def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
+    """Which pairs of the dataset get whole trajectories: as the settings or the dataset say; by its
+    size if it has never been scored, unless the requested detector needs whole ones."""
+    settings = engine.settings
+    if settings.trajectories is not None:
+        return parse_depth(settings.trajectories)
+    with store.reading() as session:
+        is_new = run_queries.latest_run(session, dataset_id, "score") is None
+        total = pair_queries.totals(session, dataset_id)[0]
+    needs_steps = settings.detector not in ("best", *FIRST_STEP_DETECTORS)
+    return default_depth(total if is_new and not needs_steps else 0)
+
+
+def division_for(store: Store, engine: Engine, dataset_id: int) -> Division:
+    """How captions of the dataset are divided into claims: as the settings or the dataset say; a
+    new one by the form of its captions. One that was scored before there were claims stays as it
+    is."""
+    if engine.settings.claims is not None:
+        return parse_division(engine.settings.claims)
+    is_new = store.read(run_queries.latest_run, dataset_id, "score") is None
+    return "auto" if is_new else _EARLIER
+
+
+def division_before(store: Store, dataset_id: int) -> Division:
+    """How captions were divided when the dataset was scored last."""
+    models = store.read(dataset_queries.get_dataset, dataset_id).models
+    return parse_division(str(models.get("claims") or _EARLIER))
+
+
+def remember(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    anyway: bool,
+    depth: Depth,
+    division: Division,
+    is_unfamiliar: bool = False,
+) -> None:
+    """Store this engine's models, the depth of trajectories and the division into claims as the
+    dataset's own, used for scoring from now on. `is_unfamiliar`: the model does not know the
+    pictures that it is to score `anyway`."""
+    models = models_of(engine.settings, depth.name) | {"claims": division}
+    with store.writing() as session:
+        was_anyway = was_scored_anyway(session, dataset_id, engine.settings)
+        if anyway or was_anyway:
+            models[ANYWAY] = True
+        if is_unfamiliar or (was_anyway and was_unfamiliar(session, dataset_id)):
+            models[dataset_queries.UNFAMILIAR] = True
+        if dict(dataset_queries.get_dataset(session, dataset_id).models) != models:
+            dataset_queries.remember_models(session, dataset_id, models)
+
+
+def models_of(settings: Settings, depth: str) -> dict[str, Any]:
+    """What a dataset remembers of these settings; `depth`: the name of a `Depth`."""
+    models = {key: getattr(settings, key) for key in REMEMBERED}
+    return models | {"model": model_name(settings.model), "trajectories": depth}
+
+
+def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> bool:
+    """Whether the dataset was scored by this model with `anyway`: known pictures or not."""
+    models = dataset_queries.get_dataset(session, dataset_id).models
+    return bool(models.get(ANYWAY)) and models.get("model") == model_name(settings.model)
+
+
+def was_unfamiliar(session: Session, dataset_id: int) -> bool:
+    """Whether the model did not know the pictures that it scored."""
+    return bool(
+        dataset_queries.get_dataset(session, dataset_id).models.get(dataset_queries.UNFAMILIAR)
+    )
+
+
+def model_name(model: str) -> str:
+    """The stored name of a model; the embedded one gets a name that is valid on any machine."""
+    return EMBEDDED_NAME if _is_embedded(model) else model
+
+
+def _is_embedded(model: str) -> bool:
+    path = Path(model)
+    return (path.parent.name, path.name) == (EMBEDDED.parent.name, EMBEDDED.name)
+
+
+def _of_last_run(session: Session, dataset_id: int) -> dict[str, Any]:
+    """Models of a dataset's last run, for datasets that do not remember their models; {} if there
+    is no run, or if its model directory no longer exists."""
+    run = run_queries.latest_run(session, dataset_id, "score")
+    if run is None or (Path(run.model).is_absolute() and not Path(run.model).exists()
+                       and not _is_embedded(run.model)):  # fmt: skip
+        return {}
+    if _is_embedded(run.model):
+        return {"model": "embedded", "kind": None if run.scorer_kind == "blip-itm"
+                else run.scorer_kind}  # fmt: skip
+    exploring = exploring_of(run)
+    return {
+        "model": run.model,
+        "kind": run.scorer_kind,
+        "precision": run.parameters.get("precision", "float32"),
+        "explorer": exploring.name,
+        **{key: getattr(exploring, key) for key in _OF_EXPLORING if key != "explorer"},
+    }
+
+
+# ------------------------------------------------------------------------ the default
+
+
+def default_model(store: Store) -> str:
+    """The model for datasets that have none yet; the embedded one unless another has been
+    set."""
+    with store.reading() as session:
+        return str(setting_queries.get_setting(session, _DEFAULT, EMBEDDED_NAME))
+
+
+def set_default_model(store: Store, model: str) -> None:
+    store.write(setting_queries.set_setting, _DEFAULT, model)
+
+
+def with_default(store: Store, settings: Settings) -> Settings:
+    """The settings, with the stored default model unless one was given."""
+    if "model" in settings.origins:
+        return settings
+    return settings.chosen(default_model(store))
+
+
+def engine_without_store(settings: Settings) -> Engine:
+    """The engine for work that stores nothing: no database is made. The stored default model is
+    used where there is a database and no model was named."""
+    if "model" not in settings.origins and not is_missing(settings.database_url):
+        with suppress(StoreError):  # of a folder that cannot be written, for one
+            store = open_database(settings.database_url)
+            settings = with_default(store, settings)
+            store.close()
+    return Engine(settings)
+
+
+def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRow:
+    """The dataset's newest scoring run; NotScored if there is none, or by another model."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+    if run is None:
+        raise NotScored(f"'{dataset.name}' is not scored yet. Score it first.")
+    info = engine.scorer.info
+    if (run.scorer_kind, run.revision) != (info.kind, info.revision):
+        raise NotScored(
+            f"'{dataset.name}' was scored with {run.scorer_kind} {run.model}, this session uses "
+            f"{info.kind} {info.model}.",
+            terminal=f"Start with --model {run.model}, or score it again.",
+            page="Score it again under Add data, or ask the server's administrator for that model.",
+        )
+    return run

@@ -1,0 +1,1 @@
+"""How far a picture supports each phrase of its caption, and selection by it."""

@@ -1,0 +1,1 @@
+"""Scores in files: shards of a folder or an address, without a database."""

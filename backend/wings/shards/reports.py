@@ -1,0 +1,76 @@
+"""What scoring, drawing from and selecting shards report."""
+
+from dataclasses import dataclass
+
+from backend.jobs.reports import count_of
+from db.queries.dataset_queries import ProblemRow
+
+
+@dataclass(frozen=True)
+class ShardsReport:
+    """Scores in files: all `shards` of a source, those scored by this command, and their pairs.
+    `left_out`: rows and pictures that cannot be used; `failed`: shards, each with the reason;
+    `stale`: files with the results of shards that are gone or cannot be read any more."""
+
+    shards: int
+    scored_now: int
+    pairs: int
+    left_out: int
+    failed: tuple[str, ...]
+    out: str
+    stale: tuple[str, ...] = ()
+    learnt: str = ""  #: what their detector has learnt from verdicts, in words
+
+    def in_words(self) -> str:
+        lines = [
+            f"{self.scored_now} of {self.shards} shards scored now; {count_of(self.pairs, 'pair')} "
+            f"in {self.out}, {self.left_out} left out.",
+            *([f"{count_of(len(self.failed), 'shard')} failed:"] if self.failed else []),
+            *(f"  {failure}" for failure in self.failed),
+            *(f"Set aside, as its shard is gone or broken: {name}" for name in self.stale),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class DrawReport:
+    """Pairs drawn from the results of shards: `pairs` in all of them, `added` to the dataset now,
+    `already_there`, and `problems` left out for their pictures."""
+
+    dataset_id: int
+    name: str
+    pairs: int
+    added: int
+    already_there: int
+    problems: int
+    first_problems: tuple[ProblemRow, ...] = ()
+
+    def in_words(self) -> str:
+        return (
+            f"Dataset '{self.name}': {self.added} of {self.pairs:,} pairs added with their scores, "
+            f"{self.already_there} were there already, {self.problems} left out."
+        )
+
+
+@dataclass(frozen=True)
+class ShardSelection:
+    """Shards written without what was left out, `written_now` of them by this command, which
+    `kept` pairs, `corrected` among them, and `left_out` others; `decided` of them by the
+    `decisions` of a list."""
+
+    shards: int
+    written_now: int
+    kept: int
+    corrected: int
+    left_out: int
+    decided: int
+    decisions: int
+    out: str
+    level_note: str = ""  #: why the threshold cannot be trusted; "" if it can, or without one
+
+    def in_words(self) -> str:
+        return (
+            f"{self.written_now} of {self.shards} shards written to {self.out} now: {self.kept:,} "
+            f"pairs stay ({self.corrected:,} corrected), {self.left_out:,} are left out; "
+            f"{self.decided:,} of {self.decisions:,} decisions used."
+        )

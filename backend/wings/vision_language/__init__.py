@@ -1,0 +1,10 @@
+"""Vision-language models that are asked about pictures: as scorer, as captioner, as second opinion.
+
+caption_question  the prompt, and what a model's tokenizer makes of it
+vqa_checkpoints   which models can be asked, and clear refusals of the others
+asked_model       model and question: what it reads of a picture, and its answer
+packed_session    the scores without computing anything twice (`picture_memory`), and the reference
+local             such a model in this process as corrector
+chat_captioner    such a model as captioner
+model_check       the most suspicious pairs, asked about at a server
+"""

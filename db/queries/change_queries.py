@@ -1,0 +1,117 @@
+"""Pairs whose rows changed, moved or disappeared in the source since the last import."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import delete, exists, select, update
+from sqlalchemy.orm import Session
+
+from db.models import Base, Pair, Suggestion, Verdict
+from db.queries.number_columns import columns_with_numbers
+from db.queries.pair_queries import NewPair
+from db.queries.statements import chunks, columns_of, lock_pairs, read_records
+from db.queries.suggestion_queries import OUTDATED
+from db.queries.verdict_queries import reopen
+
+#: What people did; it stays with the pair whatever the source does.
+_HISTORY = {"verdicts", "opinions", "holds", "pair_tags"}
+#: What was measured on the picture alone; a new caption leaves it valid.
+_OF_PICTURE = {"picture_signals", "picture_issues", "near_duplicates", "map_places"}
+#: What was computed from picture and caption, with its value before that.
+_COMPUTED: dict[str, Any] = dict.fromkeys(
+    ("words_read", "suspect_word", "suspect_kind", *columns_with_numbers())
+) | {"truncated": False}
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class StoredRow:
+    """What the store holds of a row of the source."""
+
+    id: int
+    external_id: str
+    image_path: str
+    caption: str
+    split: str | None
+    source_file: str
+    hidden: bool
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A pair and its row as the source has it now. `picture`: "other" than before, "unknown" if the
+    database does not say what it was, or the "same"."""
+
+    pair_id: int
+    row: NewPair
+    has_new_caption: bool
+    picture: Literal["same", "unknown", "other"]
+
+
+_COLUMNS = columns_of(Pair, StoredRow)
+
+
+def stored_rows(
+    session: Session, dataset_id: int, external_ids: Sequence[str]
+) -> dict[str, StoredRow]:
+    """The stored rows with these external ids, by id; those that do not exist are left out."""
+    rows: dict[str, StoredRow] = {}
+    for part in chunks(external_ids, _AT_ONCE):
+        query = select(*_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.external_id.in_(part))
+        rows |= {row.external_id: row for row in read_records(session, StoredRow, query)}
+    return rows
+
+
+def rows_of(session: Session, pair_ids: Sequence[int]) -> Iterator[StoredRow]:
+    """The stored rows of these pairs."""
+    for part in chunks(pair_ids, _AT_ONCE):
+        yield from read_records(session, StoredRow, select(*_COLUMNS).where(Pair.id.in_(part)))
+
+
+def shown_ids(session: Session, dataset_id: int) -> Iterator[int]:
+    """Ids of the pairs that are not hidden. Streamed."""
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.hidden.is_(False))
+    yield from session.execute(query.execution_options(yield_per=10_000)).scalars()
+
+
+def set_hidden(session: Session, pair_ids: Sequence[int], hidden: bool) -> None:
+    """Hide pairs from queue, scoring and export, or show them again. Nothing is deleted."""
+    for part in chunks(sorted(pair_ids), _AT_ONCE):
+        session.execute(update(Pair).where(Pair.id.in_(part)).values(hidden=hidden))
+
+
+def revise_pairs(session: Session, revisions: Sequence[Revision]) -> None:
+    """Give pairs the values of their rows. What was computed from a caption or picture that is
+    replaced is forgotten, so that it is computed again. Verdicts and corrected captions stay,
+    except that a pair with another picture is undecided again: they were about the old one."""
+    if not revisions:
+        return
+    lock_pairs(session, [revision.pair_id for revision in revisions])
+    session.execute(
+        update(Pair),
+        [{"id": revision.pair_id, **vars(revision.row)} for revision in revisions],
+    )
+    replaced = [revision.pair_id for revision in revisions if revision.picture == "other"]
+    reopen(session, replaced)
+    _forget(session, replaced, {"verdicts", "holds"})
+    for part in chunks(replaced, _AT_ONCE):  # those left: verdicts refer to them
+        session.execute(
+            update(Suggestion).where(Suggestion.pair_id.in_(part)).values(kind=OUTDATED)
+        )
+    _forget(session, [r.pair_id for r in revisions if r.picture == "unknown"], _HISTORY)
+    reworded = [r.pair_id for r in revisions if r.has_new_caption and r.picture == "same"]
+    _forget(session, reworded, _HISTORY | _OF_PICTURE)
+
+
+def _forget(session: Session, pair_ids: Sequence[int], except_tables: set[str]) -> None:
+    """Delete what was computed for these pairs. A suggestion that a verdict refers to stays."""
+    is_judged = exists().where(Verdict.suggestion_id == Suggestion.id)
+    for part in chunks(pair_ids, _AT_ONCE):
+        # Read from the schema, dependents first, so that no table can be forgotten.
+        for table in reversed(Base.metadata.sorted_tables):
+            if "pair_id" not in table.c or table.name in except_tables:
+                continue
+            stale = delete(table).where(table.c.pair_id.in_(part))
+            session.execute(stale.where(~is_judged) if table.name == "suggestions" else stale)
+        session.execute(update(Pair).where(Pair.id.in_(part)).values(**_COMPUTED))

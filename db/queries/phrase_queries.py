@@ -1,0 +1,237 @@
+"""The contribution of each phrase to a pair's match, stored packed.
+
+A phrase takes 21 bytes: its characters and those of its head, its kind, and three attributions,
+which are NaN if no nonce fitted the phrase.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, exists, select
+from sqlalchemy.orm import Session
+
+from db.decisions import RIGHT_NOW
+from db.models import Pair, PhraseScore, Run
+from db.queries.blind_review import verdict_seen
+from db.queries.run_queries import NEWEST_FIRST, RunRow, latest_run
+from db.queries.statements import in_dataset, save_rows, set_columns, table_of
+
+_RECORD = np.dtype(
+    [
+        ("start", "<u2"), ("end", "<u2"), ("head_start", "<u2"), ("head_end", "<u2"),
+        ("kind", "u1"), ("pas", "<f4"), ("spread", "<f4"), ("basis", "<f4"),
+    ]
+)  # fmt: skip
+#: The kind of the runs that measure phrases.
+KIND = "support"
+#: Rows read per batch.
+_TOGETHER = 5000
+#: Phrases that end beyond this character of a caption cannot be stored.
+LONGEST = 2**16 - 1
+
+
+@dataclass(frozen=True)
+class PhraseRow:
+    """`start`, `end`, `head_start`, `head_end`: characters of the caption. `kind`: 0 object,
+    1 attribute, 2 relation. `pas`, `spread`, `basis`: see `backend.engine.phrases.attribution`;
+    None if the phrase could not be tested."""
+
+    start: int
+    end: int
+    head_start: int
+    head_end: int
+    kind: int
+    pas: float | None
+    spread: float | None
+    basis: float | None
+
+
+def is_in_other_languages(run: RunRow | None) -> bool:
+    """Whether most captions were not English when this run measured their phrases."""
+    return run is not None and float(run.observed.get("other_languages", 0)) > 0.5
+
+
+def save_phrase_scores(
+    session: Session, run_id: int, phrases_by_pair: Mapping[int, Sequence[PhraseRow]]
+) -> None:
+    """Save the phrases of pairs; a pair without one gets an empty row, so that it counts as done.
+
+    Idempotent: existing rows are overwritten."""
+    rows = [
+        {"pair_id": pair_id, "run_id": run_id, "phrases": pack(phrases)}
+        for pair_id, phrases in phrases_by_pair.items()
+    ]
+    save_rows(session, PhraseScore, ("pair_id", "run_id"), rows)
+
+
+def phrases_of(session: Session, pair_id: int) -> list[PhraseRow] | None:
+    """The pair's phrases under the latest run; None if not computed yet."""
+    query = select(PhraseScore.phrases).join(Run, Run.id == PhraseScore.run_id)
+    query = query.where(PhraseScore.pair_id == pair_id)
+    blob = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).scalar_one_or_none()
+    return None if blob is None else unpack(blob)
+
+
+def phrases_of_many(
+    session: Session, dataset_id: int, pair_ids: Sequence[int]
+) -> dict[int, list[PhraseRow]]:
+    """Phrases by pair under the dataset's latest run; pairs not computed yet are left out."""
+    run = latest_run(session, dataset_id, KIND)
+    if run is None:
+        return {}
+    rows = session.execute(
+        select(PhraseScore.pair_id, PhraseScore.phrases).where(
+            PhraseScore.run_id == run.id, PhraseScore.pair_id.in_(pair_ids)
+        )
+    )
+    return {row.pair_id: unpack(row.phrases) for row in rows}
+
+
+def pairs_without_phrases(
+    session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
+) -> list[int]:
+    """The next scored pairs after `after_id` that have no row of this run, in import order."""
+    has_phrases = exists().where(PhraseScore.pair_id == Pair.id, PhraseScore.run_id == run_id)
+    query = select(Pair.id).where(
+        in_dataset(dataset_id), Pair.id > after_id, Pair.s_0.is_not(None), ~has_phrases
+    )
+    return list(session.execute(query.order_by(Pair.id).limit(limit)).scalars())
+
+
+def iterate(
+    session: Session, run_id: int, batch: int = 2000
+) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.float32]]]:
+    """(pair, kinds, attributions that support is computed from) of all pairs of a run, in order of
+    pair id; phrases that could not be tested are left out."""
+    after = 0
+    while rows := session.execute(
+        select(PhraseScore.pair_id, PhraseScore.phrases)
+        .where(PhraseScore.run_id == run_id, PhraseScore.pair_id > after)
+        .order_by(PhraseScore.pair_id)
+        .limit(batch)
+    ).all():
+        for pair_id, blob in rows:
+            records = np.frombuffer(blob, _RECORD)
+            records = records[np.isfinite(records["basis"])]
+            yield pair_id, records["kind"].copy(), records["basis"].astype(np.float32)
+        after = rows[-1].pair_id
+
+
+def save_support(
+    session: Session, support_by_pair: Mapping[int, tuple[float | None, float | None]]
+) -> None:
+    """Save (support, weakest) of pairs; None: no phrase could be tested."""
+    set_columns(
+        session,
+        {pair_id: {"support": mean, "weakest": least}
+         for pair_id, (mean, least) in support_by_pair.items()},
+    )  # fmt: skip
+
+
+#: Stands for no verdict on an edited caption, whose scores are those of the old text.
+EDITED = 3
+
+
+@dataclass(frozen=True)
+class SelectionColumns:
+    """The input of a selection: arrays of shape [pairs] in order of id, NaN where unknown.
+
+    `verdicts`: 0 none, 1 right or corrected, 2 any other, EDITED. `splits`: indices into
+    `split_names`.
+    """
+
+    ids: NDArray[np.int64]
+    s_0: NDArray[np.float64]
+    value: NDArray[np.float64]
+    verdicts: NDArray[np.uint8]
+    splits: NDArray[np.int32]
+    split_names: tuple[str, ...]
+
+
+def selection_columns(session: Session, dataset_id: int, by: str | None) -> SelectionColumns:
+    """Columns of all pairs of a dataset. `by`: column of `value`, such as support; None: s_0."""
+    pairs = table_of(Pair).c
+    names: dict[str, int] = {}
+    value = pairs[by or "s_0"].label("value")
+    verdict = verdict_seen(session, dataset_id)
+    is_edited = verdict.corrected_caption.is_not(None).label("is_edited")
+    # The table instead of the mapped class: for a million rows, ORM rows take twice as long.
+    rows = session.connection().execute(
+        select(pairs.id, pairs.s_0, value, verdict.decision, is_edited, pairs.split)
+        .where(pairs.dataset_id == dataset_id)
+        .order_by(pairs.id)
+        .execution_options(yield_per=_TOGETHER)
+    )
+    parts: list[tuple[NDArray[Any], ...]] = []
+    for batch in rows.partitions():
+        ids, s_0, support_values, decisions, edited, splits = zip(*batch, strict=True)
+        for split in dict.fromkeys(splits):
+            names.setdefault(split or "", len(names))
+        count = len(ids)
+        parts.append(
+            (
+                np.fromiter(ids, np.int64, count),
+                np.array(s_0, np.float64),  # None becomes NaN
+                np.array(support_values, np.float64),
+                np.fromiter(map(_verdict, decisions, edited), np.uint8, count),
+                np.fromiter((names[split or ""] for split in splits), np.int32, count),
+            )
+        )
+    if not parts:
+        floats, whole = np.zeros(0), np.zeros(0, np.int64)
+        return SelectionColumns(
+            whole, floats, floats, whole.astype(np.uint8), whole.astype(np.int32), ()
+        )
+    whole_ids, matches, values, verdicts, places = (
+        np.concatenate(arrays) for arrays in zip(*parts, strict=True)
+    )
+    return SelectionColumns(whole_ids, matches, values, verdicts, places, tuple(names))
+
+
+def _verdict(decision: str | None, is_edited: bool) -> int:
+    if decision is None:
+        return EDITED if is_edited else 0
+    return 1 if decision in RIGHT_NOW else 2
+
+
+def pack(rows: Sequence[PhraseRow]) -> bytes:
+    """Pack phrases into bytes. Raises ValueError if one ends beyond LONGEST."""
+    if any(row.end > LONGEST for row in rows):
+        raise ValueError(f"phrases that end beyond character {LONGEST} cannot be stored")
+    records = np.zeros(len(rows), _RECORD)
+    for number, row in enumerate(rows):
+        values = (row.pas, row.spread, row.basis)
+        records[number] = (
+            row.start, row.end, row.head_start, row.head_end, row.kind,
+            *(np.nan if value is None else value for value in values),
+        )  # fmt: skip
+    return records.tobytes()
+
+
+def unpack(blob: bytes) -> list[PhraseRow]:
+    """The inverse of `pack`; attributions are rounded to float32."""
+    rows = []
+    for record in np.frombuffer(blob, _RECORD):
+        values = (float(record[name]) for name in ("pas", "spread", "basis"))
+        rows.append(
+            PhraseRow(
+                *(int(record[name]) for name in ("start", "end", "head_start", "head_end", "kind")),
+                *(value if np.isfinite(value) else None for value in values),
+            )
+        )
+    return rows
+
+
+def captions_and_images(
+    session: Session, dataset_id: int, after_id: int, limit: int
+) -> Sequence[Row[Any, Any, Any]]:
+    """(id, caption, name of its image) of the next pairs in import order; empty at the end."""
+    pairs = table_of(Pair).c
+    query = select(pairs.id, pairs.caption, pairs.image_path).where(
+        pairs.dataset_id == dataset_id, pairs.id > after_id
+    )
+    rows = session.connection().execute(query.order_by(pairs.id).limit(limit))
+    return rows.all()

@@ -1,0 +1,256 @@
+"""What charts show: pairs by two scores at once, and the progress of a review: by curator, by day,
+and along the queue."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import (
+    ColumnElement,
+    Date,
+    Integer,
+    and_,
+    case,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from db.decisions import NOT_ABOUT_CAPTION, WRONG
+from db.models import Pair, Verdict
+from db.queries.blind_review import by_a_person, judged, verdict_seen
+from db.queries.ranking_queries import p_error_of
+from db.queries.statements import (
+    in_dataset,
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Number of pairs in a grid cell; cell indices start at 0 in both directions."""
+
+    p_error: int
+    up: int
+    pairs: int
+    undecided: int
+
+
+def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list[Cell]:
+    """The non-empty cells of a `cells` x `cells` grid over the unit square.
+
+    `up`: the vertical axis, icc or specificity. Specificity, a log-probability, is shown as a
+    probability.
+    """
+
+    # A cast truncates on SQLite and rounds on PostgreSQL; only the latter always has floor().
+    cut = (lambda n: n) if session.get_bind().dialect.name == "sqlite" else func.floor
+
+    def cell_of(column: InstrumentedAttribute[float | None]) -> ColumnElement[int]:
+        number = cast(cut(column * cells), Integer)
+        return case((number >= cells, cells - 1), else_=number)
+
+    p_error = p_error_of(session, dataset_id)
+    across = cell_of(p_error)
+    column = Pair.specificity if up == "specificity" else Pair.icc
+    upwards = cell_of(column)
+    if up == "specificity":
+        # Not every SQLite has exp(): the cell borders are converted to logarithms instead.
+        borders = [(math.log(n / cells), n - 1) for n in range(1, cells)]
+        upwards = case(*((column < edge, cell) for edge, cell in borders), else_=cells - 1)
+    pairs = func.count(Pair.id)
+    decided_pairs = func.count(verdict_seen(session, dataset_id).decision)
+    conditions = (in_dataset(dataset_id), p_error.is_not(None), column.is_not(None))
+    # Grouped by position: PostgreSQL treats equal expressions with parameters as different.
+    rows = session.execute(
+        select(across, upwards, pairs, pairs - decided_pairs)
+        .where(*conditions)
+        .group_by(literal_column("1"), literal_column("2"))
+    )
+    return [Cell(*(int(value) for value in row)) for row in rows]
+
+
+def sample(
+    session: Session, dataset_id: int, limit: int
+) -> list[tuple[int, float, float, float | None, float | None, str | None]]:
+    """(pair, p_error, icc, specificity, support, judgement) of pairs sampled at random, the same
+    ones every time."""
+    p_error, verdict = p_error_of(session, dataset_id), verdict_seen(session, dataset_id)
+    rows = session.execute(
+        select(Pair.id, p_error, Pair.icc, Pair.specificity, Pair.support, judged(verdict))
+        .where(in_dataset(dataset_id), p_error.is_not(None), Pair.icc.is_not(None))
+        .order_by(Pair.random_key, Pair.id)
+        .limit(limit)
+    )
+    return [
+        (pair, float(p or 0), float(icc or 0), specificity, support, decision)
+        for pair, p, icc, specificity, support, decision in rows
+    ]
+
+
+def decided_points(
+    session: Session, dataset_id: int
+) -> Iterator[tuple[float | None, float | None, float | None, str]]:
+    """(p_error, icc, specificity, judgement) of every pair that a person has decided, in the order
+    of the decisions. Rules are excluded: one that decides by the probability is no evidence about
+    it."""
+    verdict = verdict_seen(session, dataset_id)
+    rows = session.execute(
+        select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judged(verdict))
+        .where(in_dataset(dataset_id), ~verdict.is_undecided, by_a_person(verdict))
+        .order_by(Pair.decided_at, Pair.id)
+        .execution_options(yield_per=2000)
+    )
+    for p_error, icc, specificity, decision in rows:
+        yield p_error, icc, specificity, str(decision)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """`point`: the highest p_error of an undecided pair (None: no such pair); `below`: number of
+    pairs at or below it or without a p_error; `errors_found`: known errors among those; `sample`:
+    those decided without a gap in random-audit order, of which `wrong_in_sample` are errors. Pairs
+    decided *unsure* are excluded from the sample: they carry no information."""
+
+    point: float | None
+    below: int
+    errors_found: int
+    sample: int
+    wrong_in_sample: int
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Pairs of one split whose chance of error is in the same tenth (0 to 9): their number, the sum
+    of their chances p, and the sum of p (1 - p)."""
+
+    split: str
+    tenth: int
+    pairs: int
+    expected: float
+    variance: float
+
+
+def chances(session: Session, dataset_id: int) -> list[Chances]:
+    """The chances of error of all scored pairs, by split and tenth; empty tenths are missing."""
+    p = p_error_of(session, dataset_id)
+    # A cast truncates on SQLite and rounds on PostgreSQL.
+    tenth = case(*((p < n / 10, n - 1) for n in range(1, 10)), else_=9)
+    split = func.coalesce(Pair.split, "")
+    rows = session.execute(
+        select(split, tenth, func.count(Pair.id), func.sum(p), func.sum(p * (1 - p)))
+        .where(in_dataset(dataset_id), p.is_not(None))
+        .group_by(literal_column("1"), literal_column("2"))
+        .order_by(literal_column("1"), literal_column("2"))
+    )
+    return [
+        Chances(name, at, pairs, total or 0.0, variance)
+        for name, at, pairs, total, variance in rows
+    ]
+
+
+def undecided_by_chance(session: Session, dataset_id: int) -> list[tuple[int, float]]:
+    """The scored pairs without a verdict in order of their chance of error, the most likely wrong
+    first, by hundredths of it: (pairs, the sum of their chances)."""
+    p = p_error_of(session, dataset_id)
+    is_open = verdict_seen(session, dataset_id).is_undecided
+    hundredth = func.floor(p * 100)
+    rows = session.execute(
+        select(func.count(Pair.id), func.sum(p))
+        .where(in_dataset(dataset_id), is_open, p.is_not(None))
+        .group_by(hundredth)
+        .order_by(hundredth.desc())
+    )
+    return [(pairs, errors or 0.0) for pairs, errors in rows]
+
+
+def latest_verdicts(session: Session, dataset_id: int, count: int) -> list[datetime]:
+    """When the newest verdicts were given, the newest first; those given together count once."""
+    rows = session.scalars(
+        select(Verdict.created_at)
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(Pair.dataset_id == dataset_id, Verdict.decision.is_not(None))
+        .group_by(Verdict.created_at)
+        .order_by(Verdict.created_at.desc())
+        .limit(count)
+    )
+    return list(rows)
+
+
+def pace(session: Session, dataset_id: int) -> list[tuple[str, str, int]]:
+    """(curator, ISO 8601 day, number of verdicts without undone ones), in order of days, in UTC."""
+    if session.get_bind().dialect.name == "sqlite":
+        day: ColumnElement[str] = func.date(Verdict.created_at)
+    else:
+        day = func.to_char(cast(func.timezone("UTC", Verdict.created_at), Date), "YYYY-MM-DD")
+    later = aliased(Verdict)
+    # Undos and redos of an act alternate: it is in effect if there are as many redos as undos.
+    taken_back, given_again = (
+        select(func.count(later.id))
+        .where(later.pair_id == Verdict.pair_id, act == Verdict.version)
+        .scalar_subquery()
+        for act in (later.undoes, later.redoes)
+    )
+    # All labels of a pair's claims count once.
+    counted = case((Verdict.claim.is_(None), Verdict.id), else_=-Verdict.pair_id)
+    rows = session.execute(
+        select(Verdict.author, day.label("day"), func.count(counted.distinct()))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Pair.dataset_id == dataset_id,
+            Verdict.decision.is_not(None),
+            Verdict.undoes.is_(None),
+            Verdict.redoes.is_(None),
+            taken_back <= given_again,
+        )
+        .group_by(Verdict.author, day)
+        .order_by(day, Verdict.author)
+    )
+    return [(author, str(when), int(count)) for author, when, count in rows]
+
+
+def wrong_ids(session: Session, dataset_id: int) -> set[str]:
+    """The external ids of the pairs that are decided to be wrong."""
+    is_error = judged(verdict_seen(session, dataset_id)).in_(WRONG)
+    query = select(Pair.external_id).where(in_dataset(dataset_id), is_error)
+    return set(session.scalars(query))
+
+
+def review_progress(
+    session: Session, dataset_id: int, whole: bool = False, split: str | None = None
+) -> Reached:
+    """How far the queue and the random audit are decided without a gap; `whole`: only the random
+    audit counts, among all pairs; `split`: of the pairs in it, None: of all."""
+    is_shown = and_(in_dataset(dataset_id), true() if split is None else Pair.split == split)
+    verdict = verdict_seen(session, dataset_id)
+    open_pairs = (is_shown, verdict.is_undecided)
+    p_error = p_error_of(session, dataset_id)
+    point = None if whole else session.scalar(select(func.max(p_error)).where(*open_pairs))
+    gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
+    unknown = p_error.is_(None)
+    below = true() if whole else unknown if point is None else or_(unknown, p_error <= point)
+    is_error = judged(verdict).in_(WRONG)
+
+    def count(*conditions: ColumnElement[bool]) -> int:
+        return int(session.scalar(select(func.count(Pair.id)).where(is_shown, *conditions)) or 0)
+
+    drawn = [below, ~verdict.is_undecided, judged(verdict).not_in(("unsure", *NOT_ABOUT_CAPTION))]
+    if gap is not None:
+        drawn.append(Pair.random_key < gap)
+    return Reached(
+        point, count(below), count(below, is_error), count(*drawn), count(*drawn, is_error)
+    )
+
+
+def pairs_by_decision(
+    session: Session, dataset_id: int, split: str | None = None
+) -> dict[str | None, int]:
+    """Numbers of pairs by their decision, None: undecided; `split`: of those in it."""
+    decision = verdict_seen(session, dataset_id).decision
+    in_split = true() if split is None else Pair.split == split
+    query = select(decision, func.count()).where(in_dataset(dataset_id), in_split)
+    return {name: int(number) for name, number in session.execute(query.group_by(decision))}

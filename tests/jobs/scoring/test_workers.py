@@ -1,0 +1,196 @@
+"""Several processes on one machine compute the same scores as one, and none is left running."""
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from backend.cli.score import ScoreCommand
+from backend.engine.scoring.loading import choose_devices
+from backend.errors import OutOfMemory, SettingsError
+from backend.jobs.scoring import workers
+from backend.jobs.scoring.workers import AUTOMATIC, Devices, Opened, WorkerGone, Workers
+from backend.loaded_models import Engine
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from db.queries import pair_queries, run_queries, suggestion_queries, trajectory_queries
+from db.queries.pair_queries import PairCaption
+from research.scenes import demo
+from tests.fixtures import programs
+from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import QUICK_CLIP, OpenWorkspace
+from tests.jobs.scoring import ended_pools
+
+PAIRS = 16
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def stored(workspace: Workspace) -> list[Any]:
+    """Everything that scoring has computed, in a form that can be compared exactly."""
+    with workspace.store.reading() as session:
+        run = run_queries.latest_run(session, 1, "score")
+        assert run is not None
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        rows = trajectory_queries.trajectories_of(session, run.id, ids)
+        known = {pair_id: only for pair_id, (only,) in rows.items()}
+        return [
+            [
+                (p.external_id, p.s_0, p.p_error, p.icc)
+                for p in pair_queries.iterate_pairs(session, 1)
+            ],
+            [
+                (i, row.scores.tobytes(), row.removed, row.first_step_scores.tobytes(), row.whole)
+                for i, row in sorted(known.items())
+            ],
+            [(i, str(known[i].expectation)) for i in sorted(known)],
+            [
+                [(s.caption, s.s_after, s.p_after, s.proposer) for s in listed]
+                for i in ids
+                if (listed := suggestion_queries.list_suggestions(session, i, run.id))
+            ],
+        ]
+
+
+def test_two_processes_store_the_same_scores_as_one(
+    open_workspace: OpenWorkspace, tmp_path: Path, sizes: Sizes
+) -> None:
+    demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=6)
+    broken = sorted((tmp_path / "pairs" / "images").iterdir())[5]
+    workspaces = [open_workspace(tmp_path / name, **QUICK_CLIP) for name in ("one", "two")]
+    for workspace in workspaces:
+        workspace.jobs.import_dataset(tmp_path / "pairs")
+    broken.write_bytes(broken.read_bytes()[:40])
+    sizes(BATCH=3, TOGETHER_IF_SMALL=2, SUGGEST_ABOVE=0.0)
+    results = []
+    for workspace, devices in zip(workspaces, (None, Devices(("cpu", "cpu"))), strict=True):
+        report = workspace.jobs.score(1, devices=devices)
+        assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
+        assert len(report.first_unreadable) == 1
+        results.append(stored(workspace))
+    alone, together = results
+    assert alone[3], "no corrections to compare"
+    assert alone == together
+
+
+def test_devices_are_named() -> None:
+    assert choose_devices("cpu, cpu") == ("cpu", "cpu")
+    for unknown in ("cpu,tpu", "cuda:99"):
+        with pytest.raises(SettingsError):
+            choose_devices(unknown)
+
+
+class _Ended:
+    """A pool whose workers are killed by the system."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def submit(self, *_: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(WorkerGone())
+        return future
+
+    def end(self) -> None:
+        pass
+
+
+def _named(engine: Engine, batch: Sequence[PairCaption], opened: Opened) -> list[str]:
+    return [question.caption for question in batch]
+
+
+def _batches(count: int) -> list[list[PairCaption]]:
+    return [[PairCaption(number, "1.png", f"dog {number}")] for number in range(count)]
+
+
+def _without_models() -> Any:
+    settings = load_settings({"model": str(MODELS / "scenes-clip")}, {})
+    return SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
+
+
+def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_Pool", _Ended)
+    nobody_asked = Devices(("cpu", "cpu", "cpu"), automatic=True)
+    with Workers(_without_models(), tmp_path, nobody_asked) as several:
+        done = [caption for _, made in several.map(_named, _batches(9)) for caption in made]
+    assert sorted(done) == [f"dog {number}" for number in range(9)]
+
+
+def test_the_number_of_processes_can_be_chosen() -> None:
+    assert ScoreCommand().where() == AUTOMATIC
+    assert ScoreCommand(devices="auto").where() == AUTOMATIC
+    assert ScoreCommand(devices="cpu").where() == Devices(("cpu",))
+
+
+#: A job whose other process writes its id and sleeps.
+_SLEEPING = """
+from pathlib import Path
+from backend.jobs.scoring.workers import Devices, Workers
+from db.queries.pair_queries import PairCaption
+from backend.loaded_models import Engine
+from backend.settings import MODELS, load_settings
+from tests.jobs.scoring.sleeping_worker import write_and_sleep
+
+settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
+with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
+    list(workers.map(write_and_sleep, [[PairCaption(0, "1.png", "dog")]]))
+"""
+
+
+@pytest.mark.nightly
+def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> None:
+    parent = programs.start(["-c", _SLEEPING], os.environ, folder=tmp_path)
+    try:
+        pid = tmp_path / "pid"
+        until = time.monotonic() + 300
+        while not pid.exists() and time.monotonic() < until and parent.poll() is None:
+            time.sleep(0.2)
+        worker = psutil.Process(int(pid.read_text()))
+        assert worker.pid != parent.pid
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    assert not psutil.wait_procs([worker], timeout=200)[1]
+
+
+def end_pools(count: int) -> None:
+    """A program that ends so many pools in the middle of large batches, and itself, while another
+    wants the processor too."""
+    busy = programs.start(["-c", "while True: pass"], os.environ)
+    try:
+        command = ["-m", "tests.jobs.scoring.ended_pools", str(count)]
+        status, printed, reported = programs.run(command, os.environ)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert (status, printed) == (0, "ended\n"), reported
+
+
+def test_a_program_ends_whatever_its_workers_were_doing() -> None:
+    end_pools(2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="tells what a process has written")
+def test_a_worker_that_dies_while_it_sends_its_result_is_noticed() -> None:
+    """Its pipe ends in the middle of the result, and the wait with it."""
+    endless = (["dog"] for _ in itertools.count())
+    with (
+        Workers(_without_models(), None, Devices(("cpu", "cpu"))) as several,
+        pytest.raises(OutOfMemory),
+    ):
+        list(several.map(ended_pools.die_while_sending, endless))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(7200)
+def test_a_program_ends_two_hundred_pools() -> None:
+    end_pools(200)

@@ -1,0 +1,361 @@
+"""An open page during one request: its state, what draws it, and the register of its actions.
+
+The actions are methods of `queue_actions`, `verdict_actions`, `tag_actions` and `bulk_actions`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+from pydantic import BaseModel, Field
+
+from backend.errors import SettingsError, TracedError
+from backend.jobs.reports import JobView
+from backend.review.queue import is_plain
+from backend.review.queue_form import START, as_query, cleaned, from_fields, id_in
+from backend.review.views import PairView
+from backend.verdict_texts import DECISIONS
+from backend.workspace import MOST_COUNTED, QueueFilter, QueuePage, ReviewCounts, Workspace
+from traced_ui import review_page
+from traced_ui.messages import explained, note
+from traced_ui.page_state import MOST_ROWS, PageState
+from traced_ui.templates import part
+from traced_ui.trajectory_chart import steps_list, trajectory_chart
+
+PAGE = 30
+#: Longest note or typed caption of a request; the store has its own limits.
+MOST_CHARACTERS = 100_000
+#: Pairs that one request goes on or back by.
+MOST_PASSED = 1000
+#: Shown with a pair that is claimed by another curator.
+OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
+#: Actions that give a verdict: its name, or accepting a suggestion.
+VERDICTS = (*DECISIONS, "suggestion", "enrich")
+#: Actions of a page that shows no dataset yet.
+_OPENING = ("visit", "dataset")
+
+#: Parts of the page as HTML, by the names of their places; those left out are unchanged.
+Parts = dict[str, str]
+
+
+class Selected(NamedTuple):
+    """A card of the grid, as it was on the screen."""
+
+    pair: int
+    version: int
+    fingerprint: str = ""
+
+
+class PageAction(BaseModel):
+    """A key or a click. `author`: whose page it comes from ("": not known); `pair`, `version`,
+    `fingerprint` and `name`: the pair on the screen."""
+
+    action: str = Field(max_length=40)
+    author: str = Field("", max_length=300)
+    pair: int | None = None
+    version: int = 0
+    fingerprint: str | None = Field(None, max_length=64)
+    name: str = Field("", max_length=300)
+    #: Of a verdict: the accepted suggestion, the typed caption, and whether it is confirmed.
+    suggestion: int | None = None
+    text: str | None = Field(None, max_length=MOST_CHARACTERS)
+    note: str = Field("", max_length=MOST_CHARACTERS)
+    meant: bool = False
+    #: The claim that the act is about: its characters.
+    claim: tuple[int, int] | None = None
+    #: Of the other actions.
+    dataset: int | None = None
+    address: dict[str, str] = Field(default_factory=dict)
+    target: int | None = None
+    filter: dict[str, str] = Field(default_factory=dict)
+    #: Pairs to go on or back by: keys that were pressed meanwhile count.
+    by: int = Field(1, ge=1, le=MOST_PASSED)
+    #: What the drawer does with a value: "only", "any" or "none".
+    how: str = Field("only", max_length=8)
+    word: int = -1
+    decision: str = ""
+    #: Selected in the grid: pair, version and fingerprint of what was on the screen.
+    pairs: list[Selected] = Field(default_factory=list, max_length=1000)
+    edit: dict[str, str | bool] = Field(default_factory=dict)
+
+
+#: Returns the parts to replace, or None to draw the whole page.
+Handler = Callable[[Any, PageAction], Parts | None]
+#: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
+ACTIONS: dict[str, Handler] = {}
+
+
+def on(*actions: str) -> Callable[[Handler], Handler]:
+    """Register the method as the handler of these actions."""
+
+    def register(handler: Handler) -> Handler:
+        ACTIONS.update(dict.fromkeys(actions, handler))
+        return handler
+
+    return register
+
+
+def name_of(action: str) -> str:
+    """The registered name of an action, without the index of a suggestion.
+
+    >>> name_of("suggestion-12"), name_of("same-word")
+    ('suggestion', 'same-word')
+    """
+    return re.sub(r"-[0-9]+$", "", action)
+
+
+def is_verdict(action: str) -> bool:
+    """Whether the action gives a verdict."""
+    return name_of(action) in VERDICTS
+
+
+class PageActions:
+    """An open page during one request: its state, and the curator (None: login is disabled)."""
+
+    def __init__(self, workspace: Workspace, state: PageState, curator: str | None = None) -> None:
+        #: A curator may not see everything: see `Workspace.seen_by`.
+        self.workspace = workspace if curator is None else workspace.seen_by(curator)
+        self.review, self.state = self.workspace.review, state
+        self.author = curator or workspace.settings.author
+        self.is_team = curator is not None
+        self.toast: str = ""
+        #: The filter of these fields, and the pairs claimed in this request.
+        self._filter: tuple[dict[str, str], QueueFilter] | None = None
+        self._claimed: set[int] = set()
+        #: What verdicts do not change may have changed.
+        self._is_outdated = False
+
+    def check_author(self, author: str) -> None:
+        """Raises SettingsError for what comes from another curator's page: somebody else has logged
+        in since, in another tab, and nothing may be written under their name."""
+        if author and author != self.author:
+            raise SettingsError(
+                f"This page is {author}'s, and {self.author} is logged in now: nothing was saved. "
+                "Log in again, or reload the page."
+            )
+
+    def perform(self, act: PageAction) -> Parts:
+        """Handle one key or click; returns the parts of the page that change."""
+        try:
+            self.check_author(act.author)
+            if self.state.grid and is_verdict(act.action):
+                return message_part(note("Select pairs first: click them, or all with Ctrl+A."))
+            handler = ACTIONS.get(name_of(act.action))
+            if handler is None or (self.state.dataset is None and act.action not in _OPENING):
+                return {}
+            parts = handler(self, act)
+            return self.parts() if parts is None else parts
+        except Exception as error:
+            return message_part(note(explained(error), "error"))
+
+    def refresh(self) -> None:
+        """Draw the page again after progress of a job. A page waiting for scores opens at the head
+        of the queue once there are some; any other stays where it is, with new numbers."""
+        state = self.state
+        self._is_outdated = True
+        if state.dataset is None:
+            return
+        is_scored = (
+            state.waiting
+            and state.pair is not None
+            and self.review.open_pair(state.pair).p_error is not None
+        )
+        if state.pair is None or is_scored:
+            state.after = None
+            state.pair = self._first()
+
+    def _clear_outdated_filter(self) -> None:
+        """Clear a filter by what the dataset does not have, or no longer."""
+        self._filter = None
+        try:
+            self._check_filter()
+        except TracedError as problem:
+            self.state.filter = dict(START)
+            self._say(f"{explained(problem)} The filters were cleared.", "warning")
+
+    def _check_filter(self) -> None:
+        """Raises TracedError if the queue cannot be shown in the dataset."""
+        if self.state.dataset is None:
+            from_fields(0, self.state.filter)
+        else:
+            self.filter()
+
+    def _opened(self, pair: int) -> PairView:
+        """The pair, with the claim that is selected on the page."""
+        claim = self.state.claim
+        is_selected = claim is not None and claim.pair == pair
+        return self.review.open_pair(
+            pair, claim.start if claim is not None and is_selected else None
+        )
+
+    def _shows(self, pair: int) -> bool:
+        filter = self.filter()
+        among = (pair,) if filter.among is None or pair in filter.among else ()
+        return self.review.queue_count(replace(filter, among=among), 1) > 0
+
+    def filter(self) -> QueueFilter:
+        """The filter for the store. Raises SettingsError if it is invalid."""
+        fields = {"": str(self.state.dataset), **self.state.filter}
+        if self._filter is None or self._filter[0] != fields:
+            filter = self.review.filter_of(int(self.state.dataset or 0), self.state.filter)
+            # What others have on their screens is left out of what is to be decided, not of lists.
+            if self.is_team and self.state.filter.get("review") not in ("decided", "all"):
+                filter = replace(filter, reader=self.author)
+            self._filter = fields, filter
+        return self._filter[1]
+
+    def _first(self) -> int | None:
+        """The head of the queue: the first pair that no other curator has on screen."""
+        if not self.is_team:
+            return self.review.first_pair(self.filter())
+        # The filter of a list does not leave out what others hold, and that cannot be held.
+        filter = replace(self.filter(), reader=self.author)
+        pair = self.workspace.accounts.hold_first(filter, self.author, self.state.held)
+        if pair is not None:
+            self._record_claim(pair)
+        return pair
+
+    def _neighbour(self, way: str) -> int | None:
+        """The next or the previous pair that no other curator has on screen."""
+        step = self.review.next_pair if way == "next" else self.review.previous_pair
+        filter, pair = self.filter(), self.state.place
+        while pair is not None:
+            pair = step(filter, pair)
+            if pair is None or self._hold(pair):
+                return pair
+        return None
+
+    def _hold(self, pair: int) -> bool:
+        """Claim the pair for this page; False if another curator has it."""
+        if not self.is_team or pair in self._claimed:
+            return True
+        if not self.workspace.accounts.hold(pair, self.author, self.state.held):
+            return False
+        self._record_claim(pair)
+        return True
+
+    def _record_claim(self, pair: int) -> None:
+        self._claimed.add(pair)
+        if pair not in self.state.held:
+            self.state.held = [pair]
+
+    def parts(self) -> Parts:
+        """The whole page, with the message of this request."""
+        state = self.state
+        if state.dataset is None:
+            stage = review_page.empty(
+                "No dataset yet",
+                "Everything begins with pictures and captions.",
+                part("page_link", "datasets", "Add data"),
+            )
+            return {"queue": "", "stage": stage, "chart": "", "steps": "", "toast": self.toast}
+        view = self._opened(state.pair) if state.pair is not None else None
+        if view is not None:
+            if not self._hold(view.pair_id):
+                self._say(OPEN_ELSEWHERE)
+            state.limits, state.waiting = view.limits[:2000], view.p_error is None
+        left, page, counts = self.draw_queue()
+        parts: Parts = {"chart": "", "steps": ""}
+        if view is None:
+            if counts.reviewed and (counts.reviewed == counts.total or is_plain(self.filter())):
+                summary = self.workspace.summary(counts.dataset_id)
+                stage = review_page.finish(summary, self.review.errors_left(counts))
+            else:
+                clear = part("button", "view", "Clear the filters")
+                text = "No pair is left in this queue, or none fits its filters."
+                stage = review_page.empty("Nothing to show", text, clear)
+            parts["stage"] = stage
+        elif state.grid:
+            ids = [row.pair_id for row in page.rows]
+            if state.is_table:
+                parts["stage"] = review_page.table(
+                    page.rows, self.review.extras_of(ids), self.review.tags_of(ids),
+                    state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
+                    has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
+                    leading=self.review.leading_claims(page.rows),
+                )  # fmt: skip
+            else:
+                suspects, tags = self.review.suspects_of(ids), self.review.tags_of(ids)
+                leading = self.review.leading_claims(page.rows)
+                parts["stage"] = review_page.grid(page.rows, suspects, tags, leading)
+            parts["steps"] = review_page.guidelines(view)
+        else:
+            is_sampled = view.pair_id in state.sampled
+            parts = drawn_pair(view, self.workspace.jobs.last_scoring, is_sampled)
+        return {"queue": left, **parts, "toast": self.toast}
+
+    def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
+        """The left column, with the page of pairs and the counts that it shows."""
+        state, filter = self.state, self.filter()
+        counts = self.review.counts(filter.dataset_id)
+        page = self.review.queue_page(filter, state.after, self._page_size())
+        if state.after is not None and state.pair not in [row.pair_id for row in page.rows]:
+            state.after = None
+            page = self.review.queue_page(filter, None, self._page_size())
+        similar_to = id_in(state.filter.get("like", "").partition(":")[2])
+        like = "" if similar_to is None else self.review.open_pair(similar_to).external_id[:60]
+        left = review_page.queue(
+            page.rows[:PAGE], state.pair, counts, state.filter, self._queue_size(filter, counts),
+            page.next_cursor is not None, state.after is None, self._views(), like,
+            state.limits, self.review.errors_left(counts, self._is_outdated), state.is_mixed,
+            self.review.queue_values(filter) if state.is_filtering else None, state.groups_draft,
+            self.review.leading_claims(page.rows[:PAGE]),
+        )  # fmt: skip
+        return left, page, counts
+
+    def _views(self) -> dict[str, dict[str, str]]:
+        """The saved views by name. One by a measure of a plug-in that is gone stays as it is: the
+        message is due when it is opened."""
+        views = {}
+        for view in self.review.saved_views(int(self.state.dataset or 0)):
+            try:
+                views[view.name] = cleaned(view.fields)
+            except SettingsError:
+                views[view.name] = dict(view.fields)
+        return views
+
+    def _page_size(self) -> int:
+        return self.state.rows if self.state.grid and self.state.is_table else PAGE
+
+    def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
+        """The number of pairs in the queue, counted only up to a limit so that no key waits."""
+        if is_plain(filter) and not self.is_team:
+            return f"{counts.total - counts.reviewed:,}"
+        count = self.review.queue_count(filter, MOST_COUNTED + 1)
+        return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+
+    def _say_undoable(self, text: str) -> None:
+        """With a button, because a form is open and `Z` types into it."""
+        self.toast += part("undoable", text)
+
+    def _say(self, text: str, kind: str = "info") -> None:
+        self.toast += note(text, kind)
+
+
+def drawn_pair(
+    view: PairView,
+    scoring: Callable[[int], JobView | None] | None = None,
+    is_sampled: bool = False,
+) -> Parts:
+    """Stage, chart and steps of a pair. `scoring`: the newest scoring job of a dataset, asked about
+    a pair without scores. `is_sampled`: it was mixed into the queue at random."""
+    parts: Parts = {"stage": review_page.stage(view, is_sampled), "chart": ""}
+    if not view.caption:
+        middle = review_page.empty(
+            "No caption yet", "There is nothing to compare with the picture."
+        )
+    elif view.claim is not None and view.trajectory is None:
+        middle = review_page.empty("Judged already", "An earlier claim says the same.")
+    elif view.trajectory is None:
+        middle = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
+    else:
+        parts["chart"] = trajectory_chart(view.trajectory)
+        middle = steps_list(view.trajectory)
+    parts["steps"] = middle + review_page.side_panel(view)
+    return parts
+
+
+def message_part(message: str) -> Parts:
+    return {"toast": message}
