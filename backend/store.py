@@ -6,10 +6,11 @@ errors of `backend.errors`, so that pages and commands have to handle only one h
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -33,6 +34,20 @@ _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
     (db_errors.AlreadyExists, SettingsError),
     (db_errors.VersionConflict, VerdictConflict),
 ]
+
+
+class _Snapshot(NamedTuple):
+    """A session that several queries share, see `Store.snapshot`."""
+
+    opened: db.Store
+    reader: str | None
+    session: Session
+
+    def fits(self, store: "Store") -> bool:
+        return store.opened is self.opened and store.reader == self.reader
+
+
+_SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
 
 
 @contextmanager
@@ -62,9 +77,26 @@ class Store:
     def reading(self, scanning: bool = False) -> Iterator[Session]:
         """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
         dataset once."""
+        shared = _SNAPSHOT.get()
+        if shared is not None and not scanning and shared.fits(self):
+            with translated():
+                yield shared.session
+            return
         with translated(), self._store.reading(scanning) as session:
             set_reader(session, self.reader)
             yield session
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Until the block ends, what this thread reads from here is the state at its beginning,
+        through one session: a page is drawn by many small queries. Write nothing inside: with two
+        connections for each request a pool could run dry."""
+        with self.reading() as session:
+            outside = _SNAPSHOT.set(_Snapshot(self._store, self.reader, session))
+            try:
+                yield
+            finally:
+                _SNAPSHOT.reset(outside)
 
     def batches(
         self,

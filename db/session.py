@@ -241,10 +241,15 @@ def _begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     writes = options.get("traced_writes", True)
     cache = _LARGE_CACHE if options.get("traced_large") else _CACHE
-    connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
-    connection.exec_driver_sql(f"PRAGMA cache_size = -{cache}")
     mapped = 0 if options.get("traced_scans") else _MAPPED
-    connection.exec_driver_sql(f"PRAGMA mmap_size = {mapped}")
+    pragmas = {
+        "query_only": "OFF" if writes else "ON", "cache_size": -cache, "mmap_size": mapped,
+    }  # fmt: skip
+    in_effect = connection.info.setdefault("traced_pragmas", {})  # while the connection is open
+    for name, value in pragmas.items():
+        if in_effect.get(name) != value:
+            connection.exec_driver_sql(f"PRAGMA {name} = {value}")
+            in_effect[name] = value
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 

@@ -148,13 +148,14 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
     assert state.pair is not None
     assert state.place is not None
     depth = TEAM_DEPTH if page.is_team else DEPTH
-    rows = page.review.following(filter, state.place, depth + 1)
-    has_more, rows = len(rows) > depth, rows[:depth]
-    sampled: set[int] = set()
-    if state.is_mixed:
-        before = None if state.pair in state.sampled else state.pair
-        on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
-        rows, sampled = page.review.mixed(filter, rows, before, on_screen)
+    with page.workspace.store.snapshot():
+        rows = page.review.following(filter, state.place, depth + 1)
+        has_more, rows = len(rows) > depth, rows[:depth]
+        sampled: set[int] = set()
+        if state.is_mixed:
+            before = None if state.pair in state.sampled else state.pair
+            on_screen = [pair for pair in (state.pair, state.place) if pair is not None]
+            rows, sampled = page.review.mixed(filter, rows, before, on_screen)
     if page.is_team:
         held_pairs = page.workspace.accounts.hold_each(
             [state.pair, *(row.pair_id for row in rows)], page.author, state.held
@@ -165,14 +166,15 @@ def prefetched(page: OpenPage, have: dict[int, str]) -> dict[str, Any]:
         rows = tuple(row for row in rows if row.pair_id in held_pairs)
     scoring = functools.cache(page.workspace.jobs.last_scoring)
     drawn = {}
-    for row in rows:
-        is_sampled = row.pair_id in sampled
-        mark = f"{row.verdict_version} {row.p_error} {row.s_0}{' sampled' * is_sampled}"
-        if row.p_error is None and (job := scoring(filter.dataset_id)) is not None:
-            mark += f" {job.status}"
-        if have.get(row.pair_id) != mark:
-            parts = drawn_pair(page.review.open_pair(row.pair_id), scoring, is_sampled)
-            drawn[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}
+    with page.workspace.store.snapshot():
+        for row in rows:
+            is_sampled = row.pair_id in sampled
+            mark = f"{row.verdict_version} {row.p_error} {row.s_0}{' sampled' * is_sampled}"
+            if row.p_error is None and (job := scoring(filter.dataset_id)) is not None:
+                mark += f" {job.status}"
+            if have.get(row.pair_id) != mark:
+                parts = drawn_pair(page.review.open_pair(row.pair_id), scoring, is_sampled)
+                drawn[str(row.pair_id)] = {"mark": mark, "sampled": is_sampled, **parts}
     return {"order": [row.pair_id for row in rows], "drawn": drawn, "more": has_more}
 
 

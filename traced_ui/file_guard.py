@@ -5,6 +5,9 @@ Gradio copies any file that a component's value names into its cache and serves 
 own check covers only apps that were started by `launch()`. So the guard stands in front of the
 whole Gradio app. It refuses file values by their shape, wherever they are in a request, except for
 uploads of the same browser in an image field; and it lets through only the routes that are needed.
+
+Gradio prints the values of an event that it cannot read, passwords included, to the terminal. So
+the guard lets Gradio read them first, and refuses what fails.
 """
 
 import json
@@ -18,6 +21,8 @@ from urllib.parse import parse_qsl
 import anyio.to_thread
 import gradio as gr
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from gradio.blocks import BlockFunction
+from gradio.state_holder import StateHolder
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -60,11 +65,17 @@ class FileGuard:
     """
 
     def __init__(
-        self, app: ASGIApp, blocks: gr.Blocks, quota: Uploads, is_framed: bool = False
+        self,
+        app: ASGIApp,
+        blocks: gr.Blocks,
+        pages: StateHolder,
+        quota: Uploads,
+        is_framed: bool = False,
     ) -> None:
+        """`pages`: what Gradio stores for each session."""
         self._app = app
         self._is_framed = is_framed
-        self._blocks = blocks
+        self._blocks, self._pages = blocks, pages
         self._quota = quota
         #: Copies of the examples, which everybody sees.
         self._published = {
@@ -101,7 +112,7 @@ class FileGuard:
             await self._app(scope, receive, send)
             return
         body = await _body_of(receive)
-        refusal = _TOO_LARGE if body is None else self._refusal(scope, body, owner)
+        refusal = _TOO_LARGE if body is None else await self._refusal(scope, body, owner)
         if refusal is not None:
             await refusal(scope, receive, send)
         else:
@@ -138,8 +149,9 @@ class FileGuard:
             return True
         return self._sessions.may_use(name, ids_in(scope, path.removeprefix(_API), body))
 
-    def _refusal(self, scope: Scope, body: bytes, owner: _Owner) -> Response | None:
-        """Why a body is refused; None if it names no file or session but those that it may."""
+    async def _refusal(self, scope: Scope, body: bytes, owner: _Owner) -> Response | None:
+        """Why a body is refused; None if it names no file or session but those that it may, and
+        Gradio can read the values of its event."""
         if not body:
             return None
         path = scope["path"]
@@ -155,6 +167,7 @@ class FileGuard:
         if not self._owns(scope, owner[0], sent):
             return _NO_SESSION
         places = set()  # where the event takes a picture, as `data.0`
+        event = None
         if path in _EVENTS and isinstance(sent, dict):
             number = sent.get("fn_index")
             event = self._blocks.fns.get(number) if type(number) is int else None
@@ -168,7 +181,21 @@ class FileGuard:
                 return _refused(place, "No file can be given here.")
             if not self._may_use(file.get("path"), owner):
                 return _refused(place, _NOT_YOURS)
+        if event is not None and not await self._is_readable(event, sent):
+            return _refused("data", "The values do not fit this event. Reload the page.")
         return None
+
+    async def _is_readable(self, event: BlockFunction, sent: Mapping[str, Any]) -> bool:
+        values, name = sent.get("data"), sent["session_hash"]
+        if not isinstance(values, list):
+            return False
+        page = self._pages[name]
+        self._pages.update(name)  # evicts others over capacity
+        try:
+            await self._blocks.preprocess_data(event, values, page)
+        except Exception:  # of any type: each component has its own
+            return False
+        return True
 
     def _recording(self, scope: Scope, send: Send, owner: _Owner, is_new: bool) -> Send:
         """Send the answer to an upload, and note which files it names."""

@@ -32,6 +32,8 @@ HEADERS = {
 
 #: Scripts, styles and fonts: some fifty a page, and no documents, which alone need a policy.
 _FILES = ("/assets/", "/board/")
+#: What caches may keep as long as they like.
+_SAME_FOR_ALL = ("/assets/", "/static/", "/svelte/", "/theme.css")
 #: What the review page loads. Downloads, which may be resumed, are sent as they are.
 _COMPRESSED = ("/review/", "/board/")
 
@@ -72,9 +74,10 @@ class SafeHeaders:
                 is_document = not scope["path"].startswith(_FILES)
                 for name, value in (HEADERS | (self._policy if is_document else {})).items():
                     headers.setdefault(name, value)
-                if (link := self._preload.get(scope["path"])) is not None:
-                    # Pages name their curator: no cache between may keep them for others.
+                if not scope["path"].startswith(_SAME_FOR_ALL):
+                    # Of this curator: no cache between may keep it for others.
                     headers.setdefault("Cache-Control", "private, no-cache")
+                if (link := self._preload.get(scope["path"])) is not None:
                     headers.setdefault("Link", link)
             await send(message)
 

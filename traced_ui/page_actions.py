@@ -288,7 +288,12 @@ class PageActions:
 
     def draw_queue(self) -> tuple[Markup, QueuePage, ReviewCounts]:
         """The left column, with the page of pairs and the counts that it shows."""
-        state, filter = self.state, self.filter()
+        filter = self.filter()
+        with self.workspace.store.snapshot():
+            return self._draw_queue(filter)
+
+    def _draw_queue(self, filter: QueueFilter) -> tuple[Markup, QueuePage, ReviewCounts]:
+        state = self.state
         counts = self.review.counts(filter.dataset_id)
         page = self.review.queue_page(filter, state.after, self._page_size())
         if state.after is not None and state.pair not in [row.pair_id for row in page.rows]:
@@ -320,9 +325,11 @@ class PageActions:
         return self.state.rows if self.state.grid and self.state.is_table else PAGE
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
-        """The number of pairs in the queue, counted only up to a limit so that no key waits."""
-        if is_plain(filter) and not self.is_team:
-            return f"{counts.total - counts.reviewed:,}"
+        """The number of pairs in the queue; what has to be counted is counted only up to a limit,
+        so that no key waits."""
+        if is_plain(filter):
+            left = counts.total - counts.reviewed
+            return f"{left - self.review.count_held_by_others(filter):,}"
         count = self.review.queue_count(filter, MOST_COUNTED + 1)
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 

@@ -134,7 +134,11 @@ def create_app(
     blocks.has_launched = True  # Gradio checks the paths of files only after a launch
     for mounted in mounted_in(app):
         mounted.add_middleware(
-            FileGuard, blocks=blocks, quota=workspace.uploads, is_framed=is_framed
+            FileGuard,
+            blocks=blocks,
+            pages=mounted.state_holder,
+            quota=workspace.uploads,
+            is_framed=is_framed,
         )
     explain_malformed(app)
     return app

@@ -20,7 +20,7 @@ from backend.review.views import ErrorsLeft
 from backend.settings import Settings
 from backend.store import Store
 from db.decisions import AT_RANDOM
-from db.queries import pair_queries, queue_queries, verdict_queries, view_queries
+from db.queries import blind_review, pair_queries, queue_queries, verdict_queries, view_queries
 from db.queries.pair_queries import ReviewCounts
 from db.queries.queue_queries import QueueFilter, QueuePage, QueueRow
 from db.queries.view_queries import ViewRow
@@ -41,8 +41,8 @@ MIXED_EVERY, LEAST_MIXED = 10, 200
 @dataclass(frozen=True)
 class QueueCaches:
     """What all readers share: results of searches, and for each dataset when its pairs were counted
-    and their number; for each reader and dataset the errors that are left, and the numbers of pairs
-    and of undecided ones when they were estimated."""
+    and their number; the errors that are left, and the numbers of pairs and of undecided ones when
+    they were estimated, for each dataset (None) or, where verdicts are hidden, for each reader."""
 
     search: PairSearch
     totals: dict[int, tuple[float, int]] = field(default_factory=dict)
@@ -96,6 +96,10 @@ class Queue:
     def queue_count(self, filter: QueueFilter, at_most: int | None = None) -> int:
         """The number of pairs in the queue; counting stops at `at_most`."""
         return self._store.read(queue_queries.count, filter, at_most)
+
+    def count_held_by_others(self, filter: QueueFilter) -> int:
+        """How many pairs the queue lacks because others have them on their screens."""
+        return self._store.read(queue_queries.count_held_by_others, filter)
 
     def queue_values(self, filter: QueueFilter) -> QueueValues:
         """Histograms of the queue's numbers, and its words with their counts."""
@@ -252,13 +256,16 @@ class Queue:
         because every key press needs them: ten, fewer in a small dataset and near its end."""
         undecided = counts.total - counts.reviewed
         some = max(1, min(ESTIMATED_EVERY, max(3, counts.total // 100), undecided // 8))
-        key = (self._store.reader, counts.dataset_id)
-        total, before, estimate = self._caches.estimates.get(key, (0, 0, None))
-        is_outdated = total != counts.total or abs(undecided - before) >= some
-        if estimate is None or is_anew or is_outdated:
-            with self._store.reading() as session:
+        with self._store.reading() as session:
+            sees_all = blind_review.sees_all(session, counts.dataset_id)
+            key = (None if sees_all else self._store.reader, counts.dataset_id)
+            total, before, estimate = self._caches.estimates.get(key, (0, 0, None))
+            is_outdated = total != counts.total or abs(undecided - before) >= some
+            if estimate is None or is_anew or is_outdated:
+                if estimate is not None:  # for others, while this one is computed
+                    self._caches.estimates[key] = (counts.total, undecided, estimate)
                 estimate = errors_left(session, counts.dataset_id, undecided)
-            self._caches.estimates[key] = (counts.total, undecided, estimate)
+                self._caches.estimates[key] = (counts.total, undecided, estimate)
         return estimate
 
     def saved_views(self, dataset_id: int) -> list[ViewRow]:

@@ -101,6 +101,11 @@ def pair_columns(
     return tuple(column(name) for name in each)
 
 
+def sees_all(session: Session, dataset_id: int) -> bool:
+    """Whether nothing about the dataset is hidden from the reader: others see the same."""
+    return _hidden(session, dataset_id) is None
+
+
 def may_know(session: Session, dataset_id: int | None = None) -> ColumnElement[bool]:
     """Condition: the reader may know what others said about the pair."""
     hidden = _hidden(session, dataset_id)

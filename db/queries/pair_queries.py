@@ -305,7 +305,8 @@ def captions_of_picture(session: Session, dataset_id: int, image_path: str) -> l
     query = select(*pair_columns(session, CaptionRow.__dataclass_fields__, dataset_id)).where(
         in_dataset(dataset_id),
         PICTURE.in_([image_path[:PICTURE_CHARACTERS]]),
-        Pair.image_path == image_path,
+        # Not of the bare column: SQLite would insert its value into PICTURE, and read all pairs.
+        func.coalesce(Pair.image_path, "") == image_path,
     )
     return read_records(session, CaptionRow, query.order_by(Pair.id).limit(MOST_CAPTIONS))
 

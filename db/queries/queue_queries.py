@@ -19,20 +19,20 @@ sides are merged.
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Row,
+    Select,
     String,
     Text,
     and_,
     case,
     cast,
     column,
-    exists,
     func,
     literal,
     literal_column,
@@ -259,6 +259,15 @@ def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> 
     return session.execute(select(func.count()).select_from(pairs.subquery())).scalar_one()
 
 
+def count_held_by_others(session: Session, filter: QueueFilter) -> int:
+    """How many pairs the queue lacks because others than its reader have them on their screens."""
+    if filter.reader is None:
+        return 0
+    everybodys = conditions_of(session, replace(filter, reader=None))
+    held = Pair.id.in_(_held_by_others(filter.reader))
+    return session.execute(select(func.count(Pair.id)).where(held, *everybodys)).scalar_one()
+
+
 def first_pair(session: Session, filter: QueueFilter) -> int | None:
     """The first pair of the queue; None if it is empty."""
     return _first_id(session, filter, None)
@@ -416,16 +425,16 @@ def _by_id(
     return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
 
 
+def _held_by_others(reader: str) -> Select[int]:
+    """The pairs on other screens: few, so that they are read once for the whole queue."""
+    return select(Hold.pair_id).where(Hold.curator != reader, Hold.expires_at > now())
+
+
 def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
     """That a pair is in the queue."""
     conditions = [Pair.dataset_id == filter.dataset_id, Pair.hidden.is_(False)]
     if filter.reader is not None:
-        claimed_by_others = (
-            Hold.pair_id == Pair.id,
-            Hold.curator != filter.reader,
-            Hold.expires_at > now(),
-        )
-        conditions.append(~exists().where(*claimed_by_others))
+        conditions.append(Pair.id.not_in(_held_by_others(filter.reader)))
     if filter.among is not None:
         conditions.append(Pair.id.in_(filter.among))
     return [*conditions, *_criteria(session, filter)]

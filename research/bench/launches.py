@@ -28,7 +28,7 @@ from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens, Work
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.suggest import JUDGED_AHEAD_IF_SMALL
+from backend.jobs.scoring.suggest import JUDGED_AHEAD_IF_SMALL
 from backend.progress import Progress, no_progress
 from research.bench.measure_scoring import encode
 from research.bench.random_models import (

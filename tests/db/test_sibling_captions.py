@@ -4,7 +4,7 @@ from db import Store
 from db.queries import blind_review, dataset_queries, queue_queries
 from db.queries.pair_queries import NewPair, captions_of_picture
 from db.queries.queue_queries import QueueFilter
-from tests.db.building import add_pairs, decide
+from tests.db.building import add_pairs, decide, plans, watching
 
 #: Longer than what the index holds of an address.
 LONG = "images/" + "a" * 600
@@ -34,6 +34,14 @@ def test_the_captions_of_a_picture_in_import_order(store: Store) -> None:
         rest = queue_queries.page(session, queue, page.next_cursor, 9)
     together = [row.image_path for row in (*page.rows, *rest.rows)]
     assert together == sorted(addresses)
+
+
+def test_they_are_read_by_their_index(sqlite_store: Store) -> None:
+    """Every pair that is opened needs them."""
+    dataset, _ = add_pairs(sqlite_store, "photos", [NewPair("pair", "a.jpg", "text")])
+    with watching(sqlite_store) as statements, sqlite_store.reading() as session:
+        captions_of_picture(session, dataset, "a.jpg")
+    assert ["ix_pairs_picture" in plan for plan in plans(sqlite_store, statements)] == [True]
 
 
 def test_a_verdict_that_is_hidden_from_the_reader_stays_hidden(store: Store) -> None:

@@ -17,6 +17,7 @@ from db.queries import (
     opinion_queries,
     queue_queries,
 )
+from db.queries.pair_queries import review_counts
 from db.queries.queue_queries import QueueFilter
 from tests.db.building import add_dataset, decide, in_queue, redo, undo
 
@@ -76,6 +77,24 @@ def test_a_hold_keeps_others_out_until_it_expires(store: Store) -> None:
         assert not hold_queries.hold(session, ids[0], "Ada"), "only one's own claim is given back"
         hold_queries.release(session, [ids[0]], "Ben")
         assert hold_queries.hold(session, ids[0], "Ada")
+
+
+def test_what_others_hold_is_what_a_queue_lacks(store: Store) -> None:
+    """A page shows the difference, which is faster than to count."""
+    dataset, ids = add_dataset(store, 12)
+    with store.writing() as session:
+        dataset_queries.set_overlap(session, dataset, 0.5, 2)
+        hold_queries.hold_each(session, ids[:6], "Ada")
+    for pair in ids[4:10]:
+        decide(store, pair, "correct", "Cid")
+    for reader in ("Ada", "Ben", "Cid", None):
+        filter = QueueFilter(dataset, "unreviewed", reader=reader)
+        with store.reading() as session:
+            blind_review.set_reader(session, reader)
+            counts = review_counts(session, dataset)
+            lacking = queue_queries.count_held_by_others(session, filter)
+            assert queue_queries.count(session, filter) == counts.total - counts.reviewed - lacking
+            assert (lacking > 0) == (reader in ("Ben", "Cid"))
 
 
 def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:

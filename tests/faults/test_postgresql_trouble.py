@@ -103,6 +103,44 @@ def test_verdicts_survive_the_end_of_all_connections(url: str) -> None:
     administrator.close()
 
 
+@pytest.mark.nightly
+def test_verdicts_survive_a_crash_of_the_server() -> None:
+    """All of its processes are killed, three times, while curators give verdicts."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL is not installed")
+    confirmed: list[int] = []
+    with restartable_server(binaries, "-c fsync=on -c full_page_writes=on") as server:
+        store = open_database(server.url)
+        generate(store, 400)
+        for first in (1, 101, 201):
+            at_work = threading.Event()
+
+            def work(start: int, at_work: threading.Event = at_work) -> None:
+                for pair_id in range(start, start + 25):
+                    try:
+                        decide(store, pair_id)
+                    except StoreError:
+                        return
+                    confirmed.append(pair_id)
+                    if pair_id == start + 5:
+                        at_work.set()
+
+            curators = [threading.Thread(target=work, args=(first + 25 * n,)) for n in range(4)]
+            for curator in curators:
+                curator.start()
+            assert at_work.wait(100)
+            server.crash()
+            for curator in curators:
+                curator.join()
+            server.start()
+        with store.reading() as session:
+            held = {row.id for row in decided_pairs(session, 1)}
+        store.close()
+    assert set(confirmed) <= held
+    assert len(confirmed) > 3
+
+
 def test_five_connections_are_enough_or_the_shortage_is_named(
     url: str, postgresql_server: str
 ) -> None:

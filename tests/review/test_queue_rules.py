@@ -237,5 +237,6 @@ def test_a_part_costs_the_same_statements_whatever_its_size(store: db.Store) -> 
                 opened, filter, ALL, "drop", curator="Ada", batch=f"b{number}", replaces=True
             )
             verdicts(opened).undo(dataset, "Ada")
-        costs.append(len(statements))
+        # A connection's pragmas are set once.
+        costs.append(sum(not text.startswith("PRAGMA") for text, _ in statements))
     assert costs[0] == costs[1]

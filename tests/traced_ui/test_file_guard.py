@@ -1,6 +1,7 @@
 """No request reads a file of the server but what its own browser uploaded."""
 
 import io
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from traced_ui.server import create_app
 from traced_ui.sessions import mounted_in
 
 FILE = {"_type": "gradio.FileData"}
+_JSON = {"Content-Type": "application/json"}
 #: Values that name a file: as Gradio sends them, bare, and hidden in others.
 SHAPES: dict[str, Callable[[str], Any]] = {
     "file": lambda path: {"path": path, "meta": FILE},
@@ -158,6 +160,38 @@ def test_an_event_that_does_not_exist_is_refused(
     assert (answer.status_code, answer.json()["detail"][0]["at"]) == (422, "fn_index")
 
 
+#: A password, and what operates a terminal.
+_SECRET = "sesame\x1b[2J"
+#: Values that not every component takes.
+_ODD: tuple[Any, ...] = (
+    _SECRET, -1, 1e400, True, [_SECRET], [[_SECRET]], {_SECRET: 1}, {"value": _SECRET},
+    {"headers": ["a"], "data": [[_SECRET]], "metadata": None},
+)  # fmt: skip
+
+
+def test_a_malformed_event_is_not_printed(
+    client: TestClient, blocks: gr.Blocks, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Gradio prints the values of an event that it cannot read."""
+    statuses, tried = set(), set[str]()
+    for number, event in blocks.fns.items():
+        count = len(event.inputs)
+        lists = [[_SECRET] * length for length in {0, count - 1, count, count + 1} - {-1}]
+        for at, block in enumerate(event.inputs):
+            if (kind := type(block).__name__) not in tried:
+                tried.add(kind)
+                lists += [[None] * at + [odd] + [None] * (count - at - 1) for odd in _ODD]
+        sent: list[dict[str, Any]] = [{"data": values} for values in (*lists, {_SECRET: 1}, None)]
+        sent += [{"event_data": {_SECRET: _SECRET}}, {"data": [[_SECRET]], "batched": True}]
+        for more in sent:
+            text = json.dumps({**body(blocks, number), **more})
+            answer = client.post("/gradio_api/run/predict", content=text, headers=_JSON)
+            statuses.add(answer.status_code)
+    assert 422 in statuses
+    printed = "".join(capfd.readouterr())
+    assert not [line for line in printed.splitlines() if "sesame" in line or "\x1b" in line]
+
+
 @pytest.mark.parametrize("session", [None, 7, [], {}, "", "\0"])
 @pytest.mark.parametrize("address", ["queue/join", "run/predict", "cancel"])
 def test_a_session_that_is_no_name_is_refused(
@@ -182,8 +216,7 @@ def test_pictures_count_against_the_limit_of_uploads(client: TestClient) -> None
 
 @pytest.mark.parametrize("text", ["not JSON", "[" * 100_000, '{"data": [' + "1" * 5000 + "]}"])
 def test_what_the_guard_cannot_read_goes_no_further(client: TestClient, text: str) -> None:
-    headers = {"Content-Type": "application/json"}
-    answer = client.post("/gradio_api/queue/join", content=text, headers=headers)
+    answer = client.post("/gradio_api/queue/join", content=text, headers=_JSON)
     assert (answer.status_code, answer.json()["detail"][0]["at"]) == (422, "body")
 
 

@@ -123,7 +123,16 @@ def test_a_name_that_a_client_claims_is_not_repeated(workspace: Workspace) -> No
         answer = client.get(path, headers={"X-Forwarded-Host": "evil.example"})
         assert answer.status_code == 200
         assert "evil.example" not in answer.text
-    assert client.get("/").headers["Cache-Control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/config", "/header", "/healthy", "/pictures/1", "/exports/1.zip", "/gradio_api/info",
+     "/api/v1/datasets", "/api/v1/pairs/1", "/api/v1/pairs/999"],
+)  # fmt: skip
+def test_no_cache_between_may_keep_what_a_curator_sees(client: TestClient, path: str) -> None:
+    kept = client.get(path).headers["Cache-Control"]
+    assert kept in ("private, no-cache", "no-store")
 
 
 def test_a_handler_that_calls_another_shows_its_warning_unchanged() -> None:

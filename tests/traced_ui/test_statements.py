@@ -57,6 +57,27 @@ def test_a_verdict_on_the_page_needs_half_of_the_earlier_statements(
     assert reading_curators(statements) == 0
 
 
+def test_a_verdict_in_the_background_is_answered_by_few_queries(scored: Workspace) -> None:
+    """While several curators do the same: what follows is read once, not once for each part."""
+    page, other = Page(scored, curator="Ada"), Page(scored, curator="Ben")
+    first, ahead = page.pair, page.post()["ahead"]
+    have = {pair: drawn["mark"] for pair, drawn in ahead["drawn"].items()}
+    elsewhere = [pair for pair in range(1, 41) if pair not in (*page.state.held, other.pair)]
+    scored.review.decide_many([(pair, 0) for pair in elsewhere[:4]], "drop")
+    verdict = page.verdict(first, "correct")
+    with watching(scored.store.opened) as statements:
+        done = page.post(verdict, shown=ahead["order"][0], have=have)
+    assert (done["saved"], len(done["ahead"]["drawn"])) == ([first], 1)
+    assert sum(text == "BEGIN" for text, _ in statements) == 3, "what follows, pairs, and queue"
+    assert transactions(statements) == 2, "the verdict, and the claims of those that follow"
+    assert len(queries(statements)) <= 45, "\n".join(queries(statements))
+    assert "GROUP BY floor(" in " ".join(queries(statements)), "what is left is estimated"
+    for each in (other, page):
+        with watching(scored.store.opened) as statements:
+            each.post()
+        assert "GROUP BY floor(" not in " ".join(queries(statements)), "for all of them at once"
+
+
 @pytest.mark.parametrize(
     ("verdict", "corrected", "at_most"), [("drop", "", 6), ("correction", "Another caption.", 7)]
 )

@@ -8,6 +8,7 @@ human captions disagree about an object, the human captions win.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from backend.engine.captions import Caption
 from backend.engine.english import word_lists
@@ -171,10 +172,11 @@ def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]
     return numbers, untied - {""}
 
 
-def _counted(text: str) -> list[tuple[str, Counted]]:
+@lru_cache(maxsize=4096)  # the captions of a picture are compared with each of them
+def _counted(text: str) -> tuple[tuple[str, Counted], ...]:
     """(thing, as counted) of each thing whose number a caption states."""
     caption = Caption.parse(text)
-    return [(lemma(caption.words[counted.head]), counted) for counted in counted_in(caption)]
+    return tuple((lemma(caption.words[counted.head]), counted) for counted in counted_in(caption))
 
 
 def _written_numbers(text: str) -> list[tuple[str, Counted]]:

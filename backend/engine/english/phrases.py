@@ -193,9 +193,9 @@ def grammar_of(caption: Caption) -> "Grammar":
     reading = _Reading(caption)
     heads = tuple(reading.thing(i) for i in range(reading.count))
     leading: dict[int, int] = {}
-    for i in range(reading.count):
+    for i, first in enumerate(reading.words):
         for words, _ in _COMPOUND:
-            if i not in leading and reading.matches(i, words):
+            if words[0] == first and i not in leading and reading.matches(i, words):
                 leading |= dict.fromkeys(range(i, i + len(words)), i + len(words))
     return Grammar(tuple(reading.labels), heads, leading)
 
