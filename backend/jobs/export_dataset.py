@@ -17,13 +17,21 @@ from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.export_row import ExportRow, new_name
+from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.datasets.export_row import CaptionPair, ExportRow, new_name
 from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
+from backend.jobs.caption_pairs import caption_pairs
 from backend.jobs.export_scores import write_rows
-from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
+from backend.jobs.reports import (
+    ExportChoice,
+    ExportCounts,
+    ExportDecision,
+    ExportReport,
+    TwoStage,
+)
 from backend.jobs.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat
@@ -62,18 +70,6 @@ class Enrichment:
     caption: str
     kind: str
     accepted: bool
-
-
-@dataclass(frozen=True)
-class ExportDecision:
-    """The decision on one pair. `left_out_because` is empty for a pair that stays."""
-
-    caption: str
-    #: Origin of the caption: human, corrected, edited (in bulk), shortened (by claims that are
-    #: wrong, or look so), new (there was none), or the kind of an enrichment.
-    kind: str = "human"
-    tags: tuple[str, ...] = ()
-    left_out_because: str = ""
 
 
 def decide_export(
@@ -299,6 +295,7 @@ def export(
     if the target exists, or if the number of pairs is not the number counted.
     """
     planned = _checked_counts(store, dataset_id, choice, format)
+    compared = _compared(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = quality_queries.all_issues(session, dataset_id)
@@ -314,12 +311,17 @@ def export(
         decisions = _decisions(store, dataset_id, choice)
         while batch := list(islice(decisions, _OPENED_AT_ONCE)):
             image_paths = [
-                pair.image_path for pair, decided, _ in batch if not decided.left_out_because
+                pair.image_path
+                for pair, decided, _ in batch
+                if not decided.left_out_because and (compared is None or pair.id in compared)
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
                 own_tags = tag_queries.of_pairs(session, [pair.id for pair, *_ in batch])
             for pair, decided, claims in batch:
+                if compared is not None and pair.id not in compared:
+                    tally.add(pair.judgement, decided)
+                    continue
                 image = images.get(pair.image_path, "")
                 if not decided.left_out_because and isinstance(image, str):
                     decided = replace(decided, left_out_because=UNREADABLE)
@@ -333,7 +335,8 @@ def export(
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
                     of_caption = claims if has_claims else None
-                    yield _row(pair, decided, image, *about, of_caption)
+                    row = _row(pair, decided, image, *about, of_caption)
+                    yield row if compared is None else replace(row, pairs=compared[pair.id])
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
             raise ExportError(
@@ -419,6 +422,23 @@ def _checked_counts(
             "verdicts."
         )
     return counts
+
+
+def _compared(
+    store: Store, dataset_id: int, choice: ExportChoice, format: str
+) -> dict[int, tuple[CaptionPair, ...]] | None:
+    """What a format that compares captions writes, by pair; None for the others. Raises ExportError
+    if there is nothing to compare."""
+    if not EXPORT_FORMATS[format].compares:
+        return None
+    decisions = _decisions(store, dataset_id, choice)
+    pairs = caption_pairs(store, dataset_id, decisions, choice.unconfirmed)
+    if not pairs:
+        raise ExportError(
+            f"The format '{format}' compares a wrong caption with a better one, and no verdict has "
+            "both. Correct captions first, or judge several captions of a picture."
+        )
+    return pairs
 
 
 def _row(
@@ -602,7 +622,13 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
             else {}
         ),
         **_claims_in_words(choice),
+        **({"Corrections that nobody has confirmed": "compared"} if choice.unconfirmed else {}),
         "Only decided pairs": "yes" if choice.decided_only else "no",
+        **(
+            {"Corrections that no person has confirmed": "compared too"}
+            if choice.unconfirmed
+            else {}
+        ),
         "Captions": (
             "as decided, but with suggested enrichments, which have not been reviewed, where no "
             "verdict says otherwise (`caption_kind`)"
