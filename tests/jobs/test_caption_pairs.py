@@ -43,7 +43,7 @@ def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     workspace = open_workspace()
     rows = [{"file_name": picture, "id": name, "caption": caption}
             for picture, name, caption in CAPTIONS]  # fmt: skip
-    image_folder(tmp_path / "pairs", rows, {row["file_name"] for row in rows})
+    image_folder(tmp_path / "pairs", rows, tuple({row["file_name"]: 0 for row in rows}))
     workspace.jobs.import_dataset(tmp_path / "pairs")
     store = workspace.store.opened
     pair = ids(workspace)
