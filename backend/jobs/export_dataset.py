@@ -23,6 +23,7 @@ from backend.datasets.images import check_imported
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
+from backend.jobs import dataset_versions
 from backend.jobs.caption_pairs import caption_pairs
 from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import (
@@ -219,6 +220,8 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
+    if state := dataset_versions.nearest(store, dataset_id):
+        facts["Snapshot"] = state
     return facts
 
 

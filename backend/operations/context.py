@@ -8,6 +8,7 @@ from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
 from backend.jobs import (
+    dataset_versions,
     export_dataset,
     import_dataset,
     known_pictures,
@@ -108,8 +109,13 @@ class Context:
         format: str = "imagefolder",
         overwrite: bool = False,
         progress: Progress = no_progress,
+        snapshot: str = "",
     ) -> ExportReport:
-        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`."""
+        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`.
+        `snapshot`: the name under which the state that is exported is stored; "": it is not."""
+        if snapshot:
+            author = self.reader or self.settings.author
+            dataset_versions.snapshot(self.store, dataset_id, snapshot, author)
         facts = export_dataset.facts(self.store, dataset_id)
         write = partial(
             export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,

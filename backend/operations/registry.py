@@ -19,12 +19,14 @@ from backend.operations.retrain import ADOPT, TRAIN
 from backend.operations.rule import RULE
 from backend.operations.score import ESTIMATE, SCORE
 from backend.operations.select import SELECT
+from backend.operations.snapshot import DIFF, RESTORE, SNAPSHOT
 from backend.operations.support import SUPPORT
 
 OPERATIONS: Mapping[str, Operation[Any]] = {
     operation.name: operation
     for operation in (
         IMPORT, LINT, SCORE, ESTIMATE, SUPPORT, MEASURE, DUPLICATES, MAP, TRAIN, ADOPT, CORRECT,
-        SELECT, EXPORT, CHECK, RULE, DOWNLOAD, PROBE, *plugins.load("operations", Operation),
+        SELECT, EXPORT, CHECK, SNAPSHOT, DIFF, RESTORE, RULE, DOWNLOAD, PROBE,
+        *plugins.load("operations", Operation),
     )
 }  # fmt: skip

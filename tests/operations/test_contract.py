@@ -32,6 +32,7 @@ NEEDED = {
     "import": {"path": "pairs"}, "adopt": {"classifier_id": 1}, "download": {"model": "fast"},
     "probe": {"model": "fast"}, "bags": {"out": "bags"}, "check": {"at_most": "2%"},
     "enrich": {"pair_id": 1},
+    "diff": {"before": "first"}, "restore": {"name": "first"},
     "rule": {"queue": "", "decision": "drop", "curator": "Ada", "batch": "b"},
 }  # fmt: skip
 #: Those that a request starts: it names them, or has an address of their own.
