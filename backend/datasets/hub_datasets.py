@@ -101,7 +101,7 @@ _KINDS = (
 #: Metadata files of the Hub and of libraries.
 _ABOUT = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 #: Files that only a pattern with their name means.
-_IGNORED = ("README.md", "config.json", "dummy_data.zip", *_ABOUT[:3])
+_IGNORED = ("README.md", "croissant.json", "config.json", "dummy_data.zip", *_ABOUT[:3])
 #: Tables that hold their pictures; others refer to files beside them.
 _HOLD_PICTURES = (".parquet", ".arrow", ".tar")
 #: What can be read at all.

@@ -20,11 +20,13 @@ from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import CaptionPair, ExportRow, new_name
 from backend.datasets.images import check_imported
+from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
 from backend.jobs import dataset_versions
 from backend.jobs.caption_pairs import caption_pairs
+from backend.jobs.errors_left import errors_left
 from backend.jobs.export_scores import write_rows
 from backend.jobs.reports import (
     ExportChoice,
@@ -208,6 +210,10 @@ def _kept(
     return ExportDecision(caption, tags=("generic",) if generic else ())
 
 
+#: The fact that says how many wrong captions an export still has.
+WRONG_LEFT = "Wrong captions left"
+
+
 def facts(store: Store, dataset_id: int) -> dict[str, Any]:
     """Lines for the card: the origin of the captions and the models that judged them."""
     with store.reading() as session:
@@ -220,6 +226,8 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
+    if share := errors_left(store, dataset_id).in_words():
+        facts[WRONG_LEFT] = share
     if state := dataset_versions.nearest(store, dataset_id):
         facts["Snapshot"] = state
     return facts
@@ -305,7 +313,7 @@ def export(
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
     _check_images(store, out)
     root = Path(dataset.root)
-    tally = _Tally()
+    tally, judges = _Tally(), Counter[str]()
     unreadable = 0
     first: list[ProblemRow] = []
 
@@ -322,6 +330,7 @@ def export(
             with store.reading() as session:
                 own_tags = tag_queries.of_pairs(session, [pair.id for pair, *_ in batch])
             for pair, decided, claims in batch:
+                judges.update([pair.decided_by] if pair.decision and pair.decided_by else [])
                 if compared is not None and pair.id not in compared:
                     tally.add(pair.judgement, decided)
                     continue
@@ -352,17 +361,48 @@ def export(
                 "was kept."
             )
 
+    def judges_in_words() -> dict[str, str]:
+        each = ", ".join(f"{name} ({number:,})" for name, number in judges.most_common())
+        return {"Verdicts by": each} if each else {}
+
     def card() -> str:
         return dataset_card(
             name=dataset.name,
             created=datetime.now(UTC),
             version=VERSION,
-            facts={**facts, **_choice_in_words(choice), **_caveat_in_words(planned)},
+            facts={
+                **facts, **judges_in_words(), **_choice_in_words(choice),
+                **_caveat_in_words(planned),
+            },
             counts=tally.counts(),
-        )
+        )  # fmt: skip
+
+    def about() -> dict[str, Any]:
+        """For programs, by the names of Croissant and its vocabulary for annotations."""
+        counts = tally.counts()
+        lines = {**facts, **judges_in_words()}
+        return {
+            "name": dataset.name,
+            "datePublished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "description": f"Captions of '{dataset.name}', cleaned: {counts.in_words()}",
+            "isBasedOn": dataset.source if is_address(dataset.source) else dataset.name,
+            "rai:dataAnnotationPlatform": f"TRACED Curator {VERSION}",
+            "rai:dataPreprocessingProtocol": [
+                f"{key}: {value}" for key, value in _choice_in_words(choice).items()
+            ],
+            "rai:dataAnnotationProtocol": [
+                f"{key}: {lines[key]}" for key in ("Verdicts by", "Snapshot") if key in lines
+            ],
+            "rai:machineAnnotationTools": [
+                f"{key}: {lines[key]}" for key in ("Model", "Explorer", "Detector") if key in lines
+            ],
+            "rai:dataAnnotationAnalysis": [
+                f"{key}: {lines[key]}" for key in (WRONG_LEFT,) if key in lines
+            ],
+        }
 
     pairs_written = write_dataset(
-        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root
+        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root, about=about
     )
     progress(pairs_written, planned.kept, "Written")
     text = (out / "README.md").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import mlcroissant
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -347,6 +348,8 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
     assert "half \ufffd" in text
     assert ("`only_some`" in text) is (format not in UNPACKED), "packed, or unchanged"
     check_json(out)
+    described = mlcroissant.Dataset(jsonld=out / "croissant.json").metadata
+    assert not described.ctx.issues.errors
 
 
 def check_json(out: Path) -> None:
