@@ -22,6 +22,7 @@ from backend.datasets import splits
 from backend.datasets.cells import shown
 from backend.datasets.read_options import (
     CAPTIONS,
+    JSON_LINES,
     PICTURES,
     SOURCES,
     is_address,
@@ -93,7 +94,7 @@ class HubName:
 _KINDS = (
     (".parquet",),
     (".arrow",),
-    (".jsonl", ".ndjson"),
+    JSON_LINES,
     (".csv", ".tsv"),
     (".tar",),
     (".json",),

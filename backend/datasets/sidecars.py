@@ -105,6 +105,8 @@ def _utf8(content: str | bytes) -> str:
 
 #: Maximum file size in bytes. A caption has at most 20,000 characters.
 _MOST_TEXT = 4_000_000
+#: What OneTrainer puts beside a picture: where it learns, and what it is shown besides.
+_MASKS = ("-masklabel", "-condlabel")
 #: Common text files that are not captions.
 _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
@@ -240,7 +242,8 @@ def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
 
 
 def _is_image(name: str) -> bool:
-    return name.lower().endswith(PICTURES)
+    path = PurePosixPath(name.lower())
+    return path.suffix in PICTURES and not path.stem.endswith(_MASKS)
 
 
 def _is_caption(name: str) -> bool:
