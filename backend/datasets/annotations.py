@@ -61,7 +61,8 @@ def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) ->
         yield from _data_juicer(row, values)
         return
     if _is_label_studio(values):
-        yield from _plain(row, _label_studio(values), caption_column)
+        task = _label_studio(values)
+        yield from _plain(replace(row, values=task), task, caption_column)
         return
     if _has_a_caption_each(values):
         yield from _one_by_one(row, values)
@@ -308,12 +309,13 @@ def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
 
 def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
     """A row per name of the object: that of a picture, with or without its ending."""
+    folder = "data/" if within else ""  # FiftyOne's
     for number, (name, about) in enumerate(file.members(within), 1):
         if isinstance(about, str):
-            yield TableRow(number, {"file_name": name, "caption": about})
+            yield TableRow(number, {"file_name": folder + name, "caption": about})
         elif isinstance(about, dict):
             fields = about if "caption" in about else {**about, "caption": about.get("tags")}
-            yield TableRow(number, {**fields, "file_name": name})
+            yield TableRow(number, {**fields, "file_name": folder + name})
         else:
             yield TableRow(number, None, f"'{shown(name)}' has no caption.")
 

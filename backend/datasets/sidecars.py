@@ -114,7 +114,7 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
     return any(
-        _owners(names, CAPTIONS) or _owners(names, (".json",)) for _, names in _folders(folder)
+        owners_of(names, CAPTIONS) or owners_of(names, (".json",)) for _, names in _folders(folder)
     )
 
 
@@ -131,7 +131,7 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
     splits = _splits(folder)
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
-        captions, metadata = _owners(names, CAPTIONS), _owners(names, (".json",))
+        captions, metadata = owners_of(names, CAPTIONS), owners_of(names, (".json",))
         beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
         for kind, owners in enumerate((captions, metadata)):
             for text, pictures in owners.items():
@@ -166,7 +166,7 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
 _FORMS: tuple[Callable[[str], str], ...] = (str, composed, lambda name: composed(name).lower())
 
 
-def _owners(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
+def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
     """The pictures that each text with one of the endings may belong to: those with its name (a.jpg
     of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in the normal form
     alone, or in case."""
