@@ -35,6 +35,7 @@ from backend.cli import (
     model_commands,
     picture_commands,
     score,
+    snapshot_commands,
     tag,
 )
 from backend.cli.commands import CommandVariant, as_command, command_of
@@ -63,6 +64,7 @@ from backend.operations.correct import CORRECT
 from backend.operations.lint import LINT
 from backend.operations.picture_map import MAP
 from backend.operations.plugin_measures import MEASURE
+from backend.operations.snapshot import DIFF, SNAPSHOT
 from backend.options import CommandLine, Options, Setting
 from backend.settings import load_settings
 from backend.version import VERSION
@@ -254,6 +256,9 @@ for name, function in (
     ("map", command_of(MAP)),
     ("train", score.train),
     ("check", check_command.check),
+    ("snapshot", command_of(SNAPSHOT)),
+    ("diff", command_of(DIFF)),
+    ("restore", snapshot_commands.restore),
     ("select", tag.select),
     ("export", dataset_commands.export),
     ("progress", score.progress_),

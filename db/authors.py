@@ -9,6 +9,9 @@ DUPLICATE = RULE + "near duplicate, by "
 #: One verdict for all pairs of a queue, which nobody has looked at one by one.
 QUEUE = RULE + "one verdict for a queue, by "
 
+#: Pairs whose verdicts of a snapshot were put in effect again.
+RESTORE = RULE + "restored by "
+
 #: Prefix of the author of labels that were read from a file, followed by its name. People gave
 #: them, so a detector learns from them; but not here, so agreement is measured without them.
 LABELS = "labels: "
@@ -32,14 +35,22 @@ def queue_author(name: str) -> str:
     return QUEUE + name
 
 
+def restore_author(name: str) -> str:
+    """The author of the acts by which `name` restores a snapshot."""
+    return RESTORE + name
+
+
 def label_author(file: str) -> str:
     """The author of the verdicts that a file of labels contains; 255 characters at most."""
     return (LABELS + file)[:255]
 
 
 def authors_of(name: str) -> tuple[str, ...]:
-    """All authors of the acts of one person: their verdicts, edits, kept duplicates and rules."""
-    return (name, edit_author(name), duplicate_author(name), queue_author(name))
+    """All authors of the acts of one person: their verdicts, edits, kept duplicates, rules and
+    restored snapshots."""
+    return (
+        name, edit_author(name), duplicate_author(name), queue_author(name), restore_author(name),
+    )  # fmt: skip
 
 
 def is_edit(author: str | None) -> bool:

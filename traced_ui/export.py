@@ -32,6 +32,7 @@ class Fields(NamedTuple):
     abstract: Any
     unsure: Any
     decided_only: Any
+    unconfirmed: Any
     captions: Any
     use_stages: Any
     align: Any
@@ -100,6 +101,7 @@ def _fields() -> tuple[Fields, gr.HTML]:
     fields["abstract"] = field(ExportChoice, "abstract", "Decided Vague")
     fields["unsure"] = field(ExportChoice, "unsure", "Decided Not sure")
     fields["decided_only"] = field(ExportChoice, "decided_only")
+    fields["unconfirmed"] = field(ExportChoice, "unconfirmed")
     fields["captions"] = field(
         ExportChoice, "captions", "Captions",
         [("as decided", "decided"), ("enriched where suggested", "enriched")],
@@ -230,6 +232,7 @@ class ExportPage:
                 "dropped": fields.dropped,
                 "unsure": fields.unsure,
                 "decided_only": fields.decided_only,
+                "unconfirmed": fields.unconfirmed,
                 "captions": fields.captions,
                 "two_stage": two_stage,
             }

@@ -239,8 +239,9 @@ def export(dataset: Dataset, options: ExportCommand, common: Common) -> None:
         _agreed(hub, counts.kept, options.yes)
     with progress(EXPORT.title) as update:
         report = workspace.jobs.export(
-            dataset_id, choice, options.out, options.format, options.overwrite, update
-        )
+            dataset_id, choice, options.out, options.format, options.overwrite, update,
+            options.snapshot,
+        )  # fmt: skip
     words = report.in_words()
     if hub is not None:
         from backend.datasets.hub_upload import push

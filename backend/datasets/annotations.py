@@ -3,6 +3,7 @@
 * Karpathy splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
   with its sentences and its split; `restval` is part of the training split, as usual.
 * A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON.
+* An object with the captions by picture: kohya's `meta_cap.json`, the `labels` of FiftyOne.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
   is split 80/10/10 by the film's id, deterministically.
@@ -21,6 +22,7 @@ from backend.datasets.cells import TableRow, UniqueNames, json_object, shown
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.on_disk import AmbiguousName, Names
+from backend.datasets.read_options import PICTURES
 from backend.datasets.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.datasets.text_files import as_utf8
@@ -58,6 +60,13 @@ def _plain(row: TableRow, values: dict[str, Any], caption_column: str | None) ->
     if _is_data_juicer(values):
         yield from _data_juicer(row, values)
         return
+    if _is_label_studio(values):
+        task = _label_studio(values)
+        yield from _plain(replace(row, values=task), task, caption_column)
+        return
+    if _has_a_caption_each(values):
+        yield from _one_by_one(row, values)
+        return
     has_caption = (
         caption_column in values if caption_column else "caption" in values or "captions" in values
     )
@@ -92,7 +101,7 @@ def _answers(values: dict[str, Any]) -> list[str] | None:
             if not answers:
                 raise _NoPair(f"The conversation in '{name}' holds no answer of an assistant.")
             return answers
-    if "prompt" in values:
+    if "prompt" in values or "query" in values:
         for name in _ANSWERS:
             answer = values.get(name)
             if isinstance(answer, str):
@@ -154,6 +163,48 @@ def _single_image(images: list[Any]) -> Any:
     if len(images) > 1:
         raise _NoPair(f"This row shows {len(images)} images; a pair has one.")
     return images[0]
+
+
+def _has_a_caption_each(values: dict[str, Any]) -> bool:
+    images, captions = values.get("images"), values.get("captions")
+    if not isinstance(images, list) or not isinstance(captions, list):
+        return False
+    return len(images) == len(captions) > 1 and all(isinstance(text, str) for text in captions)
+
+
+def _one_by_one(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
+    """One pair per image, with the caption at its place."""
+    rest = {key: value for key, value in values.items() if key not in ("images", "captions")}
+    pairs = zip(values["images"], values["captions"], strict=True)
+    for number, (image, caption) in enumerate(pairs):
+        identity = {"id": f"{rest['id']}#{number}"} if rest.get("id") is not None else {}
+        pair_values = {**rest, **identity, "image": _path(image), "caption": caption}
+        yield replace(row, values=pair_values)
+
+
+def _is_label_studio(values: dict[str, Any]) -> bool:
+    """A task as Label Studio exports it in its form `JSON`."""
+    return isinstance(values.get("data"), dict) and isinstance(values.get("annotations"), list)
+
+
+def _label_studio(values: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the task, with the text of its last annotation as the caption. Raises
+    _NoPair for a task without one."""
+    texts: list[str] = []
+    for annotation in values["annotations"]:
+        results = annotation.get("result") if isinstance(annotation, dict) else None
+        if not isinstance(results, list) or annotation.get("was_cancelled"):
+            continue
+        areas = (each.get("value") for each in results if isinstance(each, dict))
+        each_text = (area.get("text") for area in areas if isinstance(area, dict))
+        lists = (text if isinstance(text, list) else [text] for text in each_text)
+        texts = [text for parts in lists for text in parts if isinstance(text, str)] or texts
+    task = dict(values["data"])
+    if texts:
+        task["caption"] = texts[0] if len(texts) == 1 else texts
+    elif "caption" not in task:
+        raise _NoPair("This task has no annotation with a text.")
+    return {"id": values.get("id"), **task}
 
 
 def _is_data_juicer(values: dict[str, Any]) -> bool:
@@ -235,9 +286,15 @@ def annotation_rows(
 
 
 def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
-    if file.is_array or (len(file.arrays) == 1 and "images" not in file.arrays):
+    is_list = len(file.arrays) == 1 and not file.arrays & {"images", "classes"}
+    if file.is_array or is_list:
         yield from _listed(file, next(iter(file.arrays), None))
         return
+    if not file.arrays or file.arrays == {"classes"}:
+        place = _place_of_captions(file)
+        if place is not None:
+            yield from _by_picture(file, place)
+            return
     if "images" not in file.arrays:
         saw = ", ".join(f"'{shown(name)}'" for name in sorted(file.arrays)) or "no list"
         raise DatasetFormatError(
@@ -248,6 +305,30 @@ def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
         yield from _coco(file)
     else:
         yield from _karpathy(file)
+
+
+def _by_picture(file: JsonFile, within: str) -> Iterator[TableRow]:
+    """A row per name of the object: that of a picture, with or without its ending."""
+    folder = "data/" if within else ""  # FiftyOne's
+    for number, (name, about) in enumerate(file.members(within), 1):
+        if isinstance(about, str):
+            yield TableRow(number, {"file_name": folder + name, "caption": about})
+        elif isinstance(about, dict):
+            fields = about if "caption" in about else {**about, "caption": about.get("tags")}
+            yield TableRow(number, {**fields, "file_name": folder + name})
+        else:
+            yield TableRow(number, None, f"'{shown(name)}' has no caption.")
+
+
+def _place_of_captions(file: JsonFile) -> str | None:
+    """Where the file has captions by the name of their picture: "" for all of it, as kohya's
+    `meta_cap.json`; "labels", as FiftyOne exports them; None: nowhere."""
+    for within in ("", "labels"):
+        name, about = next(file.members(within), ("", None))
+        is_text = isinstance(about, str) and (within or name.lower().endswith(PICTURES))
+        if is_text or (isinstance(about, dict) and {"caption", "tags"} & about.keys()):
+            return within
+    return None
 
 
 def _listed(file: JsonFile, array: str | None) -> Iterator[TableRow]:

@@ -220,6 +220,8 @@ def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[st
 
     def holds(field: pa.Field) -> bool:
         kind = field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
         if is_list(kind) and pa.types.is_struct(kind.value_type):
             kind = kind.value_type
         if pa.types.is_struct(kind):

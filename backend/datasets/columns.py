@@ -15,7 +15,7 @@ IMAGE_NAMES = (
 #: Common names of the caption column.
 CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
-    "alt_text", "title", "comment",
+    "alt_text", "title", "comment", "caption_str",
 )  # fmt: skip
 ID_NAMES = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
 #: Ids of images and of samples in a shard: used as pair ids only if they are unique.

@@ -24,6 +24,8 @@ DELIMITERS = (",", ";", "\t", "|")
 #: Maximum number of characters of a multi-line record.
 _LONGEST_RECORD = 2_000_000
 _SHAPES = 200
+#: The line by which Excel is told the delimiter.
+_EXCEL = re.compile(r"sep=(.)", re.IGNORECASE)
 #: A quoted cell and the text before it; the cell may continue on the next line.
 _QUOTED = re.compile(r'(^|[,;\t|])"[^"]*(?:""[^"]*)*(?:"|$)')
 
@@ -44,8 +46,12 @@ def csv_rows(
     reader = csv.reader(feed, delimiter=delimiter or ",", strict=True)
     while True:
         feed.begin()
-        if header is None and delimiter is None and (first := feed.peek()) is not None:
-            reader = csv.reader(feed, delimiter=_delimiter_of(first), strict=True)
+        if header is None and (first := feed.peek()) is not None:
+            if match := _EXCEL.fullmatch(first.strip()):
+                delimiter = delimiter or match[1]
+                next(feed)
+                continue
+            reader = csv.reader(feed, delimiter=delimiter or _delimiter_of(first), strict=True)
         try:
             cells = next(reader)
         except StopIteration:
@@ -62,9 +68,11 @@ def csv_rows(
             feed.again()
             continue
         if header is None:
-            header = [cell.strip() for cell in cells]
+            header = _names_without_header(cells) or [cell.strip() for cell in cells]
             check_names(header, name)
             feed.know(header, reader.dialect.delimiter)
+            if header != [cell.strip() for cell in cells]:
+                yield TableRow(feed.number, dict(zip(header, cells, strict=True)))
             continue
         if not cells:
             continue
@@ -211,6 +219,19 @@ def _delimiter_of(header: str) -> str:
     # not help: captions hold more commas than a table has delimiters.
     plain = _QUOTED.sub(r"\1", header)
     return max(DELIMITERS, key=plain.count)
+
+
+def _names_without_header(cells: list[str]) -> list[str]:
+    """Names of the columns of a table of pictures and captions whose first line is a pair already;
+    empty for any other.
+
+    >>> _names_without_header(["A dog.", "a.jpg"]), _names_without_header(["image", "caption"])
+    (['caption', 'image'], [])
+    """
+    are_pictures = [cell.strip().lower().endswith(PICTURES) for cell in cells]
+    if len(cells) != 2 or sum(are_pictures) != 1:
+        return []
+    return ["image" if is_picture else "caption" for is_picture in are_pictures]
 
 
 def _shape(cell: str) -> str:

@@ -24,7 +24,8 @@ class ExportFormat:
     command line's help needs no writer; `label`: on the page; `description`: in the documentation,
     Markdown; `is_resumable`: written in shards, so that an interrupted export is resumed by the
     next one; `is_for_hub`: it can be loaded from the Hugging Face hub; `reserved`: further names
-    that columns of the source may not have."""
+    that columns of the source may not have; `compares`: it writes the `pairs` of rows, and no row
+    without one."""
 
     name: str
     writer: str | Writer
@@ -33,6 +34,7 @@ class ExportFormat:
     is_resumable: bool = False
     is_for_hub: bool = False
     reserved: frozenset[str] = frozenset()
+    compares: bool = False
 
     def write(self, rows: Iterable["ExportRow"], target: "Target") -> int:
         """Write the rows; returns their number. Raises SettingsError for a writer that does not."""
@@ -48,6 +50,8 @@ class ExportFormat:
         return number
 
 
+#: What is known of a pair of captions.
+PAIR_COLUMNS = frozenset({"basis", "decided_by", "words_changed", "kinds"})
 _OURS = (
     ExportFormat(
         "imagefolder",
@@ -114,6 +118,25 @@ _OURS = (
         "Hugging Face dataset on disk",
         "the folder that `datasets.load_from_disk` reads, with the images, in shards",
         is_resumable=True,
+    ),
+    ExportFormat(
+        "preference",
+        "pair_writing:write_preference",
+        "Preferences (Parquet with the images)",
+        "a better and a worse caption of each picture, for preference training (TRL: `images`, "
+        "`prompt`, `chosen`, `rejected`), least difference first",
+        is_for_hub=True,
+        reserved=PAIR_COLUMNS | {"images", "prompt", "chosen", "rejected"},
+        compares=True,
+    ),
+    ExportFormat(
+        "hard-negatives",
+        "pair_writing:write_hard_negatives",
+        "Hard negatives (TSV with image paths)",
+        "right captions with wrong ones that differ little, for contrastive training (NegCLIP, "
+        "open_clip), least difference first",
+        reserved=PAIR_COLUMNS | {"title", "neg_caption", "neg_image"},
+        compares=True,
     ),
 )
 #: By name.

@@ -22,6 +22,7 @@ from backend.datasets import splits
 from backend.datasets.cells import shown
 from backend.datasets.read_options import (
     CAPTIONS,
+    JSON_LINES,
     PICTURES,
     SOURCES,
     is_address,
@@ -93,7 +94,7 @@ class HubName:
 _KINDS = (
     (".parquet",),
     (".arrow",),
-    (".jsonl", ".ndjson"),
+    JSON_LINES,
     (".csv", ".tsv"),
     (".tar",),
     (".json",),
@@ -101,7 +102,7 @@ _KINDS = (
 #: Metadata files of the Hub and of libraries.
 _ABOUT = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 #: Files that only a pattern with their name means.
-_IGNORED = ("README.md", "config.json", "dummy_data.zip", *_ABOUT[:3])
+_IGNORED = ("README.md", "croissant.json", "config.json", "dummy_data.zip", *_ABOUT[:3])
 #: Tables that hold their pictures; others refer to files beside them.
 _HOLD_PICTURES = (".parquet", ".arrow", ".tar")
 #: What can be read at all.

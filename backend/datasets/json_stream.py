@@ -67,6 +67,14 @@ class JsonFile:
             for item in items:
                 yield _with_unusable(item) if self._replaced else item
 
+    def members(self, within: str = "") -> Iterator[tuple[str, Any]]:
+        """The names and values of the top-level object, or of the object of this name in it; none
+        if there is none. Otherwise as `objects`."""
+        with self._opened() as file, self._refused(file):
+            source = self._source(file)
+            for item in self._parser.kvitems(source, within, use_float=True, map_type=UniqueNames):
+                yield item[0], _with_unusable(item[1]) if self._replaced else item[1]
+
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
         if self._copy is None:

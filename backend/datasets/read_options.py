@@ -26,7 +26,9 @@ UNREADABLE_PICTURES = (
 #: Texts with a caption.
 CAPTIONS = (".txt", ".caption", ".text", ".cap")
 #: Tables whose lines are text.
-TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
+#: Of these, lines of JSON.
+JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
+TEXT_TABLES = (".csv", ".tsv", *JSON_LINES)
 TABLES = (*TEXT_TABLES, ".parquet")
 #: Files of which a dataset usually has several.
 SHARDS = (".tar", ".parquet", ".arrow")

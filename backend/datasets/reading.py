@@ -266,7 +266,8 @@ class DatasetReader:
         if ending == ".tar":
             return tar_rows(table, texts, self.folders)
         if ending == ".zip":
-            return zip_rows(table, known_name, self.options.delimiter, self._note, self.folders)
+            delimiter = self.options.delimiter
+            return zip_rows(table, known_name, delimiter, self._note, self.folders, texts)
         encoding = text_encoding(table, known_name, self.folders)
         if encoding is not None and encoding.note:
             self._note(encoding.note)

@@ -39,17 +39,17 @@ FINISHED = ".finished"
 _MIXED = ".jpg"
 _SAME = {".jpeg": ".jpg", ".tif": ".tiff"}
 
-_IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 #: Column types in Hugging Face's notation; "Sequence" is read by old and new versions.
-_FEATURES = {
+FEATURES = {
     "image": {"_type": "Image"},
     **{name: {"dtype": str(kind).replace("double", "float64"), "_type": "Value"}
        for name, kind in FIELDS},
     "tags": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
 }  # fmt: skip
 _SCHEMA = pa.schema(
-    [("image", _IMAGE), *FIELDS],
-    metadata={"huggingface": json.dumps({"info": {"features": _FEATURES}})},
+    [("image", IMAGE), *FIELDS],
+    metadata={"huggingface": json.dumps({"info": {"features": FEATURES}})},
 )
 
 

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
@@ -22,6 +23,7 @@ from backend.datasets.export_row import MARK
 from backend.datasets.on_disk import SeenIds
 from backend.datasets.read_options import CAPTIONS, PICTURES, UNREADABLE_PICTURES, is_hidden
 from backend.datasets.regular_files import read_within
+from backend.datasets.sidecars import owners_of
 from backend.datasets.splits import SplitFolders
 from backend.datasets.tables import jsonl_rows
 from backend.datasets.text_files import decoded_lines, encoding_of, opened
@@ -340,16 +342,18 @@ def zip_rows(
     delimiter: str | None = None,
     note: Callable[[str], None] = lambda _: None,
     folders: Sequence[Path] = (),
+    texts: TextReader | None = None,
 ) -> Iterator[TableRow]:
-    """Rows of the metadata files in a zip, with images in the same zip. `note` is called with notes
-    on their encoding; `folders`: as for `text_files.opened`."""
+    """Rows of the metadata files in a zip, with images in the same zip; without such a file, its
+    images with the text beside each. `note` is called with notes on their encoding; `folders`: as
+    for `text_files.opened`; `texts`: reads those beside images."""
     with opened(path, folders) as file:
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
             raise DatasetFormatError(f"'{path.name}' is not a zip archive: {problem}.") from problem
         with archive:
-            yield from _zip_tables(archive, path, encoding, delimiter, note)
+            yield from _zip_tables(archive, path, encoding, delimiter, note, texts)
 
 
 def _zip_tables(
@@ -358,16 +362,22 @@ def _zip_tables(
     encoding: str | None,
     delimiter: str | None,
     note: Callable[[str], None],
+    texts: TextReader | None,
 ) -> Iterator[TableRow]:
     members = ZipMembers(archive)
     by_folder: dict[PurePosixPath, list[str]] = {}
     for name in sorted(name for name in members.names if PurePosixPath(name).name in _METADATA):
         if not is_hidden(name):
             by_folder.setdefault(PurePosixPath(name).parent, []).append(name)
+    beside = {} if by_folder or texts is None else _texts_beside(members)
+    if beside and texts is not None:
+        yield from _zip_sidecars(archive, members, path, texts, beside)
+        return
     if not by_folder:
         raise DatasetFormatError(
-            f"'{path.name}' holds no metadata.jsonl or metadata.csv. Unpack it and give its "
-            f"folder, or a table beside it whose image paths begin with '{path.name}{SEPARATOR}'."
+            f"'{path.name}' holds no metadata.jsonl or metadata.csv, and no text beside a picture. "
+            "Unpack it and give its folder, or a table beside it whose image paths begin with "
+            f"'{path.name}{SEPARATOR}'."
         )
     folders = SplitFolders(by_folder)
     for folder, tables in by_folder.items():
@@ -387,6 +397,45 @@ def _zip_tables(
             if len(by_folder) == 1:
                 raise
             yield TableRow(None, None, str(problem))
+
+
+def _texts_beside(members: ZipMembers) -> dict[PurePosixPath, dict[str, list[str]]]:
+    """The pictures that each text may belong to, by folder; empty if there are none."""
+    by_folder: dict[PurePosixPath, set[str]] = {}
+    for name in filterfalse(is_hidden, sorted(members.names)):
+        by_folder.setdefault(PurePosixPath(name).parent, set()).add(PurePosixPath(name).name)
+    owners = {folder: owners_of(names, CAPTIONS) for folder, names in by_folder.items()}
+    return {folder: of_folder for folder, of_folder in owners.items() if of_folder}
+
+
+def _zip_sidecars(
+    archive: zipfile.ZipFile,
+    members: ZipMembers,
+    path: Path,
+    texts: TextReader,
+    beside: dict[PurePosixPath, dict[str, list[str]]],
+) -> Iterator[TableRow]:
+    """One row per text that is beside one picture."""
+    number, splits = 0, SplitFolders(beside)
+    for folder, owners in beside.items():
+        within = f"{path.name}{SEPARATOR}{'' if str(folder) == '.' else folder}"
+        for text, pictures in owners.items():
+            number += 1
+            name = str(folder / text)
+            if len(pictures) > 1 or name in members.repeated:
+                yield TableRow(number, None, f"'{shown(name)}' belongs to no picture alone.")
+                continue
+            try:
+                about = zip_member(archive, members.stored_name(name))
+                if about.file_size > _MOST_TEXT:
+                    raise ValueError("it is too large for a caption")
+                caption = texts.captions(archive.read(about), name)
+            except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError,
+                    DatasetFormatError, zipfile.BadZipFile, zlib.error) as problem:  # fmt: skip
+                yield TableRow(number, None, f"'{shown(name)}' cannot be read: {problem}.")
+                continue
+            values = {"file_name": pictures[0], "caption": caption}
+            yield TableRow(number, values, split=splits.of(folder), within=within)
 
 
 def _zip_table(

@@ -105,6 +105,8 @@ def _utf8(content: str | bytes) -> str:
 
 #: Maximum file size in bytes. A caption has at most 20,000 characters.
 _MOST_TEXT = 4_000_000
+#: What OneTrainer puts beside a picture: where it learns, and what it is shown besides.
+_MASKS = ("-masklabel", "-condlabel")
 #: Common text files that are not captions.
 _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
@@ -112,7 +114,7 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
     return any(
-        _owners(names, CAPTIONS) or _owners(names, (".json",)) for _, names in _folders(folder)
+        owners_of(names, CAPTIONS) or owners_of(names, (".json",)) for _, names in _folders(folder)
     )
 
 
@@ -129,7 +131,7 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
     splits = _splits(folder)
     for place, names in _folders(folder):
         split = splits.of(place.relative_to(folder))
-        captions, metadata = _owners(names, CAPTIONS), _owners(names, (".json",))
+        captions, metadata = owners_of(names, CAPTIONS), owners_of(names, (".json",))
         beside = {name: ([], []) for name in sorted(filter(_is_image, names))}
         for kind, owners in enumerate((captions, metadata)):
             for text, pictures in owners.items():
@@ -164,7 +166,7 @@ def sidecar_rows(folder: Path, texts: TextReader, uncaptioned: bool = False) -> 
 _FORMS: tuple[Callable[[str], str], ...] = (str, composed, lambda name: composed(name).lower())
 
 
-def _owners(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
+def owners_of(names: Iterable[str], endings: tuple[str, ...]) -> dict[str, list[str]]:
     """The pictures that each text with one of the endings may belong to: those with its name (a.jpg
     of a.jpg.txt) or else its stem (of a.txt), and only then those that differ in the normal form
     alone, or in case."""
@@ -240,7 +242,8 @@ def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
 
 
 def _is_image(name: str) -> bool:
-    return name.lower().endswith(PICTURES)
+    path = PurePosixPath(name.lower())
+    return path.suffix in PICTURES and not path.stem.endswith(_MASKS)
 
 
 def _is_caption(name: str) -> bool:

@@ -41,7 +41,7 @@ def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
     def values_of(row: ExportRow, path: str) -> dict[str, Any]:
         return {"image_path": path, **json_values(row)}
 
-    return _write_lines(rows, target, _Paths(target), values_of)
+    return _write_lines(rows, target, ImagePaths(target), values_of)
 
 
 def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
@@ -58,7 +58,7 @@ def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
                  {"from": "gpt", "value": answer}]  # fmt: skip
         return {**json_values(row), "image": path, "conversations": turns}
 
-    count = _write_lines(rows, target, _Paths(target, "image"), values_of)
+    count = _write_lines(rows, target, ImagePaths(target, "image"), values_of)
     if with_markers:
         target.changes.remarks.append(
             f"Markers of pictures (`<image>`) in {with_markers:,} captions are written as "
@@ -71,7 +71,7 @@ def write_conversations(rows: Iterable[ExportRow], target: Target) -> int:
 def _write_lines(
     rows: Iterable[ExportRow],
     target: Target,
-    paths: "_Paths",
+    paths: "ImagePaths",
     values_of: Callable[[ExportRow, str], dict[str, Any]],
 ) -> int:
     count = 0
@@ -88,7 +88,7 @@ def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.csv`. The source's other columns, which may differ between rows, are packed into
     one JSON column."""
     count = 0
-    paths = _Paths(target)
+    paths = ImagePaths(target)
     with (target.part / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["image_path", *COLUMNS, "extra"])
@@ -108,7 +108,7 @@ def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
     """Write `data.parquet`, with the source's other columns as in CSV."""
     schema = pa.schema([("image_path", pa.string()), *FIELDS])
     count = 0
-    paths = _Paths(target)
+    paths = ImagePaths(target)
     with pq.ParquetWriter(target.part / "data.parquet", schema) as writer:
         waiting = iter(rows)
         while group := list(islice(waiting, _ROW_GROUP)):
@@ -122,7 +122,7 @@ def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
     return count
 
 
-class _Paths:
+class ImagePaths:
     """Image paths as written in a table, in the column `name`."""
 
     def __init__(self, target: Target, name: str = "image_path") -> None:

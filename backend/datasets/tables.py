@@ -25,7 +25,7 @@ from backend.datasets.cells import Embedded, TableRow, UniqueNames, check_names,
 from backend.datasets.containers import SEPARATOR
 from backend.datasets.csv_table import csv_rows
 from backend.datasets.parquet_groups import OpenParquet, open_parquet, rows_at_once
-from backend.datasets.read_options import TABLES, TEXT_TABLES
+from backend.datasets.read_options import JSON_LINES, TABLES, TEXT_TABLES
 from backend.datasets.regular_files import LeadsOut, NotRegular
 from backend.datasets.text_files import Encoding, TextLine, decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError, SettingsError
@@ -187,7 +187,7 @@ def rows_of(
     if ending in TEXT_TABLES:
         with opened(path, folders) as raw:
             lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
-            if ending in (".jsonl", ".ndjson"):
+            if ending in JSON_LINES:
                 yield from jsonl_rows(lines)
             else:
                 tab = "\t" if ending == ".tsv" else None

@@ -19,7 +19,7 @@ from typing import IO
 
 from charset_normalizer import from_bytes
 
-from backend.datasets.read_options import where_to_state
+from backend.datasets.read_options import JSON_LINES, where_to_state
 from backend.datasets.regular_files import open_regular, open_within, read_regular
 from backend.errors import DatasetError, DatasetFormatError
 
@@ -32,7 +32,7 @@ _BLOCK = 1 << 20
 _PIECE = 1 << 16
 #: Bytes of a non-UTF-8 file inspected to detect its encoding.
 _SAMPLE = 200_000
-_JSON = (".jsonl", ".ndjson", ".json")
+_JSON = (*JSON_LINES, ".json")
 #: Insignificant differences in charset-normalizer's mess and coherence, and the minimum coherence;
 #: all in [0, 1].
 _SAME_MESS, _SAME_COHERENCE, _LEAST_COHERENCE = 0.02, 0.05, 0.3

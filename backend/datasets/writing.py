@@ -14,8 +14,9 @@ import shutil
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from backend.datasets import export_folder
+from backend.datasets import croissant, export_folder
 from backend.datasets.card import finished_card
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import MARK, RESERVED, ExportRow, Target, exportable
@@ -37,11 +38,13 @@ def write_dataset(
     overwrite: bool = False,
     source_root: Path,
     files: Mapping[str, str] | None = None,
+    about: Callable[[], Mapping[str, Any]] = dict,
 ) -> int:
     """Write `rows` and the card into the folder `out`; return the number of rows.
 
     `format`: one of EXPORT_FORMATS. `card`: its text, or what returns it once all rows are written.
-    `files`: additional text files to write, by name.
+    `files`: additional text files to write, by name. `about`: returns what else is known of the
+    dataset once all rows are written, for `croissant.json`.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is not an export to
     overwrite) or an image is missing; ImageError if one is not as it was imported. So does an
@@ -71,9 +74,12 @@ def write_dataset(
         clean = (exportable(row, target.changes, reserved) for row in rows)
         number = EXPORT_FORMATS[format].write(clean, target)
         whole = card if isinstance(card, str) else card()
-        (part / "README.md").unlink(missing_ok=True)  # left by an export interrupted from here on
+        for name in ("README.md", croissant.NAME):  # left by an export interrupted from here on
+            (part / name).unlink(missing_ok=True)
         sums = export_folder.digests(part)
-        text = finished_card(whole, target.files, target.changes, _version_of(out, sums))
+        description = croissant.croissant(part, sums, _version_of(sums), about())
+        (part / croissant.NAME).write_text(description, encoding="utf-8")
+        text = finished_card(whole, target.files, target.changes, _version_of(sums, out))
         (part / "README.md").write_text(text, encoding="utf-8")
         export_folder.write_checksums(part, export_folder.digests(part, earlier=sums))
         if out.exists():
@@ -91,13 +97,13 @@ def write_dataset(
     return number
 
 
-def _version_of(out: Path, sums: Mapping[str, str]) -> str:
-    """A version, as in "1.2.3", that only an export of this content to this place has.
+def _version_of(sums: Mapping[str, str], out: Path | None = None) -> str:
+    """A version, as in "1.2.3", that only an export of this content has, or only one to this place.
 
     `datasets` caches what it reads from a folder with a card by the folder's last name, the card's
     list of files and its version, and not by the files. What it caches holds absolute paths.
     """
-    content = json.dumps([str(out), sorted(sums.items())])
+    content = json.dumps([str(out or ""), sorted(sums.items())])
     digest = hashlib.sha256(content.encode()).digest()
     return ".".join(str(int.from_bytes(digest[start : start + 3])) for start in (0, 3, 6))
 

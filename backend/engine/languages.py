@@ -31,6 +31,13 @@ _WORDS = {
     "pl": frozenset("na w z i jest są się oraz obok".split()),
     "tr": frozenset("bir ve ile bu üzerinde".split()),
 }  # fmt: skip
+_LETTERS = re.compile(r"[^\W\d_]+")
+#: The other way round: the languages of a word.
+_LANGUAGES_OF = {
+    word: tuple(name for name, words in _WORDS.items() if word in words)
+    for words in _WORDS.values()
+    for word in words
+}
 #: Languages identified by their words; the results for a text whose words identify none, and for
 #: a text in two scripts.
 LATIN_LANGUAGES, UNKNOWN, MIXED = frozenset(_WORDS), "latin", "mixed"
@@ -44,7 +51,12 @@ def language_of(text: str) -> str:
     >>> language_of("A dog on a bench."), language_of("Ein Hund auf einer Bank.")
     ('en', 'de')
     """
-    scripts = Counter(_script(letter) for letter in text if letter.isalpha())
+    if text.isascii():
+        return _by_words(text) if any(map(str.isalpha, text)) else ""
+    scripts: Counter[str] = Counter()
+    for letter, number in Counter(text).items():
+        if letter.isalpha():
+            scripts[_script(letter)] += number
     if "kana" in scripts:  # Japanese has Han characters as well
         scripts["kana"] += scripts.pop("han", 0)
     if not scripts:
@@ -56,15 +68,12 @@ def language_of(text: str) -> str:
 
 
 def _by_words(text: str) -> str:
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    counts = Counter(
-        {
-            name: sum(word in function_words for word in words)
-            for name, function_words in _WORDS.items()
-        }
-    )
-    (first, count), (_, second) = counts.most_common(2)
-    return first if count > second else UNKNOWN
+    counts = dict.fromkeys(_WORDS, 0)
+    for word in _LETTERS.findall(text.lower()):
+        for name in _LANGUAGES_OF.get(word, ()):
+            counts[name] += 1
+    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
+    return first if counts[first] > counts[second] else UNKNOWN
 
 
 @lru_cache(maxsize=10_000)

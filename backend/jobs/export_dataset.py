@@ -15,12 +15,23 @@ from backend.datasets.card import dataset_card
 from backend.datasets.cells import split_proof
 from backend.datasets.containers import ImageFile, locate
 from backend.datasets.daemon_pool import DaemonPool
-from backend.datasets.export_row import ExportRow, new_name
+from backend.datasets.export_formats import EXPORT_FORMATS
+from backend.datasets.export_row import CaptionPair, ExportRow, new_name
 from backend.datasets.images import check_imported
+from backend.datasets.read_options import is_address
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.engine.claims.editing import without_all
 from backend.errors import ExportError, ImageError, SettingsError, UnsafePath
-from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
+from backend.jobs import dataset_versions
+from backend.jobs.caption_pairs import caption_pairs
+from backend.jobs.errors_left import errors_left
+from backend.jobs.reports import (
+    ExportChoice,
+    ExportCounts,
+    ExportDecision,
+    ExportReport,
+    TwoStage,
+)
 from backend.jobs.scoring.stored_claims import CLAIMS, KnownClaim, known_claims
 from backend.jobs.two_stage_selection import choose
 from backend.learning_texts import level_caveat
@@ -61,18 +72,6 @@ class Enrichment:
     caption: str
     kind: str
     accepted: bool
-
-
-@dataclass(frozen=True)
-class ExportDecision:
-    """The decision on one pair. `left_out_because` is empty for a pair that stays."""
-
-    caption: str
-    #: Origin of the caption: human, corrected, edited (in bulk), shortened (by claims that are
-    #: wrong, or look so), new (there was none), or the kind of an enrichment.
-    kind: str = "human"
-    tags: tuple[str, ...] = ()
-    left_out_because: str = ""
 
 
 def decide_export(
@@ -210,6 +209,10 @@ def _kept(
     return ExportDecision(caption, tags=("generic",) if generic else ())
 
 
+#: The fact that says how many wrong captions an export still has.
+WRONG_LEFT = "Wrong captions left"
+
+
 def facts(store: Store, dataset_id: int) -> dict[str, Any]:
     """Lines for the card: the origin of the captions and the models that judged them."""
     with store.reading() as session:
@@ -222,6 +225,10 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
         facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
     if classifier is not None:
         facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
+    if share := errors_left(store, dataset_id).in_words():
+        facts[WRONG_LEFT] = share
+    if state := dataset_versions.nearest(store, dataset_id):
+        facts["Snapshot"] = state
     return facts
 
 
@@ -283,13 +290,14 @@ def export(
     if the target exists, or if the number of pairs is not the number counted.
     """
     planned = _checked_counts(store, dataset_id, choice, format)
+    compared = _compared(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = issue_queries.all_issues(session, dataset_id)
         has_claims = claim_queries.count_claims(session, dataset_id).several > 0
     _check_images(store, out)
     root = Path(dataset.root)
-    tally = _Tally()
+    tally, judges = _Tally(), Counter[str]()
     unreadable = 0
     first: list[ProblemRow] = []
 
@@ -298,12 +306,18 @@ def export(
         decisions = decided_pairs(store, dataset_id, choice)
         while batch := list(islice(decisions, _OPENED_AT_ONCE)):
             image_paths = [
-                pair.image_path for pair, decided, _ in batch if not decided.left_out_because
+                pair.image_path
+                for pair, decided, _ in batch
+                if not decided.left_out_because and (compared is None or pair.id in compared)
             ]
             images = _open_images(root, image_paths)
             with store.reading() as session:
                 own_tags = tag_queries.of_pairs(session, [pair.id for pair, *_ in batch])
             for pair, decided, claims in batch:
+                judges.update([pair.decided_by] if pair.decision and pair.decided_by else [])
+                if compared is not None and pair.id not in compared:
+                    tally.add(pair.judgement, decided)
+                    continue
                 image = images.get(pair.image_path, "")
                 if not decided.left_out_because and isinstance(image, str):
                     decided = replace(decided, left_out_because=UNREADABLE)
@@ -317,7 +331,8 @@ def export(
                 if not decided.left_out_because and not isinstance(image, str):
                     about = pictures.get(pair.id, ()), own_tags.get(pair.id, ())
                     of_caption = claims if has_claims else None
-                    yield _row(pair, decided, image, *about, of_caption)
+                    row = _row(pair, decided, image, *about, of_caption)
+                    yield row if compared is None else replace(row, pairs=compared[pair.id])
             progress(tally.kept, planned.kept, "Writing")
         if tally.kept + unreadable != planned.kept:
             raise ExportError(
@@ -330,17 +345,48 @@ def export(
                 "was kept."
             )
 
+    def judges_in_words() -> dict[str, str]:
+        each = ", ".join(f"{name} ({number:,})" for name, number in judges.most_common())
+        return {"Verdicts by": each} if each else {}
+
     def card() -> str:
         return dataset_card(
             name=dataset.name,
             created=datetime.now(UTC),
             version=VERSION,
-            facts={**facts, **_choice_in_words(choice), **_caveat_in_words(planned)},
+            facts={
+                **facts, **judges_in_words(), **_choice_in_words(choice),
+                **_caveat_in_words(planned),
+            },
             counts=tally.counts(),
-        )
+        )  # fmt: skip
+
+    def about() -> dict[str, Any]:
+        """For programs, by the names of Croissant and its vocabulary for annotations."""
+        counts = tally.counts()
+        lines = {**facts, **judges_in_words()}
+        return {
+            "name": dataset.name,
+            "datePublished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "description": f"Captions of '{dataset.name}', cleaned: {counts.in_words()}",
+            "isBasedOn": dataset.source if is_address(dataset.source) else dataset.name,
+            "rai:dataAnnotationPlatform": f"TRACED Curator {VERSION}",
+            "rai:dataPreprocessingProtocol": [
+                f"{key}: {value}" for key, value in _choice_in_words(choice).items()
+            ],
+            "rai:dataAnnotationProtocol": [
+                f"{key}: {lines[key]}" for key in ("Verdicts by", "Snapshot") if key in lines
+            ],
+            "rai:machineAnnotationTools": [
+                f"{key}: {lines[key]}" for key in ("Model", "Explorer", "Detector") if key in lines
+            ],
+            "rai:dataAnnotationAnalysis": [
+                f"{key}: {lines[key]}" for key in (WRONG_LEFT,) if key in lines
+            ],
+        }
 
     pairs_written = write_dataset(
-        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root
+        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root, about=about
     )
     progress(pairs_written, planned.kept, "Written")
     text = (out / "README.md").read_text(encoding="utf-8")
@@ -403,6 +449,23 @@ def _checked_counts(
             "verdicts."
         )
     return counts
+
+
+def _compared(
+    store: Store, dataset_id: int, choice: ExportChoice, format: str
+) -> dict[int, tuple[CaptionPair, ...]] | None:
+    """What a format that compares captions writes, by pair; None for the others. Raises ExportError
+    if there is nothing to compare."""
+    if not EXPORT_FORMATS[format].compares:
+        return None
+    decisions = decided_pairs(store, dataset_id, choice)
+    pairs = caption_pairs(store, dataset_id, decisions, choice.unconfirmed)
+    if not pairs:
+        raise ExportError(
+            f"The format '{format}' compares a wrong caption with a better one, and no verdict has "
+            "both. Correct captions first, or judge several captions of a picture."
+        )
+    return pairs
 
 
 def _row(
@@ -586,7 +649,13 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
             else {}
         ),
         **_claims_in_words(choice),
+        **({"Corrections that nobody has confirmed": "compared"} if choice.unconfirmed else {}),
         "Only decided pairs": "yes" if choice.decided_only else "no",
+        **(
+            {"Corrections that no person has confirmed": "compared too"}
+            if choice.unconfirmed
+            else {}
+        ),
         "Captions": (
             "as decided, but with suggested enrichments, which have not been reviewed, where no "
             "verdict says otherwise (`caption_kind`)"

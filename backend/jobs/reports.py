@@ -475,6 +475,21 @@ class ExportChoice(Options):
     """'decided': as curators left them, accepted enrichments included; 'enriched': also suggested
     enrichments, unchecked, where no verdict says otherwise. The column caption_kind says which is
     which."""
+    unconfirmed: Annotated[bool, switch("unconfirmed")] = False
+    """In formats that compare captions (preference, hard-negatives): also corrections that no
+    person has confirmed, suggested or accepted by a rule."""
+
+
+@dataclass(frozen=True)
+class ExportDecision:
+    """The decision on one pair. `left_out_because` is empty for a pair that stays."""
+
+    caption: str
+    #: Origin of the caption: human, corrected, edited (in bulk), shortened (by claims that are
+    #: wrong, or look so), new (there was none), or the kind of an enrichment.
+    kind: str = "human"
+    tags: tuple[str, ...] = ()
+    left_out_because: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from pydantic import Field
 
-from backend.engine.statistics.acceptance import Outcome, Sample, more_to_draw, outcome_of
+from backend.engine.statistics.acceptance import Outcome, more_to_draw, outcome_of
 from backend.errors import NotFound
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, parse_share
@@ -95,33 +95,33 @@ class CheckReport:
 def run(
     context: "Context", dataset_id: int, options: CheckOptions, progress: Progress
 ) -> CheckReport:
-    from db.queries import dataset_queries, plot_queries
+    from backend.jobs.errors_left import errors_left
+    from db.queries import dataset_queries
 
     share = parse_share(options.at_most)
     with context.store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id).name
-        reached = plot_queries.review_progress(session, dataset_id, split=options.split)
-        by_decision = plot_queries.pairs_by_decision(session, dataset_id, options.split)
-    total = sum(by_decision.values())
-    if not total:
+    left = errors_left(context.store, dataset_id, options.split)
+    if not left.total:
         of = f" in the split '{options.split}'" if options.split is not None else ""
         raise NotFound(f"'{dataset}' has no pairs{of}.")
-    pairs = total - by_decision.get("drop", 0) - by_decision.get("abstract", 0)
-    allowed = math.floor(share * pairs)
-    sample = Sample(reached.below, reached.sample, reached.wrong_in_sample)
-    # The sample speaks for all captions as they were: those mended or left out are errors no more,
-    # those called wrong stay as they are.
-    mended = reached.errors_found - by_decision.get("wrong", 0)
-    limit = allowed + mended
-    outcome = outcome_of(sample, limit, options.confidence)
-    low, high = (max(number - mended, 0) for number in sample.interval(options.confidence))
-    errors = None
-    if sample.drawn:
-        errors = max(sample.pairs * sample.wrong / sample.drawn - mended, 0.0)
+    allowed, sample = math.floor(share * left.pairs), left.sample
+    limit = allowed + left.mended
+    low, high = left.interval(options.confidence)
     return CheckReport(
-        outcome, dataset, options.split, pairs, allowed, options.confidence, sample.drawn,
-        sample.wrong, errors, low, high, more_to_draw(sample, limit, options.confidence),
-    )  # fmt: skip
+        outcome_of(sample, limit, options.confidence),
+        dataset,
+        options.split,
+        left.pairs,
+        allowed,
+        options.confidence,
+        sample.drawn,
+        sample.wrong,
+        left.estimate,
+        low,
+        high,
+        more_to_draw(sample, limit, options.confidence),
+    )
 
 
 CHECK = Operation("check", "Counting errors", CheckOptions, run, uses=())

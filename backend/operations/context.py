@@ -7,7 +7,7 @@ from backend.accounts.team_accounts import Team
 from backend.datasets.read_options import DETECTED, ReadOptions, is_address
 from backend.datasets.regular_files import typed_path
 from backend.errors import SettingsError, TracedError
-from backend.jobs import export_dataset, import_dataset, retrain
+from backend.jobs import dataset_versions, export_dataset, import_dataset, retrain
 from backend.jobs.model_manager import Models
 from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, ImportReport
 from backend.jobs.scoring import known_pictures
@@ -104,8 +104,13 @@ class Context:
         format: str = "imagefolder",
         overwrite: bool = False,
         progress: Progress = no_progress,
+        snapshot: str = "",
     ) -> ExportReport:
-        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`."""
+        """See `backend.jobs.export_dataset.export`; to an address, its `export_to_address`.
+        `snapshot`: the name under which the state that is exported is stored; "": it is not."""
+        if snapshot:
+            author = self.reader or self.settings.author
+            dataset_versions.snapshot(self.store, dataset_id, snapshot, author)
         facts = export_dataset.facts(self.store, dataset_id)
         write = partial(
             export_dataset.export, self.store, dataset_id, choice, format=format, facts=facts,

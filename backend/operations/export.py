@@ -47,6 +47,8 @@ class ExportOptions(Options):
     """Only the pairs of a saved view, by name."""
     choice: ExportChoice = ExportChoice()
     """What is kept."""
+    snapshot: str = ""
+    """Also store the state that is exported as a snapshot of this name; the card names it."""
     overwrite: Annotated[bool, switch("overwrite")] = False
     """Replace an earlier export; other files in its folder are kept."""
 
@@ -74,8 +76,9 @@ def run(
         only = context.review.select_pairs(dataset_id, options.queue, options.view)
         choice = choice.model_copy(update={"only": only})
     return context.export(
-        dataset_id, choice, options.out, options.format, options.overwrite, progress
-    )
+        dataset_id, choice, options.out, options.format, options.overwrite, progress,
+        options.snapshot,
+    )  # fmt: skip
 
 
 def new_folder(context: "Context", dataset_id: int) -> Path:
@@ -133,6 +136,7 @@ EXPORT = Operation(
     run,
     prepare,
     uses=("export to {out}",),
+    is_private=True,
     is_started_by_kind=False,
     activity="Exporting",
 )

@@ -33,7 +33,8 @@ class Operation(Generic[Chosen]):
     before a job is queued, checks what can be checked by then and completes the options. `uses`:
     names of what it uses alone: models serve one job at a time, and a dataset is ranked by one.
     `is_for_all`: its results are for everybody, so it uses only what everybody may know.
-    `is_started_by_kind`: the API starts it on a dataset by its name.
+    `is_private`: of a job that somebody else has started, a curator sees only that it exists: its
+    result is full of verdicts. `is_started_by_kind`: the API starts it on a dataset by its name.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Operation(Generic[Chosen]):
     prepare: Callable[["Context", int, Chosen], Chosen] = unchanged
     uses: tuple[str, ...] = ("ranking of {dataset}", "models")
     is_for_all: bool = False
+    is_private: bool = False
     is_started_by_kind: bool = True
     activity: str = ""
     button: str = ""

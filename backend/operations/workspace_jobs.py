@@ -119,7 +119,7 @@ class Jobs(Context):
 
     def _views(self, jobs: Sequence[JobRow], session: Session) -> list[JobView]:
         """Stored jobs as pages see them; the names of their datasets are read in one query. Of the
-        exports of others, a reader sees only that they exist: they are full of verdicts."""
+        private ones of others, a reader sees only that they exist."""
         ids = {job.dataset_id for job in jobs if job.dataset_id is not None}
         names = dataset_queries.names_of(session, ids) if ids else {}
         views = []
@@ -134,7 +134,9 @@ class Jobs(Context):
                 job.total, Step(**job.step), job.message, job.failure, job.continued_by, job.result,
                 job.created_at, job.updated_at,
             )  # fmt: skip
-            if job.kind == "export" and self.reader not in (None, starter_of(job)):
+            operation = OPERATIONS.get(job.kind)
+            is_private = operation is not None and operation.is_private
+            if is_private and self.reader not in (None, starter_of(job)):
                 view = replace(view, message="", result={}, done=0, total=0, step=Step())
             views.append(view)
         return views

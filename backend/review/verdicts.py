@@ -14,6 +14,7 @@ from backend.jobs.scoring.stored_rows import claim_replaced, replaced_text, to_c
 from backend.review.views import fingerprint_of
 from backend.settings import Settings
 from backend.store import Store
+from db.authors import EDIT
 from db.decisions import DECISIONS, SAMPLINGS
 from db.queries import (
     blind_review,
@@ -242,13 +243,16 @@ class Verdicts:
         left = self._store.read(verdict_queries.count_batch, undone.author, undone.batch, True)
         return replace(undone, left_alone=left)
 
-    def undo_edit(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:
-        """Undo the author's newest bulk edit, whatever they have decided since; later verdicts on
-        edited pairs are kept. None if there is none."""
+    def undo_edit(
+        self, dataset_id: int, author: str | None = None, kind: str = EDIT
+    ) -> VerdictRow | None:
+        """Undo the author's newest bulk edit, or with the kind RESTORE their newest restoring of a
+        snapshot, whatever they have decided since; later verdicts on its pairs are kept. None if
+        there is none."""
         who = author or self._settings.author
         return in_parts(
             self._store,
-            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, True, rest),
+            lambda session, rest: verdict_queries.undo_last(session, dataset_id, who, kind, rest),
         )
 
     def redo(self, dataset_id: int, author: str | None = None) -> VerdictRow | None:

@@ -118,6 +118,20 @@ def open_enrichments(
     return enrichments
 
 
+def open_corrections(
+    session: Session, pair_ids: Sequence[int], run_id: int | None
+) -> dict[int, list[SuggestionRow]]:
+    """The suggested corrections of each pair, highest `s_after` first; pairs without one are left
+    out. `run_id`: as in `list_suggestions`."""
+    query = select(*_COLUMNS).where(
+        Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "correction", *_of_run(run_id)
+    )
+    corrections: dict[int, list[SuggestionRow]] = {}
+    for row in sorted(read_records(session, SuggestionRow, query), key=_by_worth):
+        corrections.setdefault(row.pair_id, []).append(row)
+    return corrections
+
+
 def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The provenance of the enrichment that the verdict in effect accepted, by pair."""
     rows = session.execute(

@@ -41,7 +41,16 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, bindparam, exists, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
-from db.authors import EDIT, NEW_PICTURE, authors_of, edit_author, is_edit, is_label_file, is_rule
+from db.authors import (
+    EDIT,
+    NEW_PICTURE,
+    authors_of,
+    edit_author,
+    is_edit,
+    is_label_file,
+    is_rule,
+    restore_author,
+)
 from db.column_types import now
 from db.decisions import DECISIONS, SAMPLINGS, is_wrong, judgement
 from db.errors import MissingRow, PairState, VersionConflict
@@ -95,6 +104,13 @@ class VerdictEvent:
     #: about the caption.
     claim_labels: LabelRecords = None
     claim: int | None = None
+    #: The version whose state a restored snapshot brings back (0: undecided).
+    restores: int | None = None
+
+    @property
+    def before(self) -> int:
+        """The version from which the act took what it did not decide itself."""
+        return self.replaces if self.restores is None else self.restores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,7 +364,7 @@ def _before_labels(session: Session, standing: VerdictRow | None, act: VerdictEv
     """The act with the decision that was in effect before the first claim was labelled wrong."""
     before = standing
     while before is not None and has_wrong(before.claim_labels):
-        before = _version(session, before.pair_id, before.replaces)
+        before = _version(session, before.pair_id, before.before)
     if before is None:
         return _Change(
             replace(act, decision=None, corrected_caption=None, note="", sampling=""), None, None
@@ -575,6 +591,56 @@ def _rewritten(
     return changes
 
 
+def restore(session: Session, versions: Mapping[int, int], *, author: str, batch: str) -> Decided:
+    """Put in effect again what was after an earlier act on each pair; `versions`: of that act, by
+    pair (0: undecided). One transaction; commits. Calls with the same `batch` are undone together
+    by `author`.
+
+    Who decided stays who decided. Skipped are pairs that are in that state already, and those whose
+    picture was replaced since.
+    """
+    who, when = restore_author(author), now()
+    check_text(who, "The author's name", 255)
+    lock_pairs(session, list(versions))
+    states = _states(session, list(versions))
+    replaced = {
+        pair_id
+        for pair_id, version in states
+        if states[pair_id, version].author == NEW_PICTURE and version > versions[pair_id]
+    }
+    changes = []
+    for pair in session.execute(select(*_STATE).where(Pair.id.in_(versions))):
+        state = states.get((pair.id, versions[pair.id]))
+        decided_by, decided_at = _decider(states, state)
+        act = VerdictEvent(
+            pair_id=pair.id,
+            version=pair.verdict_version + 1,
+            decision=state.decision if state else None,
+            corrected_caption=state.corrected_caption if state else None,
+            suggestion_id=state.suggestion_id if state else None,
+            author=who,
+            created_at=when,
+            replaces=pair.standing_version,
+            standing_version=pair.verdict_version + 1,
+            batch=batch,
+            enriches=state.enriches if state else False,
+            note=state.note if state else "",
+            sampling=state.sampling if state else "",
+            claim_labels=state.claim_labels if state else None,
+            restores=versions[pair.id],
+        )
+        is_same = all(getattr(pair, name) == getattr(act, name) for name in _OF_STATE)
+        if not (is_same and pair.decided_by == decided_by) and pair.id not in replaced:
+            changes.append(_Change(act, decided_by, decided_at))
+    _write_all(session, changes)
+    session.commit()
+    return _decided(changes, versions)
+
+
+#: What an act leaves in effect.
+_OF_STATE = ("decision", "corrected_caption", "enriches", "note", "sampling", "claim_labels")
+
+
 def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
     """The texts that bulk edits in effect have given to pairs, by pair; the others are left out.
 
@@ -589,8 +655,9 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
             (row.pair_id, row.version): row
             for row in session.execute(
                 select(
-                    Verdict.pair_id, Verdict.version, Verdict.replaces, Verdict.author,
+                    Verdict.pair_id, Verdict.version, Verdict.author,
                     Verdict.decision, Verdict.corrected_caption, Verdict.enriches,
+                    func.coalesce(Verdict.restores, Verdict.replaces).label("before"),
                 ).where(Verdict.pair_id.in_(edited))
             )
         }  # fmt: skip
@@ -601,7 +668,7 @@ def edited_texts(session: Session, pair_ids: Sequence[int]) -> dict[int, str]:
             while act is not None and not (
                 is_edit(act.author) and (act.decision != "correction" or act.enriches)
             ):
-                act = acts.get((pair_id, act.replaces))
+                act = acts.get((pair_id, act.before))
             if act is not None and act.corrected_caption is not None:
                 texts[pair_id] = act.corrected_caption
     return texts
@@ -634,12 +701,13 @@ def undo_last(
     session: Session,
     dataset_id: int,
     author: str,
-    only_edits: bool = False,
+    only: str = "",
     rest_of: VerdictRow | None = None,
 ) -> VerdictRow | None:
     """Undo the newest act of `author` still in effect: a verdict, a bulk edit or a choice among
-    near duplicates. Repeated calls go further back. `only_edits`: undo bulk edits only. `rest_of`:
-    the answer of a call that left a rest of its batch (`rest_before`), which is undone now.
+    near duplicates. Repeated calls go further back. `only`: undo only acts of this kind, EDIT or
+    RESTORE. `rest_of`: the answer of a call that left a rest of its batch (`rest_before`), which is
+    undone now.
 
     The state before the act is restored. Acts that others have overridden are no longer in effect
     and are skipped: an undo never changes another curator's decision. Returns the undo's own row,
@@ -649,7 +717,7 @@ def undo_last(
         select(*_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(
-            Verdict.author.in_((edit_author(author),) if only_edits else authors_of(author)),
+            Verdict.author.in_((only + author,) if only else authors_of(author)),
             Verdict.undoes.is_(None),
             Verdict.redoes.is_(None),
             Verdict.version == Pair.standing_version,
@@ -788,12 +856,13 @@ def _states(session: Session, pair_ids: Sequence[int]) -> dict[tuple[int, int], 
 def _decider(
     states: Mapping[tuple[int, int], VerdictRow], act: VerdictRow | None
 ) -> tuple[str | None, datetime | None]:
-    """Who took the decision that an act left in effect, and when. Bulk edits decide nothing, nor do
-    labels of claims that leave the decision as it was."""
+    """Who took the decision that an act left in effect, and when. Bulk edits and restored snapshots
+    decide nothing, nor do labels of claims that leave the decision as it was."""
     while act is not None:
-        before = states.get((act.pair_id, act.replaces))
+        before = states.get((act.pair_id, act.before))
         was_decided = before is not None and act.decision == before.decision
-        if not is_edit(act.author) and not (act.claim is not None and was_decided):
+        is_label = act.claim is not None and was_decided
+        if not is_edit(act.author) and not is_label and act.restores is None:
             break
         act = before
     return (None, None) if act is None or act.decision is None else (act.author, act.created_at)

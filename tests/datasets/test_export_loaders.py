@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import mlcroissant
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from pycocotools.coco import COCO
 
 from backend.datasets.card import dataset_card
 from backend.datasets.export_images import image_and_ending
-from backend.datasets.export_row import ExportRow
+from backend.datasets.export_row import CaptionPair, ExportRow
 from backend.datasets.images import image_size
 from backend.datasets.reading import SourcePair
 from backend.datasets.writing import FORMATS, write_dataset
@@ -71,6 +72,7 @@ def rows(source: Path) -> list[ExportRow]:
             verdict="correct" if n % 4 == 0 else None,
             numbers={"s_0": 0.5, "p_error": 0.25 if n % 4 == 0 else None},
             tags=("abstract",) if n % 4 == 0 else (),
+            pairs=(CaptionPair(text, f"not {text}"),),
             extra={**ODD, "only_some": n} if n % 4 == 1 else dict(ODD),
         )
         for n, text in enumerate(CAPTIONS)
@@ -304,9 +306,10 @@ def test_exported_tables_contain_no_path_into_a_container(
 
 
 def read_again(out: Path, format: str, source: Path) -> Iterator[SourcePair]:
-    tables = sorted(out.glob("captions_*.json")) if format == "coco" else [*out.glob("data.*")]
+    names = {"coco": "captions_*.json", "hard-negatives": "*.tsv"}
+    tables = sorted(out.glob(names.get(format, "data.*")))
     for table in tables or [out]:
-        is_table = table.suffix in (".csv", ".jsonl", ".parquet")
+        is_table = table.suffix in (".csv", ".tsv", ".jsonl", ".parquet")
         pairs, reader = read(table, image_root=source if is_table else None)
         yield from pairs
         assert reader.problems == []
@@ -345,6 +348,8 @@ def test_every_value_survives_and_the_card_says_what_was_changed(
     assert "half \ufffd" in text
     assert ("`only_some`" in text) is (format not in UNPACKED), "packed, or unchanged"
     check_json(out)
+    described = mlcroissant.Dataset(jsonld=out / "croissant.json").metadata
+    assert not described.ctx.issues.errors
 
 
 def check_json(out: Path) -> None:

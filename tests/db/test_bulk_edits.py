@@ -3,7 +3,7 @@
 import pytest
 
 from db import Store
-from db.authors import edit_author
+from db.authors import EDIT, edit_author
 from db.errors import VersionConflict
 from db.queries import opinion_queries, pair_queries, plot_queries, verdict_queries
 from db.queries.verdict_queries import Decided, Rewrite
@@ -98,7 +98,7 @@ def test_an_edit_of_an_edit_keeps_the_decider(store: Store, edited: tuple[int, l
     assert (pair.corrected_caption, pair.decided_by) == (f"1 {HOSTILE}", "Ada")
     decide(store, ids[1], "drop", "Bo")
     # A later verdict on top of the edit stays; the rest of the edit is undone.
-    assert undo(store, dataset, "Bo", only_edits=True) is not None
+    assert undo(store, dataset, "Bo", only=EDIT) is not None
     assert decisions(store, ids) == [None, "drop", "correction", "drop", "unsure"]
     undo(store, dataset, "Bo")
     (pair,) = rows_of(store, ids[1:2])

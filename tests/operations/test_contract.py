@@ -32,6 +32,7 @@ NEEDED = {
     "import": {"path": "pairs"}, "adopt": {"classifier_id": 1}, "download": {"model": "fast"},
     "probe": {"model": "fast"}, "bags": {"out": "bags"}, "check": {"at_most": "2%"},
     "enrich": {"pair_id": 1},
+    "diff": {"before": "first"}, "restore": {"name": "first"},
     "rule": {"queue": "", "decision": "drop", "curator": "Ada", "batch": "b"},
 }  # fmt: skip
 #: Those that a request starts: it names them, or has an address of their own.
@@ -217,6 +218,7 @@ def test_an_export_is_the_same_by_every_door(
     assert client.post("datasets/1/exports", json=sent).status_code == 202
     entered = dict.fromkeys(Fields._fields) | choice | {
         "abstract": "leave out", "captions": "decided", "decided_only": False,
+        "unconfirmed": False,
         "wrong_claims": "keep",
     }  # fmt: skip
     request = gr.Request(username=None)

@@ -3,6 +3,7 @@
 """
 
 import html
+import operator
 import re
 import unicodedata
 from collections.abc import Callable
@@ -23,9 +24,17 @@ class Rule:
     mend: Callable[[str], str] | None = None
 
 
-def _searches(*patterns: str, flags: int = re.IGNORECASE) -> Callable[[str], bool]:
-    expression = re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags)
-    return lambda text: expression.search(text) is not None
+def _searches(*patterns: str, only_with: tuple[str, ...] = ()) -> Callable[[str], bool]:
+    """Whether one of the patterns is found. `only_with`: every match contains one of these texts,
+    in lower case; looking for them is much faster, and most captions have none."""
+    expression = re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+
+    def finds(text: str) -> bool:
+        lower = text.lower()
+        may_match = not only_with or any(part in lower for part in only_with)
+        return may_match and expression.search(text) is not None
+
+    return finds
 
 
 # ---------------------------------------------------------------- loops of a captioner
@@ -38,6 +47,7 @@ _PHRASE_AGAIN = re.compile(
     rf"\b((?:{_W}[\s,]+){{3,5}}{_W})(?:[\s,]+\1\b)+|\b((?:{_W}[\s,]+){{1,2}}{_W})(?:[\s,]+\2\b){{2,}}",
     re.IGNORECASE,
 )
+_TOKEN = re.compile(r"[\w'’-]+")
 _EXCLAMATIONS = frozenset({"no", "ha", "very", "really", "so", "la", "oh", "bye", "go", "yeah"})
 _SENTENCE_END = re.compile(r"[.!?。！？]+\s*")
 #: Shorter sentences may be said twice.
@@ -65,11 +75,23 @@ def _words_again(text: str) -> list[re.Match[str]]:
 
 
 def _loops(text: str) -> bool:
-    words = text.casefold().split()
-    twos = list(pairwise(words))
-    if len(set(twos)) == len(twos):  # no two words come again: the usual case, and much faster
+    # Nearly all captions are told by their words alone, which is much faster than the expressions.
+    words = _TOKEN.findall(text.casefold())
+    if len(set(pairwise(words))) >= len(words) - 1:  # no two words come again
         return False
-    return bool(_words_again(text) or _PHRASE_AGAIN.search(text) or _sentences_again(text))
+    if _come_again(words) and (_words_again(text) or _PHRASE_AGAIN.search(text) is not None):
+        return True
+    threes = set(zip(words, words[1:], words[2:], strict=False))
+    return len(threes) < len(words) - 2 and bool(_sentences_again(text))
+
+
+def _come_again(words: list[str]) -> bool:
+    """Whether one to three words stand three times in a row, or four to six words twice."""
+    for size in range(1, 7):
+        same = size * (2 if size <= 3 else 1)
+        if b"\1" * same in bytes(map(operator.eq, words, words[size:])):
+            return True
+    return False
 
 
 def _without_loops(text: str) -> str:
@@ -89,17 +111,19 @@ _GOES_ON = re.compile(
     r"\b(?:a|an|the|of|with|and|or|from|into|near|between|their|which|while)\s*$", re.IGNORECASE
 )
 _ENDS_OPEN = re.compile(r"(?:[,:;(\[–—]|\w-|\.\.\.|…)\s*$")
+#: More characters than the words and marks above have.
+_LONGEST_ENDING = 20
 _TAG_SEPARATOR = re.compile(r"[,;|]")
 
 
 def _is_cut(text: str) -> bool:
-    words = text.split()
-    if len(words) < 4:
+    end = text.rstrip()[-_LONGEST_ENDING:]
+    goes_on = _GOES_ON.search(end) is not None
+    if not goes_on and _ENDS_OPEN.search(end) is None:
         return False
-    if _GOES_ON.search(text):
-        return True
     # "boy, dog, tree," is how tags are written.
-    return len(_TAG_SEPARATOR.findall(text)) < 3 and _ENDS_OPEN.search(text) is not None
+    is_sentence = goes_on or len(_TAG_SEPARATOR.findall(text)) < 3
+    return is_sentence and len(text.split()) >= 4
 
 
 # ---------------------------------------------------------------- characters
@@ -185,6 +209,15 @@ def _without_lead_in(text: str) -> str:
 
 
 _GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+\s)")
+_END_AND_CAPITAL = re.compile(r"[.!?][A-Z]")
+_GLUED_TAGS = re.compile(r"(?:#\w{2,}){3,}")
+
+
+def _is_glued(text: str) -> bool:
+    # The first look is much faster, and most captions have nothing of it.
+    if _END_AND_CAPITAL.search(text) and _GLUED.search(text):
+        return True
+    return "#" in text and _GLUED_TAGS.search(text) is not None
 
 
 RULES: dict[str, Rule] = {
@@ -198,6 +231,9 @@ RULES: dict[str, Rule] = {
             r"\bi (?:can'?t|cannot|can not|am unable to|'?m unable to|am not able to) "
             r"(?:assist|help|see|view|describe|identify|provide|process|analy[sz]e|access|fulfil)",
             r"\bas an? (?:ai|artificial intelligence|language model|large language model)\b",
+            only_with=("sorry", "afraid", "unable", "apologies", "unfortunately", "i can",
+                       "not able", "as a ai", "as an ai", "artificial intelligence",
+                       "language model"),
         )),
         Rule("failed answer", "an error message, or an answer without a text", _searches(
             r"^\s*(?:none|null|nan|n/a|undefined|\[object object\]|\{\}|\[\])\s*$",
@@ -206,6 +242,9 @@ RULES: dict[str, Rule] = {
             r"^\s*(?:error|http error|exception|traceback)\b\s*(?::|\d{3}\b|\()",
             r"\b(?:rate limit (?:exceeded|reached)|internal server error|bad gateway|"
             r"service unavailable|cuda out of memory|connection (?:timed out|refused))\b",
+            only_with=("none", "null", "nan", "n/a", "undefined", "[object", "{}", "[]", "error",
+                       "detail", "message", "status", "code", "think>", "exception", "traceback",
+                       "rate limit", "bad gateway", "unavailable", "out of memory", "connection"),
         )),
         Rule("cut ending", "the text ends in the middle of a sentence", _is_cut),
         Rule("placeholder", "a placeholder, or the marks of a prompt's roles", _searches(
@@ -214,6 +253,7 @@ RULES: dict[str, Rule] = {
             r"\[(?:insert|your|name|caption|description|object|person|location|color)\b[^\]]{0,40}\]",
             r"\{\{?\s*(?:caption|name|object|description|prompt|text)\s*\}?\}",
             r"^\s*(?:user|assistant|system|human|gpt)\s*:",
+            only_with=("<", "[", "{", "lorem ipsum", "placeholder", "todo:", "tbd", ":"),
         )),
         Rule("characters", "characters of a text that was read in another encoding",
              _is_mojibake, _decoded_again),
@@ -229,8 +269,7 @@ RULES: dict[str, Rule] = {
             r"[-_ ]?\d{2,}(?:[-_ ]\d+)*(?:\.\w{3,4})?\W*$",
             r"^\S+\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)$",
         )),
-        Rule("glued", "words without the blank between them",
-             _searches(r"(?:#\w{2,}){3,}", _GLUED.pattern, flags=0),
+        Rule("glued", "words without the blank between them", _is_glued,
              lambda text: _GLUED.sub(" ", text)),
         Rule("prompt", "words of a prompt or of a chat around the caption", _searches(
             _LEAD_IN.pattern,
@@ -239,6 +278,7 @@ RULES: dict[str, Rule] = {
             r"\b(?:the|your) caption should\b",
             r"^\s*describe (?:the|this) (?:image|picture|photo)",
             r"\bi hope this helps\b", r"\blet me know if you\b",
+            only_with=(":", "caption", "description", "describe", "i hope this", "let me know"),
         ), _without_lead_in),
     )
 }  # fmt: skip

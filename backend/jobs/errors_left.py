@@ -1,0 +1,54 @@
+"""How many wrong captions an export would still write, from verdicts on pairs drawn at random."""
+
+from dataclasses import dataclass
+
+from backend.engine.statistics.acceptance import Sample
+from backend.store import Store
+from db.queries import plot_queries as plots
+
+
+@dataclass(frozen=True)
+class ErrorsLeft:
+    """`total`: pairs in all; `pairs`: that an export would write; `sample`: speaks for all captions
+    as they were, of which `mended` were corrected or left out since; those called wrong stay as
+    they are."""
+
+    total: int
+    pairs: int
+    sample: Sample
+    mended: int
+
+    @property
+    def estimate(self) -> float | None:
+        """None without a verdict at random."""
+        sample = self.sample
+        if not sample.drawn:
+            return None
+        return max(sample.pairs * sample.wrong / sample.drawn - self.mended, 0.0)
+
+    def interval(self, confidence: float) -> tuple[int, int]:
+        """The least and the largest number, both together with this confidence."""
+        low, high = (max(each - self.mended, 0) for each in self.sample.interval(confidence))
+        return low, high
+
+    def in_words(self, confidence: float = 0.95) -> str:
+        """Share of the exported captions; "" without a verdict at random."""
+        if self.estimate is None or not self.pairs:
+            return ""
+        low, high = self.interval(confidence)
+        share, least, most = (min(n / self.pairs, 1) for n in (self.estimate, low, high))
+        return (
+            f"{share:.1%} ({least:.1%} to {most:.1%} with {confidence:.0%} confidence), by "
+            f"{self.sample.drawn:,} verdicts on pairs drawn at random"
+        )
+
+
+def errors_left(store: Store, dataset_id: int, split: str | None = None) -> ErrorsLeft:
+    """`split`: only the pairs of this split."""
+    with store.reading() as session:
+        reached = plots.reached(session, dataset_id, split=split)
+        by_decision = plots.pairs_by_decision(session, dataset_id, split)
+    total = sum(by_decision.values())
+    pairs = total - by_decision.get("drop", 0) - by_decision.get("abstract", 0)
+    sample = Sample(reached.below, reached.sample, reached.wrong_in_sample)
+    return ErrorsLeft(total, pairs, sample, reached.errors_found - by_decision.get("wrong", 0))
